@@ -101,10 +101,10 @@ def test_a_table_in_parts_has_the_numbers_of_the_whole(capsys):
     for pattern in ("part-*.csv", "part-*.parquet"):
         code, out, err = run(capsys, pattern, "--outcome", "y", "--score", "bad", "--dask", "--json", "-")
         found = json.loads(out)
-        assert (code, err, found["verdict"], found["n"], found["n_partitions"]) == (0, "", "inconclusive", 400, 2) and "too few" in found["headline"]  # 34 bets of 100
+        assert (code, err, found["verdict"], found["n"], found["n_partitions"]) == (0, "", "inconclusive", 400, 2) and found["findings"][0]["reason"] == "few"  # 34 bets of 100
         for name in ("ece", "brier"): assert found["numbers"][name]["value"] == pytest.approx(report.to_frame().loc[name, "value"], rel=1e-10)
     code, out, _ = run(capsys, "part-*.csv", "--outcome", "y", "--score", "bad", "--dask", "--fail-on", "inconclusive")
-    assert code == 1 and out.startswith("part-*.csv: 400 rows in 2 parts, read ") and "Not asked of a table in partitions" in out and max(map(len, out.splitlines())) <= 80
+    assert code == 1 and out.startswith("part-*.csv: probabilities, 400 rows in 2 parts, read ") and "not tested: a variance of" in " ".join(out.split()) and max(map(len, out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(("args", "says"), [

@@ -38,7 +38,7 @@ def run(capsys, *args, code=0):
 
 def test_a_pair(table, capsys):
     said = run(capsys, "patients.csv", *NAMES, "--a", "treated", "--b", "control", "--json", "pair.json", "--report", "pair.html")
-    assert said.startswith("patients.csv: 600 points in 3 groups") and "groups treated and control differ" in " ".join(said.split())
+    assert said.startswith("patients.csv: 400 rows, 2 groups") and "At equal scores groups treated and control differ" in " ".join(said.split())
     a, b = (table[table.arm == side] for side in ("treated", "control"))
     graph, numbers = comparison_graph(a.healed, a.propensity, b.healed, b.propensity, rng=0), json.loads(open("pair.json").read())
     assert numbers["kuiper"] == graph.kuiper and numbers["kuiper_pvalue"] == graph.kuiper_pvalue and numbers["groups"] == ["treated", "control"]
@@ -58,7 +58,7 @@ def test_a_screen(table, capsys, options, against, count):
     expected = screen(table, response="healed", score="propensity", groups="arm", against=against, rng=3).to_frame()
     found = pd.DataFrame(json.loads(open("all.json").read())["comparisons"])
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
-    assert f"of {count}" in said and "treated" in said.splitlines()[-4 - count] + said and "Table" in open("all.html").read()
+    assert f"of {count}" in said and "treated" in said and "Table" in open("all.html").read() and len(said.split("Report:")[0].strip().splitlines()) <= 24
     first = open("all.html").read()
     run(capsys, "patients.csv", *NAMES, *options, "--report", "all.html", "--seed", "3")
     assert open("all.html").read() == first
@@ -98,16 +98,16 @@ def test_a_pair_that_differs_is_shown_however_small(tmp_path, capsys):
     groups += [pd.DataFrame({"group": name, "score": rng.uniform(2, 3, 3000), "response": (rng.random(3000) < rate).astype(int)})
                for name, rate in (("rareA", 0.002), ("rareB", 0.02))]
     pd.concat(groups).to_csv("rare.csv", index=False)
-    table = run(capsys, "rare.csv", "--n-resamples", "199")
-    assert "1 of 29 pairs of groups differ" in table and any(line.split()[:2] == ["rareA", "rareB"] for line in table.splitlines())
-    assert "9 more" in table and "with everyone (--everyone), 10 in place of 29" in " ".join(table.split())
-    assert "Fewer questions" not in run(capsys, "rare.csv", "--everyone", "--n-resamples", "199")
+    table = run(capsys, "rare.csv", "--n-resamples", "199", "--verbose")
+    assert "1 of 29 pairs of groups differs" in table and any(line.split()[:2] == ["rareA", "rareB"] for line in table.splitlines())
+    assert "9 more" in table and "each group with everyone (against='all', --everyone), 10 in place of 29" in " ".join(table.split())
+    assert "Fewer comparisons" not in run(capsys, "rare.csv", "--everyone", "--n-resamples", "199", "--verbose")
 
 
 def test_a_stretch_that_chance_makes_is_called_so(tmp_path, capsys):
     rng = np.random.default_rng(4)
     pd.DataFrame({"group": np.repeat(["a", "b"], 300), "score": rng.uniform(size=600), "response": rng.normal(size=600)}).to_csv("same.csv", index=False)
-    assert "chance alone could make such a stretch" in " ".join(run(capsys, "same.csv", "--n-resamples", "199").split())
+    assert "as chance alone can make it" in " ".join(run(capsys, "same.csv", "--n-resamples", "199").split())
 
 
 def test_everyone_is_said_to_include_the_odd_group(tmp_path, capsys):
@@ -117,7 +117,7 @@ def test_everyone_is_said_to_include_the_odd_group(tmp_path, capsys):
                   "response": (rng.random(1200) < rate).astype(int)}).to_csv("twelve.csv", index=False)
     said = " ".join(run(capsys, "twelve.csv", "--everyone", "--n-resamples", "199", "--report", "t.html", "--json", "t.json").split())
     apart = "Without g00, which differs most, 0 of 11 groups differ from everyone."
-    assert "everyone includes each group, so that one far off can make others differ" in said and apart in said and apart in open("t.html").read()
+    assert "Everyone includes each group itself. One group far off can make others differ." in said and apart in said and apart in open("t.html").read()
     assert json.load(open("t.json"))["without"] == {"left_out": ["g00"], "differ": 0, "inconclusive": 0, "of": 11}
     assert "Without" not in run(capsys, "twelve.csv", "--n-resamples", "99")
 
@@ -130,7 +130,7 @@ def test_a_group_that_few_shuffles_leave_open_is_not_called_equal_without_the_od
                   "response": (rng.random(1200) < rate).astype(int)}).to_csv("open.csv", index=False)
     said = " ".join(run(capsys, "open.csv", "--everyone", "--n-resamples", "19", "--json", "o.json").split())
     apart = json.load(open("o.json"))["without"]
-    assert apart["inconclusive"] > 0 and f"{apart['differ']} of 11 groups differ from everyone, and {apart['inconclusive']} can't be decided." in said
+    assert apart["inconclusive"] > 0 and f"{apart['differ']} of 11 groups differ from everyone; {apart['inconclusive']} inconclusive." in said
 
 
 def test_a_table_in_parts_has_the_numbers_of_the_whole(table, capsys):
@@ -144,14 +144,14 @@ def test_a_table_in_parts_has_the_numbers_of_the_whole(table, capsys):
     for pattern, sides in (("part-*.csv", ("treated", "control")), ("part-*.parquet", ("7", "8"))):
         said = json.loads(run(capsys, pattern, *NAMES, "--weight", "w", "--a", sides[0], "--b", sides[1], "--dask", "--json", "-"))
         assert said["n_partitions"] == 2 and said["comparisons"][0]["kuiper"] == pytest.approx(graph.kuiper, rel=1e-10)
-        assert said["comparisons"][0]["null_scale"] == pytest.approx(graph.null_scale, rel=1e-10) and "is not asked" in said["headline"]
+        assert said["comparisons"][0]["null_scale"] == pytest.approx(graph.null_scale, rel=1e-10) and said["findings"][0]["reason"] == "steps"
     said = run(capsys, "part-*.csv", *NAMES, "--dask")
-    assert said.startswith("part-*.csv: 600 rows in 2 parts, read twice") and "No pair of groups is asked" in said and max(map(len, said.splitlines())) <= 80
+    assert said.startswith("part-*.csv: 600 rows in 2 parts, read twice") and "3 pairs are not tested" in said and max(map(len, said.splitlines())) <= 80
     graph = subpopulation_graph(table.healed, table.propensity, table.arm == "other", sample_weight=table.w, method="asymptotic")
     said = json.loads(run(capsys, "part-*.csv", *NAMES, "--weight", "w", "--a", "other", "--dask", "--json", "-"))
-    assert said["comparisons"][0]["kuiper"] == pytest.approx(graph.kuiper, rel=1e-10) and "group other and everyone" in said["headline"]
-    said = run(capsys, "part-*.csv", *NAMES, "--everyone", "--dask")
-    assert "read 3 times" in said and "No group is asked" in said and "Everyone includes each group" in said and "\ngroup" in said
+    assert said["comparisons"][0]["kuiper"] == pytest.approx(graph.kuiper, rel=1e-10) and "group other and everyone" in said["conclusion"]
+    said = run(capsys, "part-*.csv", *NAMES, "--everyone", "--dask", "--verbose")
+    assert "read 3 times" in said and "3 groups are not tested" in said and "Everyone includes each group" in said and "\ngroup" in said
     for args, says in ((["--everyone", "--a", "other"], "leave out"), (["--b", "other"], "--b needs --a"), (["--a", "x", "--b", "other"], "'control', 'other', 'treated', got 'x'")):
         assert says in run(capsys, "part-*.csv", *NAMES, "--dask", *args, code=2)
 
@@ -163,13 +163,13 @@ def test_copies_in_a_file_count_once(tmp_path, monkeypatch, capsys):
     rows = rng.permutation(np.repeat(np.arange(200), 5))
     frame = pd.DataFrame({"response": (rng.random(200) < 0.2 + 0.6 * score) * 1, "score": score, "group": group, "who": np.arange(200)}).iloc[rows]
     frame.to_csv("copies.csv", index=False)
-    said = " ".join(run(capsys, "copies.csv", "--n-resamples", "199", "--report", "copies.html").split())
-    assert "800 of 1,000 members repeat an earlier one" in said and "no difference" in said and "800 of 1,000 members" in (tmp_path / "copies.html").read_text(encoding="utf-8")
-    named = " ".join(run(capsys, "copies.csv", "--cluster", "who", "--n-resamples", "199").split())
+    said = " ".join(run(capsys, "copies.csv", "--n-resamples", "199", "--report", "copies.html", "--verbose").split())
+    assert "800 of 1,000 rows repeat an earlier one" in said and "no difference" in said and "800 of 1,000 rows" in (tmp_path / "copies.html").read_text(encoding="utf-8")
+    named = " ".join(run(capsys, "copies.csv", "--cluster", "who", "--n-resamples", "199", "--verbose").split())
     assert "repeat an earlier" not in named and said.split("Kuiper ")[1].split()[:3] == named.split("Kuiper ")[1].split()[:3]
 
 
-def test_members_of_a_file_that_belong_together_are_counted_as_stretches(tmp_path, monkeypatch, capsys):
+def test_clustered_members_of_a_file_are_counted_as_blocks(tmp_path, monkeypatch, capsys):
     "As a pair, against everyone and as JSON; too few are not counted, and said. Mutation: the note dropped, or the limits of single rows kept."
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(74)
@@ -180,20 +180,22 @@ def test_members_of_a_file_that_belong_together_are_counted_as_stretches(tmp_pat
     frame.to_csv("visits.csv", index=False)
     for options in ((), ("--a", "1")):
         said = json.loads(run(capsys, "visits.csv", *options, "--n-resamples", "199", "--json", "-"))
-        assert said["members"].startswith("Adjacent members have correlated responses") and said["kuiper_pvalue"] > 0.03
-    assert "Neighbouring members" in run(capsys, "visits.csv", "--n-resamples", "199")
+        assert said["cautions"][0]["code"] == "members_correlated" and said["kuiper_pvalue"] > 0.03
+    assert "Adjacent rows are correlated" in run(capsys, "visits.csv", "--n-resamples", "199")
 
 
 def test_two_questions_of_two_groups_share_their_level():
     "Mutation: 'differ' where one of the p-values alone is below 5 %, which 9 % of groups without a difference show."
-    from types import SimpleNamespace
-
-    from uqcal.command.cli_compare import _graph_headline
-    for kuiper, average, said in ((0.03, 0.2, "no clear difference between groups a and b is found"), (0.02, 0.2, "groups a and b differ, while no difference on average is shown"),
-                                  (0.3, 0.03, "no clear difference between groups a and b is found"), (0.3, 0.02, "no stretch of scores shows that groups a and b differ, but their averages over all scores do"),
-                                  (0.03, 0.01, "groups a and b differ"), (0.3, 0.2, "no difference between groups a and b is found")):
-        graph = SimpleNamespace(kuiper_pvalue=kuiper, scores_may_explain=False, slope=lambda p=average: SimpleNamespace(value=0.1, pvalue=p, confidence_interval=(0.0, 0.2)))
-        assert _graph_headline(graph, ("a", "b")).startswith(f"At like scores {said}: a minus b is 0.100 on average")
+    from uqcal._base.results import Interval
+    from uqcal._words.groups import pair_conclusion
+    from uqcal.subgroups.screening import pair_findings
+    sides = {"a": "a", "b": "b", "n_a": 10, "n_b": 20}
+    for kuiper, average, says in ((0.03, 0.2, "No clear difference between groups a and b is found at equal scores."), (0.02, 0.2, "At equal scores groups a and b differ, but no difference on average is shown."),
+                                  (0.3, 0.03, "No clear difference between groups a and b is found at equal scores."), (0.3, 0.02, "Groups a and b differ on average at equal scores, but no range of scores shows it."),
+                                  (0.03, 0.01, "At equal scores groups a and b differ."), (0.3, 0.2, "No difference between groups a and b is found at equal scores.")):
+        findings = pair_findings(sides, kuiper, (0.1, Interval(0.0, 0.2), average))
+        assert pair_conclusion(*findings) == f"{says} On average a minus b is +0.10 [+0.00, +0.20]."
+        assert [finding.status == "invalid" for finding in findings] == ["groups a and b differ" in says.lower() and "range" not in says, average < 0.025]
 
 
 @pytest.mark.parametrize("more", [[], ["--everyone"], ["--a", "a", "--b", "b"]])

@@ -398,10 +398,10 @@ def test_errors_in_parts_get_the_answers_that_can_be_given(capsys):
     for columns in (["--error", "E"], ["--observed", "y", "--predicted", "yhat"]):
         found = json.loads(run(capsys, "validate", "part-*.parquet", *columns, "--uncertainty", "u", "--dask", "--json", "-"))
         assert (found["verdict"], found["n"], found["n_partitions"]) == ("invalid", 30_000, 2)
-        assert found["conclusions"]["average calibration"]["status"] == "invalid" and found["conclusions"]["average calibration"]["estimate"] == pytest.approx(1.1, abs=0.02)
+        assert found["findings"][1]["name"] == "on average" and found["findings"][1]["status"] == "invalid" and found["findings"][1]["estimate"] == pytest.approx(1.1, abs=0.02)
     asked = ["validate", "part-*.parquet", "--error", "E", "--uncertainty", "u", "--dask"]
     said = run(capsys, *asked, "--fail-on", "invalid", code=1) or ""
     said = run(capsys, *asked)
-    assert "Bias: inconclusive. No bias is seen" in said and "Not asked of a table in partitions" in said and max(map(len, said.splitlines())) <= 80
+    assert "? Bias        none found" in said and "VERDICT  No bias found; overconfident on average" in said and max(map(len, said.splitlines())) <= 80
     for option in (["--groups", "g"], ["--feature", "y"], ["--report", "r.html"], ["--n-boot", "99"], ["--where", "u > 1"], ["--demo"]):
         assert f"{option[0]} can't be had with --dask" in run(capsys, *asked, *option, code=2)

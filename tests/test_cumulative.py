@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from uqcal._words.text import p_text, signed
 from uqcal.subgroups.cumulative import CumulativeGraph, calibration_graph, comparison_graph, paired_reliability, subpopulation_graph
 from uqcal._base.results import visible_points
 
@@ -517,37 +518,37 @@ def test_results_are_frozen_and_show_themselves():
 
 
 def test_a_graph_says_whether_it_found_a_difference():
-    "By Kuiper's test at 5 %, for each kind of graph, with what is not there (the groups alike) and with what is (0.3 apart)."
+    "By Kuiper's test at 5 %, for each kind of graph, with what is not there (equal groups) and with what is (0.3 apart)."
     rng = np.random.default_rng(4)
     s, t = rng.random(400), rng.random(400)
-    for apart, says in ((0.3, "differ"), (0.0, "finds no difference")):
+    for apart, says in ((0.3, "invalid"), (0.0, "inconclusive")):
         y, z = ((rng.random(400) < 0.3 + more).astype(float) for more in (apart, 0))
         found = (comparison_graph(y, s, z, t, rng=1), subpopulation_graph(np.r_[y, z], np.r_[s, t], np.arange(800) < 400, rng=1),
                  calibration_graph(y, np.full(400, 0.3) + 1e-3 * s, rng=1))
         for graph in found:
-            assert (graph.kuiper_pvalue <= 0.05) == (apart > 0) and says in graph.sentence.split(":")[0], graph.sentence
-            assert f"p = {graph.kuiper_pvalue:.2g}" in graph.sentence and f"{graph.average_difference:.4g}".replace("-", "−") in graph.sentence
+            assert (graph.kuiper_pvalue <= 0.05) == (apart > 0) and graph.finding.status == says, graph.sentence
+            assert p_text(graph.kuiper_pvalue) in graph.sentence and signed(graph.average_difference) in graph.sentence
 
 
-def test_scores_that_are_not_alike_are_said_not_to_be():
+def test_scores_that_are_not_equal_are_said_not_to_be():
     "Both groups calibrated, one at a single score: 22 % of p-values are below 5 %. Mutations: no parabola, no level for each group."
     like, unlike = 0, 0
     for seed in range(60):
         rng = np.random.default_rng([seed, 3])
         s = rng.beta(2, 5, 600)
         graph = comparison_graph((rng.random(600) < s).astype(float), s, (rng.random(600) < 0.5).astype(float), np.full(600, 0.5), rng=seed, n_resamples=199)
-        like += graph.sentence.startswith("at like scores the two groups differ")
-        unlike += graph.sentence.startswith("at scores that are not alike, which may explain it, the two groups differ")
-        assert graph.scores_may_explain == ("not alike" in graph.sentence)
+        like += graph.sentence.startswith("At equal scores the two groups differ (")
+        unlike += graph.sentence.startswith("The two groups differ, but scores are not equal, which may explain it (")
+        assert graph.scores_may_explain == (graph.finding.reason == "scores")
     assert like <= 8 and unlike >= 4
     s, t = np.random.default_rng(1).beta(2, 5, (2, 600))
     for shift in (0.15, -0.15):  # a true difference at dense scores stays one, and so does one at a single score that all hold
         rng = np.random.default_rng(4)
-        assert comparison_graph((rng.random(600) < s).astype(float), s, (rng.random(600) < t + shift).astype(float), t, rng=1).sentence.startswith("at like scores the two groups differ")
+        assert comparison_graph((rng.random(600) < s).astype(float), s, (rng.random(600) < t + shift).astype(float), t, rng=1).sentence.startswith("At equal scores the two groups differ (")
         assert not comparison_graph((rng.random(600) < 0.5).astype(float), np.full(600, 0.5), (rng.random(600) < 0.5 + shift).astype(float), np.full(600, 0.5), rng=1).scores_may_explain
     everyone, member = np.r_[s, np.full(600, 0.5)], np.arange(1200) >= 600
     graph = subpopulation_graph((np.random.default_rng(1).random(1200) < everyone).astype(float), everyone, member, rng=1)
-    assert graph.scores_may_explain and "not alike, which may explain it, the subpopulation differs" in graph.sentence
+    assert graph.scores_may_explain and "The group differs from everyone, but scores are not equal" in graph.sentence
 
 
 @pytest.mark.parametrize("make", [lambda w: np.tile(w[:, None], 80), lambda w: np.zeros((w.size, 80)), lambda w: np.ones((w.size, 80)),

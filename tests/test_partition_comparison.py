@@ -69,7 +69,7 @@ def test_pairs_share_the_passes_and_are_adjusted_as_in_memory(small_ranges):
     found = comparisons_of_partitions(dealt(pd.concat([table, table[:1].assign(group=9)]), [100, 333]), weight="weight")
     assert found.skipped == (("1", "9"), ("2", "9"), ("3", "9")) and found.n == N + 1 and len(found.to_frame()) == 3
     for one in found.comparisons: assert_same(one, in_memory(table, int(one.a), int(one.b)))
-    assert "no pair of groups is asked" in found.sentence and found.to_frame()["kuiper_pvalue_holm"].isna().all()
+    assert found.conclusion.startswith("3 pairs are not tested") and found.to_frame()["kuiper_pvalue_holm"].isna().all()
 
 
 def against_everyone(table, a="a"):
@@ -104,8 +104,8 @@ def test_each_group_against_everyone_is_the_screening(small_ranges):
     names = ["kuiper_pvalue", "average_difference", "null_scale", "n_steps"]
     np.testing.assert_allclose(rows[names].astype(float), whole.loc[rows.index, names].astype(float), rtol=1e-8)
     assert found.skipped == (("lonely", None),) and found.n == n
-    assert "of 3 groups differ from everyone" in found.sentence and "1 group can't be compared (a single row)" in found.sentence
-    assert any("Everyone includes each group" in one for one in found.cautions)
+    assert "of 3 groups differ from everyone at equal scores." in found.conclusion and found.cautions[0].sentence == "1 group is not compared: a single row."
+    assert "everyone_includes_each" in {caution.code for caution in found.cautions}
 
 
 def test_p_values_of_pairs_are_those_of_the_screening():
@@ -139,13 +139,13 @@ def test_sentences_are_true():
     level = np.round(np.ceil(10 * s) / 10, 1)
     def y(ahead): return (rng.random(n) < 0.4 + ahead * (g == "a")) * 1.0
     ahead = told(y(0.1), s, g)
-    assert "groups a and b differ: a minus b is 0.1" in ahead.sentence.replace("0.09", "0.1") and ahead.kuiper_pvalue < 1e-6 and not ahead.is_rounded
+    assert ahead.conclusion.startswith("At equal scores groups a and b differ. On average a minus b is +0.") and [one.status for one in ahead.findings] == ["invalid"] * 2 and ahead.kuiper_pvalue < 1e-6 and not ahead.is_rounded
     crossing = told(y(np.where(s < 0.5, 0.1, -0.1)), s, g)
     assert crossing.kuiper_pvalue < 1e-6 and abs(crossing.average_difference) < 0.03
     rounded = told(y(0.1), level, g)
-    assert rounded.is_rounded and rounded.kuiper_pvalue < 1e-6 and "The different scores are few" in rounded.cautions[1]
+    assert rounded.is_rounded and rounded.kuiper_pvalue < 1e-6 and rounded.cautions[1].code == "few_scores"
     zeros = told(np.zeros(n), s, g)
-    assert zeros.kuiper_pvalue is None and "is not asked" in zeros.sentence and zeros.confidence_interval.holds(0.0)
+    assert zeros.kuiper_pvalue is None and zeros["along the score"].reason == "steps" and zeros.confidence_interval.holds(0.0)
     rare = told((np.arange(n) % 5000 == 7) * 1.0, level, g)
     assert rare.kuiper_pvalue is None and rare.average_pvalue > 0.05
     assert told(y(0), s, g).plot().get_xlabel() == "score (its own unit)"

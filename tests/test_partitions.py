@@ -170,21 +170,21 @@ def test_sentences_are_true():
     one = calibration_of_partitions(arrays([1.0], [0.5]), n_boot=99)
     assert one.verdict == "inconclusive" and not one.tests and one.n == 1
     zeros = calibration_of_partitions(arrays(np.zeros(2000), np.full(2000, 0.5), 700), n_boot=99)
-    assert zeros.verdict == "invalid" and "too large by 0.500 on average" in zeros.sentence and zeros.is_rounded
+    assert zeros.verdict == "invalid" and "Predictions are too high by 0.5 on average" in zeros.conclusion and zeros.is_rounded
     few = calibration_of_partitions(arrays(np.zeros(2000), np.full(2000, 0.01), 700), n_boot=99)
-    assert few.verdict == "inconclusive" and "19.8 events" in few.sentence
+    assert few.verdict == "inconclusive" and "19.8 events" in few.conclusion and few.step.why == "memory"
     outcome = np.zeros(2000)
     outcome[1500] = 1
     never = calibration_of_partitions(arrays(outcome, np.where(outcome, 0.0, 0.01), 700), n_boot=99)
-    assert never.verdict == "invalid" and "once, first in row 100 of partition 2" in never.sentence and never.first_contradiction == (2, 100)
+    assert never.verdict == "invalid" and "once, first in row 100 of partition 2" in never.conclusion and never.step.verb == "check" and never.first_contradiction == (2, 100)
     certain = calibration_of_partitions(arrays(outcome, outcome, 700), n_boot=99)
     assert certain.verdict == "inconclusive" and certain.drift == 0
     score = np.full(200_000, 0.01)
     rare = calibration_of_partitions(arrays(drawn(score), score, 70_000), n_boot=99, rng=1)
-    assert rare.verdict == "valid" and "which is wide where 0.0100 is stated" in rare.sentence
+    assert rare.verdict == "valid" and rare["calibration"].facts["rare"] == rare.stated
     tilted = rng.random(100_000)
     wrong = calibration_of_partitions(arrays(drawn(tilted, 1.1), tilted, 30_000), n_boot=99, rng=1)
-    assert wrong.verdict == "invalid" and "too large by" in wrong.sentence and not wrong.is_rounded
+    assert wrong.verdict == "invalid" and "too high by" in wrong.conclusion and not wrong.is_rounded
     assert wrong.plot()[1].get_ylabel() == "cumulative outcome − probability"
 
 
@@ -218,7 +218,7 @@ def test_errors_have_the_statistics_of_the_whole(few, monkeypatch):
     z = table["error"] / u
     np.testing.assert_allclose([found.zms, found.mean, found.kuiper],
                                [zms(table["error"], u), z.mean(), consistency_test(table["error"], u, n_resamples=1).statistic], rtol=1e-10)
-    assert found.verdict == "invalid" and "changes along these" in found.sentence and set(found.pvalues) == {"bias", "average", "consistency"}
+    assert found.verdict == "invalid" and "error size varies along u" in found.conclusion and set(found.pvalues) == {"bias", "average", "consistency"}
 
 
 def test_sentences_of_errors_are_true():
@@ -226,13 +226,13 @@ def test_sentences_of_errors_are_true():
     def told(error, uncertainty): return errors_of_partitions({name: da.from_array(one, chunks=7000) for name, one in (("error", error), ("uncertainty", uncertainty))})
     e, u = rng.standard_normal(20_000), rng.gamma(2, 1, 20_000) + 0.1
     right = told(u * (e - e.mean()) / e.std(), u)
-    assert right.verdict == "inconclusive" and "No fault was found" in right.sentence and right.zms_interval.holds(1)
-    assert "errors are biased" in told(u * (e + 0.3), u).sentence and "times as large as stated" in told(1.3 * u * e, u).sentence
+    assert right.verdict == "inconclusive" and right["on average"].status == "valid" and right.zms_interval.holds(1)
+    assert told(u * (e + 0.3), u).conclusion.startswith("Biased by +0.") and "overconfident on average (errors 1." in told(1.3 * u * e, u).conclusion
     heavy = told(np.append(u * e, 1e4), np.append(u, 1.0))
-    assert not heavy.pvalues and "Not asked: whether errors scatter" in heavy.sentence and heavy.sentence.startswith("Not decided: nothing could be asked.")
+    assert not heavy.pvalues and {finding.reason for finding in heavy.findings} == {"single_row"} and heavy.conclusion == "Inconclusive: nothing could be tested."
     even = told((e - e.mean()) / e.std(), np.ones(20_000))
-    assert {*even.not_asked.values()} == {"all uncertainties are alike"} and even.sentence.startswith("Not decided. No fault was found in what could be asked")
-    assert "0.500 times" in told(u / 2, u).answers["average calibration"]["sentence"] and told(u / 2, u).answers["bias"]["status"] == "invalid"
+    assert {*even.not_asked.values()} == {"equal_uncertainties"} and even["along u"].reason == "equal_uncertainties"
+    assert told(u / 2, u)["on average"].facts["as_is"] == pytest.approx(0.5) and told(u / 2, u)["bias"].status == "invalid"
     with pytest.raises(ValueError, match="error must not be zero"): told(0 * e, u)
     with pytest.raises(ValueError, match="uncertainty must be positive.*partition 0"): told(e, np.append(0.0, u[1:]))
 
@@ -247,7 +247,7 @@ def test_a_size_that_memory_finds_is_found(n, factor, draw):
     r = np.random.default_rng(41)
     u, z = np.exp(0.4 * r.standard_normal(n)), getattr(r, draw)(size=n)
     found = errors_in_three(factor * u * z / z.std(), u)
-    assert found.verdict == "invalid" and not found.not_asked and "can't be believed" in found.sentence
+    assert found.verdict == "invalid" and not found.not_asked and found["on average"].direction == ("too small" if factor > 1 else "too large")
 
 
 def test_limits_of_heavy_errors_hold():
@@ -263,17 +263,17 @@ def test_limits_of_heavy_errors_hold():
         np.testing.assert_allclose(partitions._lower_tail(partitions._lower_end(p, share), share), p, rtol=1e-6)
 
 
-def test_what_is_not_asked_has_no_interval_and_its_own_reason():
+def test_what_is_not_tested_has_no_limits_and_its_own_reason():
     "Too few rows, a row that outweighs, errors of one size. Mutations: one reason for all, \"no fault\" beside what was left out, an interval for it."
     r = np.random.default_rng(43)
     u, z = np.exp(0.4 * r.standard_normal(3000)), r.standard_normal(3000)
     few, one, even = errors_in_three((u * z)[:50], u[:50]), errors_in_three(u * np.append(z[1:], 100), u), errors_in_three(0.5 * u * np.sign(z), u)
-    assert {*few.not_asked.values()} == {"its limit takes 100 rows, not 50; validate asks in memory"}
-    assert one.not_asked["average"].startswith("a single row outweighs") and {*even.not_asked.values()} == {"all scaled errors have the same size"}
+    assert {*few.not_asked.values()} == {"few"} and "its limits take 100 rows, not 50" in few["bias"].line
+    assert one.not_asked["average"] == "single_row" and {*even.not_asked.values()} == {"same_size"}
     for found in (few, one, even):
-        assert found.verdict == "inconclusive" and found.sentence.startswith("Not decided") and "times as large" not in found.sentence
-        assert found.zms_interval == (0, np.inf) and found.answers["average calibration"]["confidence_interval"] is None
-    assert even.answers["bias"]["confidence_interval"] == even.mean_interval and len(few.answers) == 3
+        assert found.verdict == "inconclusive" and "×" not in found.conclusion
+        assert found.zms_interval == (0, np.inf) and found["on average"].confidence_interval is None
+    assert even["bias"].confidence_interval == even.mean_interval and len(few.findings) == 3
 
 
 @pytest.mark.parametrize("error", ["0.5 u", "0.3", "0.3 + 0.2 u"])
@@ -281,8 +281,8 @@ def test_a_bias_that_is_all_of_the_errors_leaves_no_size(error):
     "Mutation: rounding that is left when the bias is taken away has a size, 0.00 times what is stated."
     u = np.exp(0.4 * np.random.default_rng(44).standard_normal(3000))
     found = errors_in_three({"0.5 u": 0.5 * u, "0.3": 0.3 + 0 * u, "0.3 + 0.2 u": 0.3 + 0.2 * u}[error], u)
-    assert found.answers["bias"]["status"] == "invalid" and found.answers["average calibration"]["status"] == "inconclusive"
-    assert {*found.not_asked.values()} == {"nothing is left of the errors"} and "can't be believed" not in found.sentence
+    assert found["bias"].status == "invalid" and found["on average"].status == "inconclusive"
+    assert {*found.not_asked.values()} == {"nothing_left"} and found["on average"].reason == "nothing_left"
 
 
 def test_an_interval_that_leaves_out_what_is_right_is_not_called_right():
@@ -291,8 +291,8 @@ def test_an_interval_that_leaves_out_what_is_right_is_not_called_right():
     u, z = np.exp(0.4 * r.standard_normal(3000)), r.standard_normal(3000)
     z = (z - z.mean()) / z.std()
     found = errors_in_three(0.97 * u * z, u)  # p = 0.03, 0.09 adjusted
-    assert found.verdict == "inconclusive" and not found.zms_interval.holds(1) and found.answers["average calibration"]["status"] == "inconclusive"
-    assert found.sentence.startswith("Not decided. ") and "by chance" in found.sentence and "by chance" in found.answers["average calibration"]["sentence"]
+    assert found.verdict == "inconclusive" and not found.zms_interval.holds(1) and found["on average"].status == "inconclusive"
+    assert found["on average"].reason == "adjusted" and "by chance" in found["on average"].sentence and "average inconclusive" in found.conclusion
 
 
 def test_answers_on_errors_have_the_statuses_of_a_validation():
@@ -300,10 +300,10 @@ def test_answers_on_errors_have_the_statuses_of_a_validation():
     e, u = rng.standard_normal(60_000), rng.gamma(2, 1, 60_000) + 0.1
     table = {name: da.from_array(one, chunks=25_000) for name, one in (("y", 5 + u * (e + 0.05)), ("yhat", np.full(60_000, 5.0)), ("u", u))}
     found = errors_of_partitions(table, ("y", "yhat"), "u")
-    assert {name: one["status"] for name, one in found.answers.items()} == {"bias": "invalid", "average calibration": "valid", "consistency": "inconclusive"}
-    assert found.mean > 0 and "within the tolerance of 1.25" in found.answers["average calibration"]["sentence"] and found.verdict == "invalid"
-    strict = errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1.001).answers["average calibration"]
-    assert strict["status"] == "inconclusive" and "beyond the tolerance of 1.001 is not excluded" in strict["sentence"]
+    assert {finding.name: finding.status for finding in found.findings} == {"bias": "invalid", "on average": "valid", "along u": "inconclusive"}
+    assert found.mean > 0 and "beyond the tolerance of 1.25 is excluded" in found["on average"].sentence and found.verdict == "invalid"
+    strict = errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1.001)["on average"]
+    assert strict.status == "inconclusive" and "beyond the tolerance of 1.001 is not excluded" in strict.sentence
     with pytest.raises(ValueError, match="tolerance must be a factor above 1"): errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1)
 
 
@@ -314,10 +314,10 @@ def test_a_bias_is_not_blamed_on_uncertainties(shift, factor):
     u, e = np.exp(0.4 * draw.standard_normal(40_000)), draw.standard_normal(40_000)
     e = u * e * factor + (np.where(u < 1, 0.5, -0.5) * u if shift == "sides" else shift)
     found = errors_of_partitions({name: da.from_array(one, chunks=9000) for name, one in (("error", e), ("uncertainty", u))})
-    status = {name: one["status"] for name, one in found.answers.items()}
-    assert (status["bias"] == "invalid") == (shift != 0) == ("biased" in found.sentence) == (found.without_bias is not None)
-    assert (status["average calibration"] == "invalid") == (factor != 1) == ("can't be believed" in found.sentence)
-    assert status["consistency"] == "inconclusive" and abs(found.answers["average calibration"]["estimate"] - factor) < 0.02
+    status = {finding.name: finding.status for finding in found.findings}
+    assert (status["bias"] == "invalid") == (shift != 0) == found.conclusion.startswith("Biased") == (found.without_bias is not None)
+    assert (status["on average"] == "invalid") == (factor != 1) == ("overconfident" in found.conclusion)
+    assert status["along u"] == "inconclusive" and abs(found["on average"].estimate - factor) < 0.02
 
 
 def test_the_bias_along_uncertainties_is_that_in_memory():
@@ -341,10 +341,10 @@ def test_copies_count_once():
     table = pd.DataFrame({"error": (u * e)[rows], "uncertainty": u[rows]})
     exact = np.sum(number**2) / number.sum()
     found = [errors_of_partitions(dealt(table, places)) for places in ([0, 1, 40, 9000], [0, 12_000])]
-    assert found[0].copies == found[1].copies and abs(found[0].copies / exact - 1) < 0.03 and "count as one case" in found[0].sentence
+    assert found[0].copies == found[1].copies and abs(found[0].copies / exact - 1) < 0.03 and found[0].cautions[0].code == "copies_in_parts"
     one = errors_of_partitions(dealt(table.drop_duplicates(), [0, 1, 40, 3000]))
     wide, narrow = ((f.zms_interval.high - f.zms_interval.low) * np.sqrt(f.n / f.copies) for f in (found[0], one))
-    assert one.copies == 1 and "count as one case" not in one.sentence and abs(wide / narrow - 1) < 0.1
+    assert one.copies == 1 and one.cautions[0].code != "copies_in_parts" and abs(wide / narrow - 1) < 0.1
     rounded = errors_of_partitions(dealt(table.drop_duplicates().round(1) + {"error": 0, "uncertainty": 0.1}, [0, 3000]))
     assert rounded.copies == 1
 

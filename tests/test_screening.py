@@ -79,7 +79,7 @@ def test_twelve_groups_one_of_which_differs(n_resamples, rate):
     found = of_wards([rate] + [0.05] * 11, 100, n_resamples=n_resamples)
     differ = found.table[found.table["kuiper_pvalue_holm"] <= 0.05]
     assert len(differ) == 11 and ((differ["a"] == 0) | (differ["b"] == 0)).all() and (differ["method"] == "tail").all()
-    assert found.table["decided"].all() and found.sentence.startswith("at like scores 11 of 66 pairs of groups differ")
+    assert found.table["decided"].all() and found.conclusion.startswith("11 of 66 pairs of groups differ at equal scores.") and found.outcome == "differ"
     assert (differ["kuiper_pvalue"] > 0).all()
 
 
@@ -100,11 +100,11 @@ def test_a_small_group_without_an_event_among_very_many_is_no_fault():
     assert subpopulation_graph(y, s, np.arange(n) < 15, n_resamples=999, rng=1).kuiper_pvalue <= 0.002
 
 
-def test_without_the_odd_group_the_others_are_alike():
+def test_without_the_odd_group_the_others_do_not_differ():
     found = of_wards([0.7] + [0.3] * 4, 400, against="all", n_resamples=499)
-    assert (found.table["kuiper_pvalue_holm"] <= 0.05).all() and found.table["a"][0] == 0 and "one far off" in found.sentence
+    assert (found.table["kuiper_pvalue_holm"] <= 0.05).all() and found.table["a"][0] == 0 and found.cautions[0].code == "everyone_includes_each"
     rest = found.without(0, rng=1, n_resamples=499)
-    assert rest.against == "all" and set(rest.table["a"]) == {1, 2, 3, 4} and (rest.table["kuiper_pvalue_holm"] > 0.05).all() and "one far off" not in rest.sentence
+    assert rest.against == "all" and set(rest.table["a"]) == {1, 2, 3, 4} and (rest.table["kuiper_pvalue_holm"] > 0.05).all() and not rest.cautions and rest.outcome == "no difference found"
     with pytest.raises(ValueError, match="labels must be groups, got 7"): found.without(7)
     with pytest.raises(ValueError, match="at least two"): found.without(0, 1, 2, 3)
 
@@ -114,17 +114,20 @@ def test_groups_too_small_to_differ_are_not_called_equal():
     for members, said in ((3, True), (15, False)):
         frame = {"y": np.repeat([1, 0, 0, 0], members), "s": np.random.default_rng(1).uniform(size=4 * members), "g": np.repeat(np.arange(4), members)}
         found = screen(frame, response="y", score="s", groups="g", n_resamples=999, rng=1)
-        assert ("6 pairs have too few members to show a difference of any size" in found.sentence) == said == (not (found.table["kuiper_pvalue_holm"] <= 0.05).any())
-        assert "too few members" not in screen(frame | {"w": np.ones(4 * members)}, response="y", score="s", groups="g", weight="w", n_resamples=99, rng=1).sentence
+        few = [caution.facts["count"] for caution in found.cautions if caution.code == "few_members"]
+        assert few == [6] * said and (few == []) == (found["groups 0 and 1"].reason != "few") and said == (not (found.table["kuiper_pvalue_holm"] <= 0.05).any())
+        weighted = screen(frame | {"w": np.ones(4 * members)}, response="y", score="s", groups="g", weight="w", n_resamples=99, rng=1)
+        assert "few_members" not in {caution.code for caution in weighted.cautions}
 
 
 def test_what_the_number_of_shuffles_leaves_open_is_not_called_equal():
     found = of_wards([1] + [0] * 11, 15, n_resamples=9)
-    assert "cannot be decided with 900 resamples" in found.sentence and "0 of 66" not in found.sentence
+    assert "11 pairs are inconclusive with 900 shuffles." in found.conclusion and sum(finding.reason == "shuffles" for finding in found.findings) == 11
+    assert found.step.verb == "repeat" and found.step.arguments == {"n_resamples": 90}
     assert (~found.table["decided"]).sum() == 11 and (found.table["kuiper_pvalue_holm"][~found.table["decided"]] > 0.05).all()
     assert of_wards([1] + [0] * 11, 15, n_resamples=99).table["decided"].all()
     plain = of_wards([0.5] * 12, 15, n_resamples=99)
-    assert plain.sentence.startswith("at like scores 0 of 66 pairs of groups are shown to differ, at 5 % after Holm's correction; average") and plain.table["decided"].all()
+    assert plain.conclusion.startswith("No difference at equal scores is shown in 66 pairs of groups. Average differences up to ") and plain.table["decided"].all()
 
 
 def test_the_seed_does_not_choose_between_the_two_answers():
@@ -134,7 +137,7 @@ def test_the_seed_does_not_choose_between_the_two_answers():
     said = pd.concat([one.table.assign(differ=one.differ)[["a", "b", "decided", "differ"]] for one in found])
     closed = said[said["decided"]].groupby(["a", "b"])["differ"].nunique()
     assert closed.max() == 1 and len(closed) >= 18 and not said["decided"].all()
-    for one in found: assert one.sentence.startswith(f"at like scores {one.differ.sum()} of 21 pairs of groups ") and ("cannot be decided" in one.sentence) == (not one.table["decided"].all())
+    for one in found: assert one.conclusion.startswith(f"{one.differ.sum()} of 21 pairs of groups ") and ("inconclusive" in one.conclusion) == (not one.table["decided"].all())
 
 
 def test_the_tail_is_no_thinner_than_what_many_shuffles_find():
@@ -204,21 +207,22 @@ def test_the_sentence_names_who_differs_most_and_who_is_in_every_pair(against):
     found = screen({"y": response, "s": score, "g": group}, response="y", score="s", groups="g", against=against, n_resamples=999, rng=1)
     first = found.table.iloc[0]
     side = "b against" if against == "all" or first["a"] == "b" else "against b"
-    assert side in found.sentence and f"({first['average_difference']:+.2g} on average)".replace("-", "−") in found.sentence
-    assert ("b is in all 3" in found.sentence) == (against == "pairs")
+    if against == "pairs": assert side in found.conclusion
+    assert found.findings[0].facts["a"] == first["a"] and found.findings[0].estimate == first["average_difference"] and found.findings[0].pvalue == first["kuiper_pvalue_holm"]
+    assert ("b is in all 3 of these pairs" in found.conclusion) == (against == "pairs")
     even = screen({"y": (rng.uniform(size=3000) < score) * 1.0, "s": score, "g": group}, response="y", score="s", groups="g", against=against, n_resamples=999, rng=1)
-    assert "against" not in even.sentence
+    assert "Most clearly" not in even.conclusion
 
 
-def test_groups_at_scores_of_their_own_are_told_apart_from_those_that_differ():
-    "All calibrated, b at one score. Mutation: every significant row counts as one at like scores."
+def test_groups_at_unequal_scores_are_not_counted_as_differing():
+    "All calibrated, b at one score. Mutation: every significant row counts as one at equal scores."
     rng = np.random.default_rng(7)
     score = np.r_[rng.beta(2, 5, 600), np.full(600, 0.5)]
     frame = pd.DataFrame({"y": (rng.random(1200) < score).astype(float), "s": score, "g": np.repeat(["a", "b"], 600)})
     found = screen(frame, response="y", score="s", groups="g", against="all", rng=1, n_resamples=999)
     row = found.table.set_index("a").loc["b"]
     assert row["kuiper_pvalue_holm"] < 0.05 and not row["scores_alike"] and not found.differ[found.table["a"] == "b"].any()
-    assert "differs from everyone at scores that are not alike, which may explain it: b against everyone" in found.sentence
+    assert found["group b"].reason == "scores" and "differs, but scores are not equal, which may explain it. It is b (" in found.conclusion
 
 
 def test_copies_of_members_count_once():
@@ -233,7 +237,7 @@ def test_copies_of_members_count_once():
         frame = pd.DataFrame({"y": response[rows], "x": score[rows], "g": group[rows], "who": rows})
         found = screen(frame, response="y", score="x", groups="g", n_resamples=199, rng=1)
         named = screen(frame, response="y", score="x", groups="g", cluster="who", n_resamples=199, rng=1)
-        assert found.note.startswith("800 of 1,000 members repeat an earlier one") and found.sentence.endswith(found.note) and not named.note
+        assert [caution.code for caution in found.cautions] == ["repeated_members"] and found.cautions[0].facts == {"repeated": 800, "n": 1000} and not named.cautions
         kept = [name for name in found.table if "pvalue" not in name and found.table[name].dtype == float]
         pd.testing.assert_frame_equal(found.table[kept], named.table[kept])
         assert len(kept) > 5
@@ -243,10 +247,10 @@ def test_copies_of_members_count_once():
     assert repeated_members(*both) == (None, None) and repeated_members(response, score, group) == (None, None)
     value = rng.standard_normal(200)
     labels, caution = repeated_members(value[rows], score[rows], group[rows])
-    assert np.unique(labels).size == 200 and len({*zip(labels, rows)}) == 200 and caution.facts == {"repeated": 800, "n": 1000}
+    assert np.unique(labels).size == 200 and len({*zip(labels, rows)}) == 200 and "800 of 1,000" in caution.sentence
 
 
-def test_members_that_belong_together_make_no_differences():
+def test_clustered_members_make_no_differences():
     "Five visits of each member in succession, groups alike: all twenty such files differed when rows were taken as independent. Mutation: note without clusters."
     differ = 0
     for seed in range(20):
@@ -255,15 +259,15 @@ def test_members_that_belong_together_make_no_differences():
         group, score = rng.integers(2, size=200)[who], rng.random(1000)
         response = (rng.random(1000) < 1 / (1 + np.exp(-2 * score - 3 * rng.standard_normal(200)[who]))) * 1.0
         found = screen({"y": response, "x": score, "g": group}, response="y", score="x", groups="g", n_resamples=199, rng=1)
-        assert found.note.startswith("Adjacent members have correlated responses") and found.sentence.endswith(found.note)
+        assert found.cautions[-1].code == "members_correlated"
         differ += found.differ.any()
     assert differ <= 3
     plain = screen({"y": response, "x": score, "g": group}, response="y", score="x", groups="g", method="asymptotic")
-    assert "Members seem to belong together" in plain.sentence
+    assert plain.cautions[-1].code == "members_may_be_clustered"
 
 
 @pytest.mark.parametrize("cluster", [None, "who"])
-def test_a_screen_that_finds_nothing_says_what_could_be_there(cluster):
+def test_a_screen_that_finds_nothing_says_what_is_not_excluded(cluster):
     "In 60 screens of six groups without any difference, one pair of which has no event, the true differences lie within what is said. Mutation: the largest average that was seen."
     beyond, said = 0, []
     for seed in range(30):
@@ -275,8 +279,8 @@ def test_a_screen_that_finds_nothing_says_what_could_be_there(cluster):
         frame = pd.DataFrame({"y": response, "x": score, "g": group, "who": np.arange(600) // 2})[kept]
         found = screen(frame, response="y", score="x", groups="g", cluster=cluster, n_resamples=199, rng=1)
         if found.differ.any(): continue
-        number = float(found.sentence.split("average differences of up to ")[1].split()[0])
+        number = found.excluded_beyond
         said.append(number)
         beyond += number < (0.06 if seed % 2 else 0.0)
-        assert number > found.table["average_difference"].abs().max() and "are shown to differ" in found.sentence
+        assert number > found.table["average_difference"].abs().max() and found.outcome == "no difference found"
     assert len(said) > 20 and beyond == 0 and 0.02 < min(said) and max(said) < 0.6

@@ -369,6 +369,16 @@ class Report(Result):
         """
         return []
 
+    def listed(self) -> tuple[Finding, ...]:  # most urgent ones first where some are left out
+        """The findings that screens, details and pages list: all, unless there are very many.
+
+        Returns
+        -------
+        tuple[Finding, ...]
+            Most urgent ones first where some are left out.
+        """
+        return self.findings
+
     def findings_frame(self) -> pd.DataFrame:  # text and numbers
         """A row for each finding: status, estimate, limits, p-value, rows needed.
 
@@ -390,7 +400,7 @@ class Report(Result):
             Paragraphs.
         """
         told = []
-        for finding in self.findings:
+        for finding in self.listed():
             status = "" if finding.status == "fact" else f"{finding.status}. "
             test = f" Test: {finding.method}." if finding.method else ""
             told.append(f"{finding.label}: {status}{finding.sentence}{test}")
@@ -405,7 +415,7 @@ class Report(Result):
             What JSON knows.
         """
         return {"verdict": self.verdict, "conclusion": self.conclusion,
-                "findings": [one.to_dict() for one in self.findings],
+                "findings": [one.to_dict() for one in self.listed()],
                 "cautions": [one.to_dict() for one in self.cautions],
                 "step": None if self.step is None else self.step.to_dict()}
 
@@ -418,7 +428,7 @@ class Report(Result):
             For `render_page`.
         """
         return Verdict(self.conclusion, tuple(
-            Card(one.label, one.status, one.sentence) for one in self.findings),
+            Card(one.label, one.status, one.sentence) for one in self.listed()),
             "" if self.step is None else self.step.sentence)
 
     def __str__(self) -> str: return self.screen()
@@ -430,7 +440,7 @@ class Report(Result):
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<li>{_MARKS[one.status]} <b>{escape(one.label)}</b> "
-                       f"{escape(one.line)}</li>" for one in self.findings)
+                       f"{escape(one.line)}</li>" for one in self.listed())
         step = f"<p>Next: {escape(self.step.sentence)}</p>" if self.step else ""
         return f"<p><b>{escape(self.conclusion)}</b></p><ul>{rows}</ul>{step}"
 
@@ -450,9 +460,9 @@ def _screen(report, title, command):
     if command: last += [f"         {line}" for line in command.split("\n")]
     room, table = _HEIGHT - len(first) - 1 - len(last), report.table_lines()
     if table: table = ["", *table]
-    least = _lines([one for one in report.findings if one.status != "valid"], room)
+    least = _lines([one for one in report.listed() if one.status != "valid"], room)
     if len(least) + 1 + len(table) > room: table = []
-    return "\n".join([*first, "", *_lines(report.findings, room - len(table)), *table, *last])
+    return "\n".join([*first, "", *_lines(report.listed(), room - len(table)), *table, *last])
 
 
 def _lines(findings, room):

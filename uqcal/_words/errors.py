@@ -20,7 +20,8 @@ from .text import (capital, counted, decimals_for, factor_text, limits_text, p_t
 __all__ = ['CAUTIONS', 'STEPS', 'LINES', 'SENTENCES', 'METHODS', 'bias_line', 'bias_sentence', 'average_line', 'average_sentence',
            'size_line', 'size_sentence', 'ranking_line', 'ranking_sentence', 'bias_method', 'average_method',
            'size_method', 'ranking_method', 'scores_line', 'scores_sentence', 'scores_method', 'errors_conclusion',
-           'parts_lines']
+           'parts_lines', 'bias_in_parts_line', 'bias_in_parts_sentence', 'average_in_parts_line',
+           'average_in_parts_sentence', 'size_in_parts_line', 'size_in_parts_sentence', 'errors_in_parts_conclusion']
 
 # %% ../../nbs/words/06_errors.ipynb #cell-015
 def _not_asked(finding):
@@ -801,6 +802,213 @@ def parts_lines(
     return [f"  {head:<16}" + "".join(f"{cell:>{width}}" for cell in cells)
             for head, cells in rows.items()]
 
+# %% ../../nbs/words/06_errors.ipynb #in-parts-why
+def _untested_in_parts(finding):
+    "Why a question was not tested on a table in parts; empty where it was."
+    facts = finding.facts
+    if finding.reason == "few":
+        what = "cases" if facts["copied"] else "rows"
+        return f"its limits take 100 {what}, not {facts['cases']:,}"
+    return {"single_row": "a single row outweighs all others together",
+            "nothing_left": "nothing is left of the errors",
+            "same_size": "all scaled errors have the same size",
+            "equal_uncertainties": "all u are equal"}.get(finding.reason, "")
+
+# %% ../../nbs/words/06_errors.ipynb #in-parts-bias-line
+def bias_in_parts_line(finding: Any,  # of kind "bias_in_parts"
+                       ) -> str:  # a fragment
+    """What a screen says of a bias, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "bias_in_parts".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    if why := _untested_in_parts(finding): return f"not tested: {why}"
+    mean, limits = _mean(finding.estimate, finding.low, finding.high)
+    size = f"errors average {mean} {limits} ({p_text(finding.pvalue)})"
+    if finding.status != "invalid":
+        start = "no clear bias" if finding.reason == "adjusted" else "none found"
+        return f"{start}: {size}; ranges of u have no limits here"
+    if finding.facts["side_changes"]: return f"its side changes along u: {size}"
+    if finding.facts["changes"]: return f"{size}, and change along u"
+    return size
+
+# %% ../../nbs/words/06_errors.ipynb #in-parts-bias-sentence
+def bias_in_parts_sentence(finding: Any,  # of kind "bias_in_parts"
+                           ) -> str:  # sentences
+    """What the details say of a bias, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "bias_in_parts".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    if why := _untested_in_parts(finding): return f"Not tested: {why}."
+    mean, _ = _mean(finding.estimate, finding.low, finding.high)
+    limits = _limits_sentence(finding, finding.low, finding.high, sign=True)
+    size = f"The mean error is {mean} ({limits}; adjusted {p_text(finding.pvalue)})."
+    if finding.status != "invalid":
+        start = "No bias is found."
+        if finding.reason == "adjusted": start = f"No clear bias is found. {_ONE_OF_SEVERAL}"
+        return f"{start} {size} Single ranges of u have no limits here."
+    if finding.facts["side_changes"]: return f"Errors are biased, and the side changes along u. {size}"
+    if finding.facts["changes"]: return f"Errors are biased. {size} The bias changes along u."
+    return f"Errors are biased. {size}"
+
+
+_ONE_OF_SEVERAL = "One of several limits may exclude what is right by chance."
+
+# %% ../../nbs/words/06_errors.ipynb #in-parts-average-line
+def average_in_parts_line(finding: Any,  # of kind "average_in_parts"
+                          ) -> str:  # a fragment
+    """What a screen says of the average, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "average_in_parts".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    if why := _untested_in_parts(finding): return f"not tested: {why}"
+    factor, limits = factor_text(finding.estimate, finding.low, finding.high)
+    removed = ", bias removed" if finding.centred else ""
+    size = f"errors {factor} × the predicted std {limits} (tolerance {finding.tolerance:g}){removed}"
+    if finding.status == "valid": return size
+    if finding.status == "invalid":
+        kind = "overconfident" if finding.direction == "too small" else "underconfident"
+        return f"{kind}: {size}"
+    return f"no {'clear ' if finding.reason == 'adjusted' else ''}fault found: {size}"
+
+# %% ../../nbs/words/06_errors.ipynb #in-parts-average-sentence
+def average_in_parts_sentence(finding: Any,  # of kind "average_in_parts"
+                              ) -> str:  # sentences
+    """What the details say of the average, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "average_in_parts".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    if why := _untested_in_parts(finding): return f"Not tested: {why}."
+    factor, _ = factor_text(finding.estimate, finding.low, finding.high)
+    start = "With the bias removed, errors" if finding.centred else "Errors"
+    size = (f"{start} are {factor} × the predicted std on average "
+            f"({_limits_sentence(finding, finding.low, finding.high)}; adjusted "
+            f"{p_text(finding.pvalue)}).")
+    if as_is := finding.facts["as_is"]:
+        size += f" With the bias left in, they are {two_digits(as_is)} × the predicted std."
+    if finding.status == "valid":
+        return f"{size} A factor beyond the tolerance of {finding.tolerance:g} is excluded."
+    if finding.status == "invalid":
+        kind = "overconfident" if finding.direction == "too small" else "underconfident"
+        return f"{size} The std is {kind}."
+    if finding.reason == "adjusted": return f"{size} No clear fault is found. {_ONE_OF_SEVERAL}"
+    return f"{size} A factor beyond the tolerance of {finding.tolerance:g} is not excluded."
+
+# %% ../../nbs/words/06_errors.ipynb #in-parts-size-line
+def size_in_parts_line(finding: Any,  # of kind "size_in_parts"
+                       ) -> str:  # a fragment
+    """What a screen says of sizes along u, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "size_in_parts".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    if why := _untested_in_parts(finding): return f"not tested: {why}"
+    if finding.status == "invalid": return f"error size relative to u depends on u ({p_text(finding.pvalue)})"
+    return f"no dependence on u found ({p_text(finding.pvalue)}); ranges of u have no limits here"
+
+# %% ../../nbs/words/06_errors.ipynb #in-parts-size-sentence
+def size_in_parts_sentence(finding: Any,  # of kind "size_in_parts"
+                           ) -> str:  # sentences
+    """What the details say of sizes along u, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "size_in_parts".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    if why := _untested_in_parts(finding): return f"Not tested: {why}."
+    removed = "With the bias removed, the" if finding.centred else "The"
+    if finding.status == "invalid":
+        return f"{removed} size of errors relative to u depends on u (adjusted {p_text(finding.pvalue)})."
+    return (f"{removed} size of errors relative to u is not found to depend on u (adjusted "
+            f"{p_text(finding.pvalue)}). Single ranges of u have no limits here.")
+
+# %% ../../nbs/words/06_errors.ipynb #in-parts-conclusion
+def errors_in_parts_conclusion(
+    findings: Iterable[Any],  # "bias", "on average" and "along u", from sums
+) -> str:  # one sentence or two
+    """The findings from sums together.
+
+    Parameters
+    ----------
+    findings : Iterable[Any]
+        "bias", "on average" and "along u", from sums.
+
+    Returns
+    -------
+    str
+        One sentence or two.
+    """
+    findings = list(findings)
+    bias, average, size = findings
+    if all(_untested_in_parts(finding) for finding in findings):
+        return "Inconclusive: nothing could be tested."
+    clauses = [_bias_in_parts_clause(bias), _average_in_parts_clause(average),
+               "error size varies along u" if size.status == "invalid" else ""]
+    if not any(finding.status == "invalid" for finding in findings):
+        clauses.append("single ranges of u have no limits here")
+    return f"{capital('; '.join(filter(None, clauses)))}."
+
+
+def _bias_in_parts_clause(finding):
+    if _untested_in_parts(finding): return "bias not tested"
+    if finding.status == "invalid":
+        if finding.facts["side_changes"]: return "biased, to different sides along u"
+        return f"biased by {signed(finding.estimate)} u"
+    return "no clear bias found" if finding.reason == "adjusted" else "no bias found"
+
+
+def _average_in_parts_clause(finding):
+    if _untested_in_parts(finding): return "average size not tested"
+    factor, _ = factor_text(finding.estimate, finding.low, finding.high)
+    if finding.status == "valid": return f"calibrated on average (errors {factor} × std)"
+    if finding.status == "inconclusive": return f"average inconclusive (errors {factor} × std)"
+    kind = "overconfident" if finding.direction == "too small" else "underconfident"
+    return f"{kind} on average (errors {factor} × std)"
+
 # %% ../../nbs/words/06_errors.ipynb #cell-069
 def _one_of_many(caution):
     facts = caution.facts
@@ -823,6 +1031,12 @@ def _interval_shift(caution):
 
 # %% ../../nbs/words/06_errors.ipynb #cell-072
 CAUTIONS = {
+    "copies_in_parts": lambda caution: (
+        f"Copies of one row count as one case: there are {two_digits(caution.facts['copies'])} rows "
+        "to each."),
+    "errors_in_parts": lambda caution: (
+        "Not tested on a table in parts: ranges of u, ranking, columns and groups, and what could "
+        "have gone wrong in the file. Rows that are no copies are taken as independent."),
     "one_of_many": _one_of_many,
     "skewed_squares": _skewed_squares,
     "equal_uncertainties": lambda caution: "All u are equal: there is nothing to rank.",
@@ -877,6 +1091,10 @@ def _row_turns(step):
 
 # %% ../../nbs/words/06_errors.ipynb #cell-078
 STEPS = {
+    ("validate", "sample"): lambda step: (
+        "Validate a random sample in memory to see where, and recalibrate on it."),
+    ("validate", "memory"): lambda step: (
+        "Validate in memory, where few rows can be tested, too."),
     ("recalibrate", "errors"): _recalibrate,
     ("recalibrate", "ranking"): _recalibrate_ranking,
     ("avoid", "ranking"): lambda step: (
@@ -897,9 +1115,13 @@ STEPS = {
         "Conclusions were switched off. Run without --no-conclusions before you rely on this."),
     ("use", "errors"): lambda step: "Use u as it is.",
 }
-LINES = {"bias": bias_line, "average": average_line, "size": size_line, "ranking": ranking_line,
+LINES = {"bias_in_parts": bias_in_parts_line, "average_in_parts": average_in_parts_line,
+         "size_in_parts": size_in_parts_line, "bias": bias_line, "average": average_line, "size": size_line, "ranking": ranking_line,
          "scores": scores_line}
-SENTENCES = {"bias": bias_sentence, "average": average_sentence, "size": size_sentence,
+SENTENCES = {"bias_in_parts": bias_in_parts_sentence,
+             "average_in_parts": average_in_parts_sentence,
+             "size_in_parts": size_in_parts_sentence, "bias": bias_sentence, "average": average_sentence, "size": size_sentence,
              "ranking": ranking_sentence, "scores": scores_sentence}
-METHODS = {"bias": bias_method, "average": average_method, "size": size_method,
+METHODS = {"bias_in_parts": lambda finding: "", "average_in_parts": lambda finding: "",
+           "size_in_parts": lambda finding: "", "bias": bias_method, "average": average_method, "size": size_method,
            "ranking": ranking_method, "scores": scores_method}

@@ -5,13 +5,596 @@
 # %% ../../nbs/words/35_groups.ipynb #cell-012
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-LINES: dict[str, Any] = {}
-SENTENCES: dict[str, Any] = {}
-METHODS: dict[str, Any] = {}
-CAUTIONS: dict[str, Any] = {}
-STEPS: dict[Any, Any] = {}
+from .._base.inputs import printable
+from .._base.results import enumerated
+from .text import (capital, counted, decimals_for, limits_text, p_text, signed,
+                               two_digits, value_text)
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS']
+__all__ = ['CAUTIONS', 'STEPS', 'LINES', 'SENTENCES', 'METHODS', 'difference_line', 'difference_sentence', 'others_line',
+           'others_sentence', 'anywhere_line', 'anywhere_sentence', 'average_difference_line',
+           'average_difference_sentence', 'pair_method', 'graph_line', 'graph_sentence', 'slope_sentence',
+           'bins_sentence', 'groups_conclusion', 'pair_conclusion', 'apart_sentence']
+
+# %% ../../nbs/words/35_groups.ipynb #groups-both
+def _both(facts):
+    "Who is compared, within a sentence."
+    first = f"group {printable(facts['a'])}"
+    if facts["b"] is None: return f"{first} and everyone"
+    return f"groups {printable(facts['a'])} and {printable(facts['b'])}"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-short
+def _short(facts):
+    "Who is compared, in few words."
+    if facts["b"] is None: return printable(facts["a"])
+    return f"{printable(facts['a'])} against {printable(facts['b'])}"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-minus
+def _minus(facts):
+    "The difference that is told."
+    second = "everyone" if facts["b"] is None else printable(facts["b"])
+    return f"{printable(facts['a'])} minus {second}"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-rows
+def _rows(facts):
+    "How many rows are compared."
+    if facts["b"] is None: return counted(facts["n_a"])
+    return f"{facts['n_a']:,} + {facts['n_b']:,} rows"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-mean
+def _mean(finding):
+    "The average difference."
+    return f"{signed(finding.estimate)} on average"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-adjusted
+def _adjusted(finding):
+    "The p-value, and for how many comparisons it was adjusted."
+    number = finding.facts["n_asked"]
+    note = f", adjusted for {number:,} comparisons" if number > 1 else ""
+    return f"Kuiper's test: {p_text(finding.pvalue)}{note}."
+
+# %% ../../nbs/words/35_groups.ipynb #groups-difference-line
+def difference_line(finding: Any,  # of kind "group_difference"
+                    ) -> str:  # a fragment
+    """What a screen says of one of many comparisons.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "group_difference".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    facts, mean = finding.facts, _mean(finding)
+    if finding.status == "invalid":
+        whose = "differ from everyone's" if facts["b"] is None else "differ"
+        return f"responses {whose} at equal scores: {mean} ({_rows(facts)}; {p_text(finding.pvalue)})"
+    if finding.reason == "scores":
+        return (f"responses differ ({mean}; {p_text(finding.pvalue)}), but scores are not equal, "
+                "which may explain it")
+    if finding.reason == "shuffles":
+        return (f"{facts['n_resamples']:,} shuffles do not decide ({p_text(finding.pvalue)}); {mean} "
+                f"({_rows(facts)})")
+    if finding.reason == "few": return f"too few rows to show any difference ({_rows(facts)}); {mean}"
+    if finding.reason == "steps":
+        return f"not tested: too few steps along the score; {mean} ({_rows(facts)})"
+    return f"no difference found; {mean} ({_rows(facts)}; {p_text(finding.pvalue)})"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-difference-sentence
+def difference_sentence(finding: Any,  # of kind "group_difference"
+                        ) -> str:  # sentences
+    """What the details say of one of many comparisons.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "group_difference".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    facts, both = finding.facts, _both(finding.facts)
+    size = f"On average {_minus(facts)} is {signed(finding.estimate)} ({_rows(facts)})"
+    if finding.status == "invalid":
+        return f"At equal scores, responses of {both} differ. {size}. {_adjusted(finding)}"
+    if finding.reason == "scores":
+        return (f"Responses of {both} differ. {size}. Their scores are not equal, which may explain "
+                f"it. {_adjusted(finding)}")
+    if finding.reason == "shuffles":
+        return (f"{facts['n_resamples']:,} shuffles do not decide whether {both} differ. "
+                f"{size}. {_adjusted(finding)}")
+    if finding.reason == "few":
+        return (f"There are too few rows to show a difference of any size between {both}. "
+                f"{size}.")
+    if finding.reason == "steps":
+        return (f"Not tested along the score: too few steps carry the graph of {both}. "
+                f"{size}.")
+    return f"No difference is found between {both}. {size}. {_adjusted(finding)}"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-others-line
+def others_line(finding: Any,  # of kind "other_groups"
+                ) -> str:  # a fragment
+    """What a screen says of all comparisons that it does not list.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "other_groups".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    facts = finding.facts
+    if finding.status == "invalid": return "differ at equal scores, too"
+    largest = [f"{_short(other.facts)} {signed(other.estimate)} ({_rows(other.facts)})"
+               for other in facts["largest"]]
+    most = "largest average differences" if largest[1:] else "average difference"
+    if facts["inconclusive"]:
+        return f"no difference shown ({facts['inconclusive']:,} inconclusive); {most}: {', '.join(largest)}"
+    return f"no difference found; {most}: {', '.join(largest)}"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-others-sentence
+def others_sentence(finding: Any,  # of kind "other_groups"
+                    ) -> str:  # sentences
+    """What the details say of all comparisons that are not listed.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "other_groups".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    return f"{finding.facts['count']:,} more: {others_line(finding)}."
+
+# %% ../../nbs/words/35_groups.ipynb #groups-range
+def _range(facts):
+    "Over which scores the graph is steepest, and how steep it is there; empty where it is flat."
+    if not facts.get("steepest"): return ""
+    first, last = value_text(facts["score_low"]), value_text(facts["score_high"])
+    where = f"at score {first}" if first == last else f"for scores {first} to {last}"
+    return f"largest {where}: {signed(facts['steepest'])}"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-anywhere-line
+def anywhere_line(finding: Any,  # of kind "difference_anywhere"
+                  ) -> str:  # a fragment
+    """What a screen says of a difference over some range of scores.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "difference_anywhere".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    facts = finding.facts
+    if finding.reason == "steps": return "not tested: too few steps or events carry the graph"
+    place = f"; {_range(facts)}" if _range(facts) else ""
+    if finding.reason == "scores":
+        return (f"responses differ ({p_text(finding.pvalue)}), but scores are not equal, which may "
+                "explain it")
+    if finding.status == "invalid":
+        return f"responses differ at equal scores ({p_text(finding.pvalue)}){place}"
+    if finding.reason == "adjusted":
+        return (f"no clear difference ({p_text(finding.pvalue)} before adjusting for two "
+                "questions)")
+    by_chance = ", as chance alone can make it" if place else ""
+    return f"no difference found ({p_text(finding.pvalue)}){place}{by_chance}"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-anywhere-sentence
+def anywhere_sentence(finding: Any,  # of kind "difference_anywhere"
+                      ) -> str:  # sentences
+    """What the details say of a difference over some range of scores.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "difference_anywhere".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    facts, both = finding.facts, _both(finding.facts)
+    place = _range(facts)
+    if finding.reason == "steps":
+        return (f"Whether {both} differ over some range of scores is not tested. Too few steps, or "
+                "too few events, carry the graph. Shuffles in memory can test it.")
+    if finding.reason == "scores":
+        text = (f"Responses of {both} differ ({p_text(finding.pvalue)}). The scores that are "
+                "compared are not equal, which may explain it.")
+    elif finding.status == "invalid":
+        text = (f"At equal scores, responses of {both} differ over some range "
+                f"({p_text(finding.pvalue)}).")
+    elif finding.reason == "adjusted":
+        text = (f"No range of scores clearly shows that {both} differ ({p_text(finding.pvalue)} before "
+                "adjusting for two questions).")
+    else: text = f"No range of scores shows that {both} differ ({p_text(finding.pvalue)})."
+    if not place: return text
+    if finding.status == "invalid" or finding.reason == "scores":
+        return f"{text} The difference is {place}. Picked as the largest, it is rather too large."
+    return f"{text} The difference is {place}. Chance alone can make such a range."
+
+# %% ../../nbs/words/35_groups.ipynb #groups-average-line
+def average_difference_line(finding: Any,  # of kind "difference_average"
+                            ) -> str:  # a fragment
+    """What a screen says of the average difference.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "difference_average".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    facts, digits = finding.facts, decimals_for(finding.low, finding.high)
+    limits = limits_text(finding.low, finding.high, 0.0, sign=True, digits=digits)
+    size = f"{_minus(facts)}: {signed(finding.estimate, digits)} {limits} ({p_text(finding.pvalue)})"
+    if finding.status == "invalid": return f"responses differ; {size}"
+    if finding.reason == "adjusted": return f"no clear difference; {size}"
+    return f"no difference found; {size}"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-average-sentence
+def average_difference_sentence(finding: Any,  # of kind "difference_average"
+                                ) -> str:  # sentences
+    """What the details say of the average difference.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "difference_average".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    facts, digits = finding.facts, decimals_for(finding.low, finding.high)
+    limits = limits_text(finding.low, finding.high, 0.0, sign=True, digits=digits)
+    size = (f"On average over all scores {_minus(facts)} is {signed(finding.estimate, digits)} "
+            f"({100 * facts['confidence']:g} % limits {limits}; {p_text(finding.pvalue)})")
+    if finding.status == "invalid": return f"{size}."
+    if finding.reason == "adjusted":
+        return f"No clear difference on average, adjusted for two questions. {size}."
+    return f"No difference on average is found. {size}."
+
+# %% ../../nbs/words/35_groups.ipynb #groups-pair-method
+def pair_method(finding: Any,  # of kind "difference_anywhere" or "cumulative_graph"
+                ) -> str:  # a fragment
+    """How a difference along the scores was tested.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "difference_anywhere" or "cumulative_graph".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    facts = finding.facts
+    drawn = f", {facts['n_resamples']:,} resamples" if facts["n_resamples"] else ""
+    return f"Kuiper's range of the cumulative differences, {facts['method']}{drawn}"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-graph-found
+_GRAPHS = {"comparison": ("At equal scores the two groups differ", "No difference between the two "
+                          "groups is found at equal scores", "The two groups differ"),
+           "subpopulation": ("At equal scores the group differs from everyone", "No difference from "
+                             "everyone is found at equal scores", "The group differs from everyone"),
+           "calibration": ("Responses differ from their scores", "No difference of responses from "
+                           "their scores is found", "")}
+
+# %% ../../nbs/words/35_groups.ipynb #groups-graph-line
+def graph_line(finding: Any,  # of kind "cumulative_graph"
+               ) -> str:  # a fragment
+    """What a screen says of a graph of cumulative differences.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "cumulative_graph".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    differ, equal, unequal = _GRAPHS[finding.facts["kind"]]
+    size = f"{signed(finding.estimate)} on average, Kuiper's {p_text(finding.pvalue)}"
+    if finding.reason == "scores":
+        return f"{unequal}, but scores are not equal, which may explain it ({size})"
+    return f"{differ if finding.status == 'invalid' else equal} ({size})"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-graph-sentence
+def graph_sentence(finding: Any,  # of kind "cumulative_graph"
+                   ) -> str:  # sentences
+    """What the details say of a graph of cumulative differences.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "cumulative_graph".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    facts = finding.facts
+    steps = f"{counted(facts['n'])} in {facts['n_steps']:,.4g} step{'s' * (facts['n_steps'] != 1)}"
+    return (f"{graph_line(finding)}. Kuiper's statistic is {two_digits(facts['kuiper'])}; "
+            f"Kolmogorov and Smirnov's is {two_digits(facts['kolmogorov_smirnov'])} "
+            f"({p_text(facts['kolmogorov_smirnov_pvalue'])}). Method: {facts['method']}"
+            f"{_resamples(facts)}, {steps}, null scale {two_digits(facts['null_scale'])}.")
+
+# %% ../../nbs/words/35_groups.ipynb #groups-resamples
+def _resamples(facts):
+    "How many sets were shuffled or drawn; empty where none were."
+    return f" ({facts['n_resamples']:,} resamples)" if facts["n_resamples"] else ""
+
+# %% ../../nbs/words/35_groups.ipynb #groups-slope
+def slope_sentence(slope: Any,  # a `Slope`
+                   ) -> str:
+    """What is said of the average difference over a range of scores.
+
+    Parameters
+    ----------
+    slope : Any
+        A `Slope`.
+
+    Returns
+    -------
+    str
+    """
+    low, high = slope.confidence_interval
+    digits = decimals_for(low, high)
+    limits = limits_text(low, high, 0.0, sign=True, digits=digits)
+    return (f"For scores {value_text(slope.score_low)} to {value_text(slope.score_high)} the average "
+            f"difference is {signed(slope.value, digits)} ({100 * slope.confidence:g} % limits "
+            f"{limits}).")
+
+# %% ../../nbs/words/35_groups.ipynb #groups-bins
+def bins_sentence(strategy: str,  # "uniform" or "noise"
+                  ) -> str:
+    """What is said of mean responses in bins.
+
+    Parameters
+    ----------
+    strategy : str
+        "uniform" or "noise".
+
+    Returns
+    -------
+    str
+    """
+    width = "equal width" if strategy == "uniform" else "equal noise"
+    return f"Mean responses of two groups in bins of {width}."
+
+# %% ../../nbs/words/35_groups.ipynb #groups-most
+def _most(findings):
+    "The clearest differences, at most three of them, by name."
+    named = [f"{_short(finding.facts)} ({signed(finding.estimate)})" for finding in findings[:3]]
+    named[0] = f"{named[0][:-1]} on average)"
+    return enumerated(named)
+
+# %% ../../nbs/words/35_groups.ipynb #groups-number
+def _number(count, everyone, verb=""):
+    "A number of groups or pairs, with a verb that has an s in the singular."
+    what = "group" if everyone else "pair"
+    text = counted(count, what)
+    return f"{text} {verb}{'s' * (count == 1)}" if verb else text
+
+# %% ../../nbs/words/35_groups.ipynb #groups-shown
+def _shown(differ, number, everyone, in_all):
+    "How many groups differ, and which of them most."
+    who = "groups" if everyone else "pairs of groups"
+    verb = "differs" if len(differ) == 1 else "differ"
+    whom = " from everyone" if everyone else ""
+    text = f"{len(differ):,} of {number:,} {who} {verb}{whom} at equal scores."
+    most = f"Most clearly: {_most(differ)}." if differ[1:] else f"It is {_most(differ)}."
+    alone = f" {printable(in_all)} is in all {len(differ):,} of these pairs." if in_all is not None else ""
+    return f"{text} {most}{alone}"
+
+# %% ../../nbs/words/35_groups.ipynb #groups-conclusion
+def groups_conclusion(
+    findings: Iterable[Any],  # of kind "group_difference", the clearest first
+    excluded_beyond: float | None = None,  # the largest average difference that is not excluded
+    in_all: Any = None,  # the group that is in all pairs that differ
+) -> str:  # a few sentences
+    """Many comparisons together.
+
+    Parameters
+    ----------
+    findings : Iterable[Any]
+        Of kind "group_difference", the clearest first.
+    excluded_beyond : float | None, optional
+        The largest average difference that is not excluded.
+    in_all : Any, optional
+        The group that is in all pairs that differ.
+
+    Returns
+    -------
+    str
+        A few sentences.
+    """
+    findings = list(findings)
+    everyone = findings[0].facts["b"] is None
+    by_reason = {reason: [finding for finding in findings if finding.reason == reason]
+                 for reason in ("scores", "shuffles", "steps")}
+    differ = [finding for finding in findings if finding.status == "invalid"]
+    number = len(findings) - len(by_reason["steps"])
+    parts = []
+    if differ: parts.append(_shown(differ, number, everyone, in_all))
+    elif number:
+        who = "groups" if everyone else "pairs of groups"
+        whom = " from everyone" if everyone else ""
+        parts.append(f"No difference{whom} at equal scores is shown in {number:,} {who}.")
+    if not differ and excluded_beyond is not None:
+        parts.append(f"Average differences up to {two_digits(excluded_beyond)} are not excluded.")
+    if open_ones := by_reason["shuffles"]:
+        drawn = max(finding.facts["n_resamples"] for finding in open_ones)
+        verb = "is" if len(open_ones) == 1 else "are"
+        parts.append(f"{_number(len(open_ones), everyone)} {verb} inconclusive with {drawn:,} shuffles.")
+    if unequal := by_reason["scores"]:
+        more = " more" if differ else ""
+        number_text = f"{len(unequal):,}{more} {'differs' if len(unequal) == 1 else 'differ'}"
+        which = f"Most clearly: {_most(unequal)}" if unequal[1:] else f"It is {_most(unequal)}"
+        parts.append(f"{number_text}, but scores are not equal, which may explain it. {which}.")
+    if untested := by_reason["steps"]:
+        verb = "is" if len(untested) == 1 else "are"
+        parts.append(f"{_number(len(untested), everyone)} {verb} not tested: too few steps carry the "
+                     f"graph{'s' * (len(untested) > 1)}.")
+    return " ".join(parts)
+
+# %% ../../nbs/words/35_groups.ipynb #groups-pair-conclusion
+def pair_conclusion(anywhere: Any,  # the finding of kind "difference_anywhere"
+                    average: Any,  # that of kind "difference_average"
+                    ) -> str:  # two sentences
+    """Both questions of two groups together.
+
+    Parameters
+    ----------
+    anywhere : Any
+        The finding of kind "difference_anywhere".
+    average : Any
+        That of kind "difference_average".
+
+    Returns
+    -------
+    str
+        Two sentences.
+    """
+    facts, both = anywhere.facts, _both(anywhere.facts)
+    on_average = average.status == "invalid"
+    if anywhere.reason == "scores":
+        text = f"{capital(both)} differ, but their scores are not equal, which may explain it."
+    elif anywhere.status == "invalid":
+        more = "" if on_average else ", but no difference on average is shown"
+        text = f"At equal scores {both} differ{more}."
+    elif on_average and anywhere.reason == "steps":
+        text = f"At equal scores {both} differ on average."
+    elif on_average:
+        text = f"{capital(both)} differ on average at equal scores, but no range of scores shows it."
+    else:
+        clear = "clear " if "adjusted" in (anywhere.reason, average.reason) else ""
+        text = f"No {clear}difference between {both} is found at equal scores."
+    digits = decimals_for(average.low, average.high)
+    limits = limits_text(average.low, average.high, 0.0, sign=True, digits=digits)
+    return f"{text} On average {_minus(facts)} is {signed(average.estimate, digits)} {limits}."
+
+# %% ../../nbs/words/35_groups.ipynb #groups-outcome
+def apart_sentence(caution: Any,  # of code "without_groups"
+                   ) -> str:
+    """How many groups still differ from everyone without those that differ most.
+
+    Parameters
+    ----------
+    caution : Any
+        Of code "without_groups".
+
+    Returns
+    -------
+    str
+    """
+    facts = caution.facts
+    which = "which differ most" if facts["left_out"][1:] else "which differs most"
+    names = enumerated([printable(name) for name in facts["left_out"]])
+    verb = "differs" if facts["of"] == 1 else "differ"
+    text = f"Without {names}, {which}, {facts['differ']:,} of {facts['of']:,} groups {verb} from everyone"
+    if facts["inconclusive"]: return f"{text}; {facts['inconclusive']:,} inconclusive."
+    return f"{text}."
+
+# %% ../../nbs/words/35_groups.ipynb #groups-skipped
+def _skipped(caution):
+    facts = caution.facts
+    if facts["why"] == "single rows":
+        why = "a single row" if facts["everyone"] else "scores that never interleave, or a single row"
+    else: why = "no scores in common" + (" or fewer than six clusters" if facts["clusters"] else "")
+    verb = "is" if facts["count"] == 1 else "are"
+    return f"{_number(facts['count'], facts['everyone'])} {verb} not compared: {why}."
+
+# %% ../../nbs/words/35_groups.ipynb #groups-few
+def _few_members(caution):
+    facts = caution.facts
+    verb = "has" if facts["count"] == 1 else "have"
+    return (f"{_number(facts['count'], facts['everyone'])} {verb} too few rows to show a difference "
+            "of any size.")
+
+# %% ../../nbs/words/35_groups.ipynb #groups-cautions
+CAUTIONS: dict[str, Any] = {
+    "everyone_includes_each": lambda caution: (
+        "Everyone includes each group itself. One group far off can make others differ."),
+    "few_members": _few_members,
+    "not_compared": _skipped,
+    "members_may_be_clustered": lambda caution: (
+        "Rows seem to be clustered, and are not counted as clusters here. What is shown may be "
+        "chance. Name clusters by cluster= (--cluster)."),
+    "many_pairs": lambda caution: (
+        f"Fewer comparisons: each group with everyone (against='all', --everyone), "
+        f"{caution.facts['groups']:,} in place of {caution.facts['pairs']:,}."),
+    "without_groups": apart_sentence,
+    "rows_independent": lambda caution: (
+        "Rows are taken as independent. Clusters are tested in memory only."),
+    "few_scores": lambda caution: (
+        "Different scores are few, so p-values tend to be too large. A difference that is found "
+        "stands; one that is not found is not excluded."),
+    "scores_not_checked": lambda caution: (
+        "Not tested on a table in parts: where along the score groups differ most, and whether "
+        "compared scores are equal."),
+}
+
+# %% ../../nbs/words/35_groups.ipynb #groups-look
+def _look(step):
+    verb = "differs" if step.facts["b"] is None else "differ"
+    whom = " from everyone" if step.facts["b"] is None else ""
+    if step.facts["b"] is None: who = f"group {printable(step.facts['a'])}"
+    else: who = _both(step.facts)
+    return f"See where along the score {who} {verb}{whom}."
+
+# %% ../../nbs/words/35_groups.ipynb #groups-tables
+STEPS: dict[Any, Any] = {
+    ("look", "groups"): _look,
+    ("look", "graph"): lambda step: (
+        "Look at the graph (.plot(), --report): its slope is the difference at those scores."),
+    ("check", "scores"): lambda step: (
+        "Check over which scores both groups have rows, and compare there."),
+    ("repeat", "shuffles"): lambda step: (
+        "Compare again with more shuffles (n_resamples=, --n-resamples)."),
+    ("collect", "groups"): lambda step: (
+        f"Collect more rows if an average difference of {two_digits(step.facts['excluded_beyond'])} "
+        "would matter."),
+    ("use", "parts"): lambda step: "Compare groups with few steps in memory, where shuffles can test.",
+}
+LINES: dict[str, Any] = {
+    "group_difference": difference_line, "other_groups": others_line,
+    "difference_anywhere": anywhere_line, "difference_average": average_difference_line,
+    "cumulative_graph": graph_line}
+SENTENCES: dict[str, Any] = {
+    "group_difference": difference_sentence, "other_groups": others_sentence,
+    "difference_anywhere": anywhere_sentence, "difference_average": average_difference_sentence,
+    "cumulative_graph": graph_sentence}
+METHODS: dict[str, Any] = {
+    "group_difference": lambda finding: "", "other_groups": lambda finding: "",
+    "difference_anywhere": pair_method, "difference_average": lambda finding: "matched differences",
+    "cumulative_graph": pair_method}

@@ -16,9 +16,10 @@ from .text import (capital, counted, minus, p_text, row_names, two_digits,
 
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'TITLES', 'conclusion_text', 'title_text', 'fifths_lines',
-           'python_line', 'brier_text', 'largest_difference_text', 'event_ratio_text', 'calibration_error_text',
-           'ece_test_text', 'diagram_text', 'tests_text', 'multiclass_text', 'logistic_text', 'steps_text',
-           'temperature_text']
+           'python_line', 'calibration_in_parts_line', 'calibration_in_parts_sentence',
+           'calibration_in_parts_conclusion', 'brier_text', 'largest_difference_text', 'event_ratio_text',
+           'calibration_error_text', 'ece_test_text', 'diagram_text', 'tests_text', 'multiclass_text', 'logistic_text',
+           'steps_text', 'temperature_text']
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-015
 def _short(x):
@@ -434,18 +435,135 @@ def _screen_call(arguments):
     return (f'screen({{"y": y_true, "p": y_prob, "group": group{columns}}},\n'
             f'       response="y", score="p", groups="group"{named})')
 
+# %% ../../nbs/words/08_probabilities.ipynb #in-parts-off
+def _off_in_parts(facts):
+    "How far predictions are off on average, where that is shown."
+    if not facts["is_off"]: return "miscalibrated in parts; no difference on average is shown"
+    return (f"predictions are {_off(facts['observed'] - facts['predicted'])} on average "
+            f"({three_digits(facts['predicted'])} predicted, {three_digits(facts['observed'])} observed)")
+
+# %% ../../nbs/words/08_probabilities.ipynb #in-parts-untested
+def _few_events_in_parts(facts):
+    "That events are too few for the limits of the tests."
+    return (f"a variance of {three_digits(facts['n_bets'])} events is too little for the tests, which "
+            f"take {facts['fewest']}")
+
+# %% ../../nbs/words/08_probabilities.ipynb #in-parts-contradicted
+def _contradicted_in_parts(facts):
+    "How often a certain outcome did not occur, and where first."
+    times = "once" if facts["contradicted"] == 1 else f"{facts['contradicted']:,} times"
+    return (f"predictions of 0 or 1 were wrong {times}, first in row {facts['row']:,} of partition "
+            f"{facts['partition']:,} (both counted from 0)")
+
+# %% ../../nbs/words/08_probabilities.ipynb #in-parts-line
+def calibration_in_parts_line(finding: Any,  # of kind "calibration_in_parts"
+                              ) -> str:  # a fragment
+    """What a screen says of probabilities, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "calibration_in_parts".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    facts = finding.facts
+    if facts["contradicted"]: return _contradicted_in_parts(facts)
+    if finding.reason == "few": return f"not tested: {_few_events_in_parts(facts)}"
+    most = f"{_at_most(finding.excluded_beyond)} in any fifth of the rows"
+    if finding.status == "invalid":
+        return f"{_off_in_parts(facts)}; {p_text(finding.pvalue)}"
+    if finding.status == "valid":
+        return f"no fault found ({p_text(finding.pvalue)}); more than {most} is excluded"
+    return (f"no fault found ({p_text(finding.pvalue)}); up to {most} is not excluded (tolerance "
+            f"{finding.tolerance:g})")
+
+# %% ../../nbs/words/08_probabilities.ipynb #in-parts-sentence
+def calibration_in_parts_sentence(finding: Any,  # of kind "calibration_in_parts"
+                                  ) -> str:  # sentences
+    """What the details say of probabilities, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "calibration_in_parts".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    facts = finding.facts
+    if facts["contradicted"]: return f"{capital(_contradicted_in_parts(facts))}."
+    if finding.reason == "few":
+        return (f"Not tested: {_few_events_in_parts(facts)}. In memory outcomes are drawn instead "
+                "(calibration_report).")
+    text = f"No fault is found ({p_text(finding.pvalue)})."
+    if finding.status == "invalid": text = f"{capital(_off_in_parts(facts))}; {p_text(finding.pvalue)}."
+    most = f"{_at_most(finding.excluded_beyond)} in any fifth of the rows"
+    level = f"{100 * facts['confidence']:g} % limit, tolerance {finding.tolerance:g}"
+    if finding.status == "inconclusive":
+        text += f" A difference of up to {most} is not excluded ({level})."
+    else: text += f" A difference of more than {most} is excluded ({level})."
+    if facts["rare"] is not None:
+        text += f" That tolerance is wide where {three_digits(facts['rare'])} is predicted on average."
+    if finding.status == "invalid":
+        text += (f" The calibration error (ECE) is {three_digits(facts['ece'])} "
+                 f"[{three_digits(facts['ece_low'])}, {three_digits(facts['ece_high'])}] in "
+                 f"{_bins(facts['n_bins'])}.")
+    else:
+        text += (f" The calibration error (ECE) in {_bins(facts['n_bins'])} is at most "
+                 f"{_at_most(facts['ece_limit'])}.")
+    return f"{text} Errors that cancel within a bin or a fifth are not detected."
+
+# %% ../../nbs/words/08_probabilities.ipynb #in-parts-conclusion
+def calibration_in_parts_conclusion(finding: Any,  # of kind "calibration_in_parts"
+                                    ) -> str:  # one sentence
+    """Probabilities in parts in one sentence.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "calibration_in_parts".
+
+    Returns
+    -------
+    str
+        One sentence.
+    """
+    facts = finding.facts
+    if facts["contradicted"]: return f"Miscalibrated: {_contradicted_in_parts(facts)}."
+    if finding.reason == "few": return f"Inconclusive: {_few_events_in_parts(facts)}."
+    most = f"{_at_most(finding.excluded_beyond)} in a fifth of the rows"
+    if finding.status == "invalid": return f"{capital(_off_in_parts(facts))}."
+    if finding.status == "valid": return f"Calibrated: no fault found, more than {most} is excluded."
+    return f"No fault found; up to {most} is not excluded."
+
 # %% ../../nbs/words/08_probabilities.ipynb #cell-050
-LINES: dict[str, Any] = {"calibration": _calibration_line, "overall": _overall_line,
+LINES: dict[str, Any] = {"calibration_in_parts": calibration_in_parts_line,
+                         "calibration": _calibration_line, "overall": _overall_line,
                          "worst_fifth": _fifth_line, "ece": _ece_line}
 SENTENCES: dict[str, Any] = {
+    "calibration_in_parts": calibration_in_parts_sentence,
     "calibration": _calibration_sentence, "overall": _overall_sentence,
     "worst_fifth": _fifth_sentence, "ece": _ece_sentence}
-METHODS: dict[str, Any] = {"calibration": _calibration_method}
+METHODS: dict[str, Any] = {"calibration": _calibration_method,
+                           "calibration_in_parts": lambda finding: ""}
 CAUTIONS: dict[str, Any] = {
+    "spiegelhalter_in_parts": lambda caution: (
+        "Spiegelhalter's test is not used: too little of the variance is left to it."),
+    "calibration_in_parts": lambda caution: (
+        "Not tested on a table in parts: which fifth of the scores is worst, the p-value of the "
+        "calibration error, overconfidence, parts of the Brier score, and recalibration."),
     "ece_from_zero": _ece_from_zero, "cases_in_blocks": _in_blocks, "cases_copied": _copied,
     "cases_few_values": _few_values, "cases_agreeing": _agreeing,
     "cases_correlated": _correlated, "clusters_untested": _clusters_untested}
 STEPS: dict[Any, Any] = {
+    ("check", "certain_in_parts"): lambda step: (
+        "Check the rows that contradict predictions of 0 or 1, then validate again."),
     ("check", "reversed_outcomes"): _check_outcomes, ("check", "impossible_rows"): _check_rows,
     ("collect", "few_events"): _collect_events, ("recalibrate", "map_passes"): _recalibrate_by,
     ("recalibrate", "no_map_passes"): _recalibrate_in_bins,

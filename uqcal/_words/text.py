@@ -14,8 +14,8 @@ from .._base.results import enumerated
 
 # %% auto #0
 __all__ = ['minus', 'two_digits', 'value_text', 'signed', 'decimals_apart', 'decimals_for', 'limits_text', 'factor_text',
-           'percent', 'p_text', 'counted', 'would_decide', 'short_name', 'place_text', 'is_part', 'row_names',
-           'capital', 'small']
+           'percent', 'p_text', 'counted', 'parts_text', 'would_decide', 'short_name', 'place_text', 'is_part',
+           'row_names', 'capital', 'small']
 
 # %% ../../nbs/words/05_text.ipynb #cell-015
 def minus(text: str,  # any text with numbers in it
@@ -267,6 +267,30 @@ def counted(n: int,  # how many
         "408 rows".
     """
     return f"{n:,} {what}{'s' * (n != 1)}"
+
+# %% ../../nbs/words/05_text.ipynb #parts-text
+def parts_text(n: int,  # rows
+               n_partitions: int,  # parts of the table
+               n_passes: int,  # how many times all of them were read
+               ) -> str:  # "600 rows in 2 parts, read twice"
+    """How large a table in parts is, and how often it was read.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    n_partitions : int
+        Parts of the table.
+    n_passes : int
+        How many times all of them were read.
+
+    Returns
+    -------
+    str
+        "600 rows in 2 parts, read twice".
+    """
+    often = {1: "once", 2: "twice"}.get(n_passes, f"{n_passes} times")
+    return f"{counted(n)} in {counted(n_partitions, 'part')}, read {often}"
 
 # %% ../../nbs/words/05_text.ipynb #cell-030
 def would_decide(

@@ -853,7 +853,8 @@ def _write_calibration(result, table, data, seed, report, json_file, command, ve
 # %% ../../nbs/command/70_cli.ipynb #cell-116c
 def _calibration_in_parts(context, columns):
     "Judge probabilities of a table that is read in parts: the whole of --dask."
-    params = options_in_parts(context, "outcome", "score", "positive", "n_bins", "n_boot", "seed")
+    params = options_in_parts(context, "outcome", "score", "positive", "n_bins", "n_boot", "seed",
+                              "verbose")
     columns = differing(columns)
     from uqcal.probabilities.calibration import shown_numbers
     from uqcal.parts.partitions import calibration_of_partitions
@@ -867,24 +868,15 @@ def _calibration_in_parts(context, columns):
     frame = result.to_frame()
     rows = [("", "value", "low", "high", "p-value", "adjusted"),
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
-    tell_of_parts(params, columns, result, [
-        wrapped(result.sentence), aligned(rows, (1, 2, 3, 4, 5)),
-        *(wrapped(one) for one in result.cautions)], verdict=result.verdict,
-        cautions=list(result.cautions), numbers={
-            name: {key: value for key, value in row.items() if value is not None}
-            for name, row in frame.astype(object).where(frame.notna(), None).to_dict(
-                "index").items()})
+    tell_of_parts(params, columns, result, [aligned(rows, (1, 2, 3, 4, 5))], numbers={
+        name: {key: value for key, value in row.items() if value is not None}
+        for name, row in frame.astype(object).where(frame.notna(), None).to_dict(
+            "index").items()})
 
 # %% ../../nbs/command/70_cli.ipynb #cell-116v
-_NOT_ASKED = ("Not asked of a table in partitions: how far errors may be off over a fifth of the "
-              "rows, the link of errors and uncertainties, features and groups, what could have "
-              "gone wrong in the file, the statistics CC, ENCE and ZMSE, and which mend would "
-              "help. Rows that are no copies of each other are taken as independent.")
-
-
 def _validation_in_parts(context):
     "Judge uncertainties of a table that is read in parts: the whole of --dask."
-    params = options_in_parts(context, "error", "observed", "predicted", "uncertainty")
+    params = options_in_parts(context, "error", "observed", "predicted", "uncertainty", "verbose")
     if params["fail_on"] is not None:
         from uqcal._base.inputs import check_choice
         check_choice(params["fail_on"], "--fail-on", ("invalid", "inconclusive"))
@@ -896,13 +888,7 @@ def _validation_in_parts(context):
             table, columns[0] if len(columns) == 2 else tuple(columns[:2]), columns[-1],
             confidence=params["confidence"], tolerance=params["tolerance"],
             progress=shows_bar(params["progress"]))
-    answers = result.answers
-    tell_of_parts(params, columns, result, [
-        wrapped(result.sentence), *(wrapped(
-            f"{name[0].upper()}{name[1:]}: {one['status']}. {one['sentence']}",
-            rest="  ") for name, one in answers.items()), wrapped(_NOT_ASKED)],
-        verdict=result.verdict, tolerance=result.tolerance, conclusions=answers,
-        not_asked=_NOT_ASKED)
+    tell_of_parts(params, columns, result, tolerance=result.tolerance)
 
 # %% ../../nbs/command/70_cli.ipynb #cli-joined
 for _commands in (interval_commands, stream_commands, comparison_commands):

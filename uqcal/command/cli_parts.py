@@ -1315,10 +1315,10 @@ def _refuse_cell(files, mark, names, outcomes):
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-116c-c
 def tell_of_parts(
     params: Mapping[str, Any],  # as `options_in_parts` gives them
-    columns: Sequence[str | None],  # that were judged
-    result: Any,  # what was found, with `n`, `n_partitions`, `n_passes` and `sentence`
-    told: Sequence[str],  # paragraphs of the answer
-    **numbers: Any,  # what the file of numbers holds beside, by name; a verdict for `--fail-on`
+    columns: Sequence[str | None],  # that were validated
+    result: Any,  # a report with `n` and `n_partitions`
+    more: Sequence[str] = (),  # further paragraphs and tables, with --verbose only
+    **numbers: Any,  # what the file of numbers holds beside, by name
 ) -> None:
     """Print what is said of a table in parts, write its numbers, and end as `--fail-on` asks.
 
@@ -1327,23 +1327,24 @@ def tell_of_parts(
     params : Mapping[str, Any]
         As `options_in_parts` gives them.
     columns : Sequence[str | None]
-        That were judged.
+        That were validated.
     result : Any
-        What was found, with `n`, `n_partitions`, `n_passes` and `sentence`.
-    told : Sequence[str]
-        Paragraphs of the answer.
+        A report with `n` and `n_partitions`.
+    more : Sequence[str], default ()
+        Further paragraphs and tables, with --verbose only.
     **numbers : Any
-        What the file of numbers holds beside, by name; a verdict for `--fail-on`.
+        What the file of numbers holds beside, by name.
     """
-    parts = "one part" if result.n_partitions == 1 else f"{result.n_partitions:,} parts"
-    often = {1: "once", 2: "twice"}.get(result.n_passes, f"{result.n_passes} times")
-    deliver("\n\n".join([f"{display_name(params['file'])}: {result.n:,} rows in {parts}, read "
-                         f"{often}", *told]), as_json(
+    text = result.screen(f"{display_name(params['file'])}: {result.title}")
+    if params.get("verbose"):
+        details = [wrapped(paragraph, rest="  ") for paragraph in result.details()]
+        text = "\n\n".join([text, *details, *more])
+    deliver(text, as_json(
         data={"source": params["file"], "columns": [*filter(None, columns)]}, seed=params["seed"],
-        headline=result.sentence, n=result.n, n_partitions=result.n_partitions, **numbers),
+        n=result.n, n_partitions=result.n_partitions, **result.to_dict(), **numbers),
         None, params["json_file"], None)
     asked = params.get("fail_on")
-    if asked and numbers.get("verdict") in ("invalid", asked): raise typer.Exit(1)
+    if asked and result.verdict in ("invalid", asked): raise typer.Exit(1)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-062
 _USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors that a user can make

@@ -9,8 +9,7 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from html import escape
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,11 @@ from ..intervals.intervals import CoverageTest, check_order, coverage_of_counts,
 from ..probabilities.reliability import (CalibrationError, ReliabilityDiagram, bin_sums,
                                              calibration_error_of, diagram_of, with_seen_scatter)
 from .._chance.resampling import ALTERNATIVES, holm
-from .._base.results import Interval, Result, as_text, enumerated, html_table, three_digits
+from .._base.results import Interval
+from .._words.errors import errors_in_parts_conclusion
+from .._words.probabilities import calibration_in_parts_conclusion
+from .._words.text import parts_text
+from ..reports import Caution, Finding, Report, Step
 from ..sample.sample import stable_order
 from ..probabilities.walk import Walk, as_seen, limit_serves, walk_of
 
@@ -452,12 +455,18 @@ def _limit(walk, binned, confidence, wide=1.0):
     return float(min((high - low + noise) / (0.2 * walk.total_weight), 1.0))
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-094
-@dataclass(frozen=True, kw_only=True)
-class PartitionedCalibration(Result):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PartitionedCalibration(Report):
     """The calibration of probabilities in a table of many parts; what `calibration_of_partitions` returns.
 
     Attributes
     ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
     limit : float
         No true mean difference over a fifth of the weight is larger in size, (4).
     brier : float
@@ -520,26 +529,19 @@ class PartitionedCalibration(Result):
                                              # weight up to it, cumulative difference
 
     @property
-    def verdict(self) -> str:
-        "One of \"valid\", \"invalid\" and \"inconclusive\"."
-        if self.contradicted or min(self.adjusted, default=1.0) < 1 - self.confidence:
-            return "invalid"
-        return "valid" if self.adjusted and self.limit <= self.tolerance else "inconclusive"
+    def title(self) -> str:
+        "Rows, parts, and how often they were read."
+        return f"probabilities, {parts_text(self.n, self.n_partitions, self.n_passes)}"
 
     @property
-    def sentence(self) -> str:
-        "The verdict in a few sentences."
-        return _sentence(self)
+    def limits(self) -> str:
+        "The level of the limits."
+        return f"[{100 * self.confidence:g} %]"
 
     @property
-    def cautions(self) -> tuple[str, ...]:
-        "What could be misread in the numbers, and what was not asked."
-        return _cautions(self)
-
-    def __repr__(self) -> str: return as_text(self)
-
-    def _repr_html_(self) -> str:
-        return f"<p><b>{escape(self.sentence)}</b></p>" + html_table(self.to_frame(), 30)
+    def conclusion(self) -> str:
+        "The verdict in one sentence."
+        return calibration_in_parts_conclusion(self.findings[0])
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: value, low, high, pvalue, adjusted.
@@ -573,78 +575,48 @@ class PartitionedCalibration(Result):
                   ylabel="cumulative outcome − probability")
         return left, right
 
-# %% ../../nbs/parts/64_partitions.ipynb #cell-095
-def _at_most(x):
-    "Three digits that are not below the number."
-    return three_digits(min(1.005 * x, 1.0)) if x > 0 else "0"
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-095b
-def _drifting(found):
-    "What is wrong on average, in words; nothing where that may be noise."
-    if not abs(found.drift) > -special.ndtri((1 - found.confidence) / 2):
-        return "wrong in parts, while no difference on average is shown"
-    return (f"too {'small' if found.drift > 0 else 'large'} by "
-            f"{three_digits(abs(found.observed - found.stated))} on average "
-            f"({three_digits(found.stated)} stated, {three_digits(found.observed)} observed)")
-
 # %% ../../nbs/parts/64_partitions.ipynb #cell-096
-def _sentence(found):
-    rows, level = f"{found.n:,} rows", f"{100 * found.confidence:g} %"
-    if found.contradicted:
-        part, row = found.first_contradiction
-        return ("These probabilities are not calibrated: what was stated to be impossible, or "
-                "certain, turned out otherwise "
-                f"{'once' if found.contradicted == 1 else f'{found.contradicted:,} times'}, first "
-                f"in row {row} of partition {part} (both counted from 0).")
-    if not found.tests:
-        return (f"Whether these probabilities are calibrated is not decided: {rows} with a "
-                f"variance of {three_digits(found.n_bets)} events are too few for the limits by "
-                f"which a table in partitions is tested, which take {_FEWEST_BETS}. "
-                "calibration_report draws outcomes instead, in memory.")
-    bins = "one bin" if found.error.n_bins == 1 else f"these {found.error.n_bins} bins"
-    most = (f"over no stretch of scores with a fifth of the rows do outcomes differ from the "
-            f"probabilities by more than {_at_most(found.limit)} on average (tolerance "
-            f"{found.tolerance:g}{_beside_the_rate(found)})")
-    if found.verdict == "invalid":
-        low, high = found.error.ece_interval
-        return (f"These probabilities are not calibrated: they are {_drifting(found)}. Calibration "
-                f"error (ECE) within {bins} {three_digits(found.error.ece)}, {level} interval "
-                f"{three_digits(low)} to {three_digits(high)}; {most}, {level} limit.")
-    if found.verdict == "inconclusive":
-        most = (f"a mean difference of up to {_at_most(found.limit)} over a stretch of scores with "
-                "a fifth of them could be there unseen (tolerance "
-                f"{found.tolerance:g}{_beside_the_rate(found)})")
-    if found.verdict == "valid":
-        most = most.replace("over no stretch", "over any stretch").replace(
-            "do outcomes differ from the probabilities by more than",
-            "outcomes differ from the probabilities by at most")
-    return ("No fault of calibration was found in "
-            f"{rows}{':' if found.verdict == 'valid' else ', but'} {most}, and the calibration "
-            f"error (ECE) within {bins} is at most {_at_most(found.error.ece_limit)} ({level} "
-            "limits). Errors that alternate within a bin, or within such a stretch, show in "
-            "neither.")
-
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-097
-def _beside_the_rate(found):
-    "What is stated on average, where that makes a tolerance wide."
+def _finding_of_sums(found):
+    "All tests together: whether probabilities are calibrated, and what is not excluded."
+    error, (partition, row) = found.error, found.first_contradiction or (0, 0)
     rare = min(found.stated, 1 - found.stated)
-    if rare > 0.1 or rare > found.tolerance: return ""
-    return f", which is wide where {three_digits(found.stated)} is stated on average"
+    if rare > 0.1 or rare > found.tolerance: rare = None
+    low, high = error.ece_interval
+    facts = {"contradicted": found.contradicted, "partition": int(partition), "row": int(row),
+             "n_bets": float(found.n_bets), "fewest": _FEWEST_BETS, "predicted": found.stated,
+             "observed": found.observed, "confidence": found.confidence, "ece": error.ece,
+             "is_off": bool(abs(found.drift) > -special.ndtri((1 - found.confidence) / 2)),
+             "ece_low": low, "ece_high": high, "ece_limit": error.ece_limit,
+             "n_bins": error.n_bins, "rare": rare}
+    status, reason = "inconclusive", "precision"
+    if found.contradicted or min(found.adjusted, default=1.0) < 1 - found.confidence:
+        status, reason = "invalid", None
+    elif not found.adjusted: reason = "few"
+    elif found.limit <= found.tolerance: status, reason = "valid", None
+    return Finding(name="calibration", kind="calibration_in_parts", status=status, reason=reason,
+                   estimate=found.observed - found.stated, pvalue=min(found.adjusted, default=None),
+                   tolerance=found.tolerance, excluded_beyond=found.limit, n=found.n, facts=facts)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-098
 def _cautions(found):
-    names = {one.name for one in found.tests}
-    said = ["Rows are taken as independent of each other; rows that belong together (cluster) are "
-            "judged in memory alone, by calibration_report."]
+    "What could be misread in the numbers, and what was not tested."
+    names, cautions = {one.name for one in found.tests}, [Caution(code="rows_independent")]
     if found.is_rounded and not found.contradicted and names & {"kolmogorov_smirnov", "kuiper"}:
-        said.append("The rows, or their different scores, are few: the p-values of "
-                    "Kolmogorov–Smirnov and Kuiper tend to be too large.")
+        cautions.append(Caution(code="few_scores", decides=True))
     if names and "spiegelhalter" not in names:
-        said.append("Spiegelhalter's test is not asked: too little of the variance is left to it.")
-    return (*said, "Not asked of a table in partitions: which fifth of the scores is worst, the "
-            "p-value of the calibration error, whether probabilities are too extreme or too timid, "
-            "the parts of the Brier score, and which map would mend them.")
+        cautions.append(Caution(code="spiegelhalter_in_parts"))
+    return (*cautions, Caution(code="calibration_in_parts"))
+
+
+def _step(findings, few=("few",)):
+    "What to do next; None where sums say all that is asked."
+    if any(finding.facts.get("contradicted") for finding in findings):
+        return Step(verb="check", why="certain_in_parts")
+    if any(finding.status == "invalid" for finding in findings):
+        return Step(verb="validate", why="sample")
+    if any(finding.reason in few for finding in findings):
+        return Step(verb="validate", why="memory")
+    return None
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-098b
 def _frame_of(found):
@@ -680,7 +652,7 @@ def calibration_of_partitions(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores, for the noise; the parts go where Dask
                       # sends them
     progress: bool = False,  # show bars on standard error
-) -> PartitionedCalibration:  # `.verdict`, `.sentence`, `.tests`, `.error`, `.plot()`
+) -> PartitionedCalibration:  # `.verdict`, `.conclusion`, `.tests`, `.error`, `.plot()`
     """Tests, errors, score and verdict for probabilities in a table that no memory holds.
 
     Parameters
@@ -714,7 +686,7 @@ def calibration_of_partitions(
     Returns
     -------
     PartitionedCalibration
-        `.verdict`, `.sentence`, `.tests`, `.error`, `.plot()`.
+        `.verdict`, `.conclusion`, `.tests`, `.error`, `.plot()`.
 
     Raises
     ------
@@ -737,13 +709,16 @@ def calibration_of_partitions(
         if found is None: raise ValueError("frame must hold at least one row, got none")
         extent = _reach(parts, _scored, (names, largest), _EDGES, _Cells(*found[4:]))
     binned, n_passes = found[1], 1 + extent[2] + (weight is not None) + (pos_label is not None)
-    return PartitionedCalibration(
+    calibration = PartitionedCalibration(
         **_answer(found, extent, confidence), n_partitions=len(parts), n_passes=n_passes,
         diagram=diagram_of(with_seen_scatter(*binned), bins, confidence=confidence),
         tolerance=tolerance,
         error=calibration_error_of(binned[0], None if weight is None else binned[1],
                                    confidence=confidence, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
                                    progress=progress))
+    findings = (_finding_of_sums(calibration),)
+    return replace(calibration, findings=findings, cautions=_cautions(calibration),
+                   step=_step(findings))
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-101
 def _answer(found, extent, confidence):
@@ -866,19 +841,25 @@ def _covered(columns, place, options):
     return (np.array([np.sum((low <= y) & (y <= high)), y.size]),)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-012
-@dataclass(frozen=True, kw_only=True)
-class PartitionedErrors(Result):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PartitionedErrors(Report):
     """Errors and uncertainties in a table of many parts; what `errors_of_partitions` returns.
 
     Attributes
     ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
     pvalues : dict[str, float]
         Of those of "bias", "average" and "consistency" that the limits serve, the last two
         without the bias where one is shown.
     adjusted : dict[str, float]
         The same, adjusted by Holm's method.
     not_asked : dict[str, str]
-        Of the others, why.
+        Of the others, the code of the reason.
     mean : float
         Of z, the errors over their uncertainties.
     mean_interval : Interval
@@ -909,7 +890,7 @@ class PartitionedErrors(Result):
     pvalues: dict[str, float]  # of those of "bias", "average" and "consistency" that the limits
                                # serve, the last two without the bias where one is shown
     adjusted: dict[str, float]  # the same, adjusted by Holm's method
-    not_asked: dict[str, str]  # of the others, why
+    not_asked: dict[str, str]  # of the others, the code of the reason
     mean: float  # of z, the errors over their uncertainties
     mean_interval: Interval  # of its expectation; without ends where no bias is asked
     zms: float  # mean of the squares of z, 1 where errors have the stated size on average
@@ -926,138 +907,90 @@ class PartitionedErrors(Result):
     tolerance: float  # largest factor between errors and uncertainties that does no harm
 
     @property
-    def verdict(self) -> str:
-        """"invalid" or "inconclusive"; how far single stretches may be off is not limited."""
-        worst = min(self.adjusted.values(), default=1.0)
-        return "invalid" if worst < 1 - self.confidence else "inconclusive"
+    def title(self) -> str:
+        "Rows, parts, and how often they were read."
+        return f"mean ± std, {parts_text(self.n, self.n_partitions, self.n_passes)}"
 
     @property
-    def answers(self) -> dict[str, dict[str, Any]]:
-        """For each of the questions of a validation that was asked or could have been: status, sentence, adjusted p-value, estimate and its interval."""
-        sizes = self.without_bias or self
-        low, high = (float(end) for end in np.sqrt(sizes.zms_interval))
-        within = 1 / self.tolerance <= low <= 1 <= high <= self.tolerance
-        told = {"bias": _bias_told(self), "average": _average_told(sizes, within, self.tolerance),
-                "consistency": ("The factor between errors and uncertainties changes along these",
-                                "No sign that the factor between errors and uncertainties changes "
-                                "along these; how far it may over single stretches is not limited")}
-        numbers = {"bias": (self.mean, self.mean_interval),
-                   "average": (float(np.sqrt(sizes.zms)), Interval(low, high))}
-        answers = {}
-        for name, texts in told.items():
-            p, (estimate, interval) = self.adjusted.get(name), numbers.get(name, (None, None))
-            is_wrong = p is not None and p < 1 - self.confidence
-            status = "invalid" if is_wrong else (
-                "valid" if p is not None and name == "average" and within else "inconclusive")
-            sentence = _without(self, name, f"Not asked, since {self.not_asked[name]}."
-                                if p is None else f"{texts[not is_wrong]} ({_told(p)}, adjusted).")
-            answers["average calibration" if name == "average" else name] = dict(
-                status=status, sentence=sentence.replace("-", "−"), pvalue=p, estimate=estimate,
-                confidence_interval=None if p is None else interval)
-        return answers
+    def limits(self) -> str:
+        "The level of the limits."
+        return f"[{100 * self.confidence:g} % each]"
 
     @property
-    def sentence(self) -> str:
-        "The verdict in a few sentences."
-        return _errors_sentence(self)
-
-    def __repr__(self) -> str: return as_text(self)
+    def conclusion(self) -> str:
+        "The findings together."
+        return errors_in_parts_conclusion(self.findings)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-013
-def _errors_sentence(found):
-    level, asked = f"{100 * found.confidence:g} % interval", {*found.pvalues}
-    mean = f"the mean of E/u is {found.mean:+.3g} ({level} {found.mean_interval.low:+.3g} to " \
-           f"{found.mean_interval.high:+.3g})"
-    of = " as large as stated on average"
-    size = f"errors are {_factor(found.without_bias or found, of, f'{level} ')}"
-    faults = {"average": size,
-              "consistency": "the factor between errors and uncertainties changes along these"}
-    by_chance = f"{_BY_CHANCE}. " * any(_is_left_out(found, name) for name in asked)
-    shown = {name for name, p in found.adjusted.items() if p < 1 - found.confidence}
-    says = [f"These errors are biased: {_how_biased(found, mean)}."] if "bias" in shown else []
-    if wrong := [text for name, text in faults.items() if name in shown]:
-        start = "Without the bias, these" if found.without_bias else "These"
-        says.append(f"{start} uncertainties can't be believed: {enumerated(wrong)}.")
-    elif found.without_bias:
-        start = "whether the uncertainties are right is not decided" \
-            if by_chance or "average" not in asked else "no fault of the uncertainties was found"
-        says.append(f"Without the bias, {start}" + (f": {size}. {by_chance}{_NO_STRETCH}"
-                                                    if "average" in asked else "."))
-    elif not shown:
-        start = "Not decided. " * bool(found.not_asked or by_chance) + "No fault was found in " \
-            + "what could be asked of " * bool(found.not_asked)
-        seen = ", ".join([mean] * ("bias" in asked) + [size] * ("average" in asked))
-        says.append(f"{start}{found.n:,} rows: {seen}. {by_chance}{_NO_STRETCH}" if seen else
-                    "Not decided: nothing could be asked.")
-    for why in dict.fromkeys(found.not_asked.values()):
-        left = [_ASKED[name] for name, one in found.not_asked.items() if one == why]
-        says.append(f"Not asked: {enumerated(left)}, since {why}.")
-    if found.copies > 1:
-        says.append("Copies of one row count as one case: there are "
-                    f"{three_digits(found.copies)} rows to each.")
-    return " ".join(says).replace("-", "−")
+def _is_wrong(found, name):
+    "Whether a fault is shown among all questions that are tested."
+    return bool(found.adjusted.get(name, 1.0) < 1 - found.confidence)
+
+
+def _reason(found, name, misses):
+    "Why a question is inconclusive: untested, limits that alone miss what is right, or precision."
+    if name in found.not_asked: return found.not_asked[name]
+    return "adjusted" if misses else "precision"
+
+
+def _shared(found, name):
+    "What the findings of one table have in common."
+    is_wrong = _is_wrong(found, name)
+    return {"status": "invalid" if is_wrong else "inconclusive", "n": found.n,
+            "pvalue": found.adjusted.get(name)}, {
+            "confidence": found.confidence, "cases": int(found.n / found.copies),
+            "copied": found.copies > 1}
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-013b
-_NO_STRETCH = "How far they are off at single uncertainties is not limited."
-_BY_CHANCE = "One of several intervals may leave out what is right by chance"
-_ASKED = {"bias": "whether errors scatter around zero", "average": "their size on average",
-          "consistency": "their size along the uncertainties"}
-
-
-def _how_biased(found, mean):
-    "What is said of a bias: of its mean, of its change, or of both, as they are shown."
-    if found.mean_interval.holds(0):
-        return f"on which side of zero they lie changes along the uncertainties; {mean}"
+def _bias_finding(found):
+    "Whether errors scatter around zero: on the whole, and along the uncertainties."
+    fields, facts = _shared(found, "bias")
+    low, high = found.mean_interval
     walk = found.bias_kuiper / _error(found.zms, found.n / found.copies)
-    changes = 2 * _bridge_tail(walk) < 1 - found.confidence
-    return f"{mean}, and changes along the uncertainties" if changes else mean
+    misses_zero = not found.mean_interval.holds(0)
+    facts |= {"side_changes": not misses_zero,
+              "changes": bool(2 * _bridge_tail(walk) < 1 - found.confidence)}
+    reason = None
+    if fields["status"] != "invalid": reason = _reason(found, "bias", misses_zero)
+    if fields["pvalue"] is None: low = high = None
+    return Finding(name="bias", kind="bias_in_parts", reason=reason, estimate=found.mean, low=low,
+                   high=high, unit="u", facts=facts, **fields)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-013b-b
-def _is_left_out(found, name):
-    "Whether an interval leaves out what is right though, among all questions, no fault is shown."
-    if not found.adjusted[name] >= 1 - found.confidence: return False
-    if name == "average": return not (found.without_bias or found).zms_interval.holds(1)
-    return name == "bias" and not found.mean_interval.holds(0)
+def _average_finding(found):
+    "Whether errors have the predicted size on average, without the bias where one is shown."
+    fields, facts = _shared(found, "average")
+    sizes = found if found.without_bias is None else found.without_bias
+    factor, (low, high) = float(np.sqrt(sizes.zms)), np.sqrt(sizes.zms_interval).tolist()
+    facts["as_is"] = None if sizes is found else float(np.sqrt(found.zms))
+    reason = direction = None
+    if fields["status"] == "invalid": direction = "too small" if factor > 1 else "too large"
+    elif fields["pvalue"] is not None and 1 / found.tolerance <= low <= 1 <= high <= found.tolerance:
+        fields["status"] = "valid"
+    else: reason = _reason(found, "average", not sizes.zms_interval.holds(1))
+    if fields["pvalue"] is None: low = high = None
+    return Finding(name="on average", kind="average_in_parts", reason=reason, direction=direction,
+                   estimate=factor, low=low, high=high, unit="×", tolerance=found.tolerance,
+                   centred=found.without_bias is not None, facts=facts, **fields)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-013c-b
-def _bias_told(found):
-    "What is said where a bias is shown, and where none is."
-    low, high = found.mean_interval
-    mean = f"the mean of E/u is {found.mean:+.3g} ({low:+.3g} to {high:+.3g})"
-    no = f"No bias is seen: {mean}" if low <= 0 <= high else f"Not decided: {mean}. {_BY_CHANCE}"
-    return (f"The errors are biased: {_how_biased(found, mean)}",
-            f"{no}; how large it may be over single stretches is not limited")
+def _size_finding(found):
+    "Whether sizes depend on the uncertainties, without the bias where one is shown."
+    fields, facts = _shared(found, "consistency")
+    reason = None
+    if fields["status"] != "invalid": reason = _reason(found, "consistency", False)
+    return Finding(name="along u", kind="size_in_parts", reason=reason, facts=facts,
+                   centred=found.without_bias is not None, **fields)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-013c-c
-def _average_told(sizes, within, tolerance):
-    "What is said where a fault of the average is shown, and where none is."
-    factor = _factor(sizes)
-    no = f"On average the errors are as large as stated, {factor}, within the tolerance of " \
-        f"{tolerance:g}" if within else "No fault of the average is shown, but one beyond the " \
-        f"tolerance of {tolerance:g} is not excluded: the errors are {factor}"
-    if not sizes.zms_interval.holds(1):
-        no = f"Not decided: the errors are {factor} as large as stated. {_BY_CHANCE}"
-    return f"On average the errors are not as large as stated, but {factor}", no
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-013d
-def _told(p):
-    "A p-value that may be too small for a number."
-    return f"p = {p:.2g}" if p > 1e-300 else "p < 1e-300"
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-013d-b
-def _factor(found, of="", level=""):
-    "How many times as large as stated errors are on average, with its interval if it has one."
-    low, high = map(three_digits, np.sqrt(found.zms_interval))
-    interval = f" ({level}{low} to {high})" if found.zms_interval.high < np.inf else ""
-    return f"{three_digits(np.sqrt(found.zms))} times{of}{interval}"
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-013d-c
-def _without(found, name, text):
-    "The same of errors less their bias, where one is shown."
-    if found.without_bias is None or name == "bias": return text
-    as_they_are = f" As they are, with the bias, they are {_factor(found)}." \
-        if name == "average" else ""
-    return f"Without the bias, {text[0].lower()}{text[1:]}{as_they_are}"
+def _with_findings(found):
+    "The same with its findings, cautions and next step."
+    findings = _bias_finding(found), _average_finding(found), _size_finding(found)
+    cautions = [Caution(code="errors_in_parts")]
+    if found.copies > 1:
+        cautions.insert(0, Caution(code="copies_in_parts", facts={"copies": found.copies}))
+    return replace(found, findings=findings, cautions=tuple(cautions),
+                   step=_step(findings, ("few", "single_row")))
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-014
 def _errors_of(columns, place, error, uncertainty):
@@ -1160,7 +1093,7 @@ def errors_of_partitions(
     tolerance: float = 1.25,  # largest factor between errors and uncertainties that does no harm,
                               # > 1
     progress: bool = False,  # show bars on standard error
-) -> PartitionedErrors:  # `.verdict`, `.sentence`, `.zms`, `.mean`, `.kuiper`
+) -> PartitionedErrors:  # `.verdict`, `.conclusion`, `.zms`, `.mean`, `.kuiper`
     """Bias, average size and consistency of errors in a table that no memory holds.
 
     Parameters
@@ -1182,7 +1115,7 @@ def errors_of_partitions(
     Returns
     -------
     PartitionedErrors
-        `.verdict`, `.sentence`, `.zms`, `.mean`, `.kuiper`.
+        `.verdict`, `.conclusion`, `.zms`, `.mean`, `.kuiper`.
 
     Raises
     ------
@@ -1202,7 +1135,7 @@ def errors_of_partitions(
         copies, looked = _copies(parts, asked)
         found, passes = _errors_found(walked, confidence, copies, n_passes=walked.n_passes + looked,
                                       **counts), walked.n_passes + looked
-        if not found.pvalues.get("bias", 1) < (1 - confidence) / len(_ASKED): return found
+        if not found.pvalues.get("bias", 1) < (1 - confidence) / 3: return found
         bias = _bias_along(parts, asked, walked.cells, copies)
         less = _walked(parts, asked, bias)
     if less.sums[2] < 1e-20 * walked.sums[2]:  # nothing but rounding is left
@@ -1219,7 +1152,7 @@ def _errors_found(walked, confidence, copies, without_bias=None, **counts):
     ranges, cases, mean, zms = walked.ranges or [], n / copies, z / n, square / n
     of_z = _mean_of(mean, zms - mean**2, max(highest - mean, mean - lowest), cases)
     of_squares = _mean_of(zms, fourth / n - zms**2, max(highest**2, lowest**2) - zms, cases)
-    why = _why_not(of_z, of_squares, cases, copies > 1, not ranges)
+    why = _why_not(of_z, of_squares, cases, not ranges)
     pvalues, tail = {}, (1 - confidence) / 2
     far = -float(special.ndtri(tail))
     if not why["bias"]: pvalues["bias"] = _of_bias(of_z, zms, cases, ranges[1:])
@@ -1235,14 +1168,14 @@ def _errors_found(walked, confidence, copies, without_bias=None, **counts):
     if not why["average"]:
         zms_ends = [max(zms - far * of_squares.error, 0.0),
                     zms - of_squares.error * _lower_end(tail, of_squares.share)]
-    return PartitionedErrors(
+    return _with_findings(PartitionedErrors(
         pvalues=pvalues, adjusted=dict(zip(pvalues, holm([*pvalues.values()]).tolist())) if pvalues
         else {}, not_asked={name: text for name, text in (
-            why | (without_bias.not_asked if without_bias else {})).items() if name not in pvalues},
+            why | ({} if without_bias is None else without_bias.not_asked)).items() if name not in pvalues},
         mean=mean, mean_interval=Interval(*mean_ends), zms=zms, zms_interval=Interval(*zms_ends),
         n=int(n), copies=copies, kuiper=ranges[0] if ranges else 0.0,
         bias_kuiper=ranges[-1] if ranges else 0.0, confidence=confidence,
-        without_bias=without_bias, **counts)
+        without_bias=without_bias, **counts))
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-016b
 class _Mean(NamedTuple):
@@ -1258,18 +1191,16 @@ def _mean_of(value, variance, farthest, cases):
         cases * variance, 1e-12 * value**2, 1e-300)))
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-016c
-def _why_not(of_z, of_squares, cases, are_copied, is_even):
-    "For each question, why it is not asked; empty where it is."
-    few = f"its limit takes 100 {'cases' if are_copied else 'rows'}, not {int(cases)}; validate " \
-          "asks in memory" if cases < 100 else ""
-    of_one = ["a single row outweighs all others together; validate asks in memory"
-              if mean.share > 0.5 else "" for mean in (of_z, of_squares)]
-    alike = "nothing is left of the errors" if not of_squares.value > 0 else (
-        "all scaled errors have the same size"
-        if of_squares.error**2 * cases <= 1e-12 * of_squares.value**2 else "")
-    average = few or alike or of_one[1]
+def _why_not(of_z, of_squares, cases, is_even):
+    "For each question, the code of why it is not tested; empty where it is."
+    few = "few" if cases < 100 else ""
+    of_one = ["single_row" if mean.share > 0.5 else "" for mean in (of_z, of_squares)]
+    equal = ""
+    if not of_squares.value > 0: equal = "nothing_left"
+    elif of_squares.error**2 * cases <= 1e-12 * of_squares.value**2: equal = "same_size"
+    average = few or equal or of_one[1]
     return {"bias": few or of_one[0], "average": average,
-            "consistency": average or ("all uncertainties are alike" if is_even else "")}
+            "consistency": average or ("equal_uncertainties" if is_even else "")}
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-017
 def _lower_tail(t, share):

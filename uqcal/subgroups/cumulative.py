@@ -27,7 +27,9 @@ from .._base.kernels import kernel
 from .._chance.rates import MatchedAverages, cases_of, matched_difference
 from .._chance.resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
                                       shuffle_last, shuffle_state, shuffle_within)
-from .._base.results import Interval, Result, counted, new_axes, visible_points
+from .._base.results import Interval, Result, new_axes, visible_points
+from .._words.groups import bins_sentence, slope_sentence
+from ..reports import Finding
 from ..sample.sample import stable_order
 from ..probabilities.walk import significance_of, sort_by_score, walk_of, widening
 
@@ -81,20 +83,7 @@ class Slope(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        low, high = self.confidence_interval
-        return (f"average difference {self.value:.4g} ({100 * self.confidence:g} % interval "
-                f"{low:.4g} to {high:.4g}) for scores from {self.score_low:.4g} to "
-                f"{self.score_high:.4g}").replace("-", "−")
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #b45f8441
-_UNLIKE = ("at scores that are not alike, which may explain it, the two groups differ",
-           "at scores that are not alike, which may explain it, the subpopulation differs")
-_FOUND = {"comparison": ("at like scores the two groups differ",
-                         "at like scores Kuiper's test finds no difference between the groups"),
-          "subpopulation": ("at like scores the subpopulation differs from everyone",
-                            "at like scores Kuiper's test finds no difference from everyone"),
-          "calibration": ("the responses differ from their scores",
-                          "Kuiper's test finds no difference of the responses from their scores")}
+        return slope_sentence(self)
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-013
 @dataclass(frozen=True, kw_only=True)
@@ -181,17 +170,22 @@ class CumulativeGraph(Result):
         return self.scale if np.isnan(self.scale) else _ratio(self.kolmogorov_smirnov, self.scale)
 
     @property
+    def finding(self) -> Finding:
+        "Whether a difference is found, by Kuiper's test at 5 %, and the numbers."
+        is_shown, reason = self.kuiper_pvalue <= 0.05, None
+        if not is_shown: reason = "precision"
+        elif self.scores_may_explain: reason = "scores"
+        names = ("kind", "n", "n_steps", "kuiper", "kolmogorov_smirnov",
+                 "kolmogorov_smirnov_pvalue", "method", "n_resamples", "null_scale")
+        return Finding(name="along the score", kind="cumulative_graph", reason=reason, n=self.n,
+                       status="invalid" if reason is None else "inconclusive", test=self,
+                       estimate=self.average_difference, pvalue=self.kuiper_pvalue,
+                       facts={name: getattr(self, name) for name in names})
+
+    @property
     def sentence(self) -> str:
         "Whether a difference is found, by Kuiper's test at 5 %, and the numbers."
-        drawn = f", {self.n_resamples:,} resamples" if self.n_resamples else ""
-        says = _FOUND[self.kind][not self.kuiper_pvalue <= 0.05]
-        if self.scores_may_explain: says = _UNLIKE[self.kind == "subpopulation"]
-        return (f"{says}: {self.average_difference:.4g} on average, Kuiper {self.kuiper:.4g}, p = "
-                f"{self.kuiper_pvalue:.2g}, Kolmogorov–Smirnov {self.kolmogorov_smirnov:.4g}, p = "
-                f"{self.kolmogorov_smirnov_pvalue:.2g} ({self.method}{drawn}), null scale "
-                f"{self.null_scale:.4g}; {counted(self.n, 'point')} in {self.n_steps:,.4g} "
-                f"step{'s' * (self.n_steps != 1)}").replace(
-                    "-", "−")
+        return self.finding.sentence
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each step: score, abscissa and ordinate at its end, and the difference that it adds.
@@ -229,7 +223,7 @@ class CumulativeGraph(Result):
 
     @property
     def scores_may_explain(self) -> bool:
-        """Whether Kuiper's test finds a difference which a response that follows the scores alone would leave, since those that are compared are not alike."""
+        """Whether Kuiper's test finds a difference which a response that follows the scores alone would leave, since those that are compared are not equal."""
         if self.follows is None or not self.kuiper_pvalue <= 0.05: return False
         return scores_explain(self.kuiper, self.null_scale, self.follows())
 
@@ -403,7 +397,7 @@ def calibration_graph(
                         # expected values
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    cluster: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds numbers
     method: str = "auto",  # p-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated;
                            # for outcomes 0/1), or "auto", whichever serves
@@ -424,7 +418,7 @@ def calibration_graph(
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clusters of rows, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds numbers.
     method : str, default "auto"
@@ -1103,7 +1097,7 @@ def comparison_graph(
     *,
     weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,); for both groups or for neither
     weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
-    cluster_a: ArrayLike | None = None,  # labels of rows that belong together, shape (n_a,)
+    cluster_a: ArrayLike | None = None,  # labels of clusters of rows, shape (n_a,)
     cluster_b: ArrayLike | None = None,  # labels, shape (n_b,); a cluster may be in both groups
     replicate_weights: tuple[ArrayLike, ArrayLike] | None = None,  # replicate weights of a and of
                                                                    # b as a survey publishes them,
@@ -1121,7 +1115,7 @@ def comparison_graph(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
     progress: bool = False,  # show a bar on standard error
 ) -> CumulativeGraph:  # first group minus second, along the scores
-    """Cumulative differences between two groups at like scores.
+    """Cumulative differences between two groups at equal scores.
 
     Parameters
     ----------
@@ -1138,7 +1132,7 @@ def comparison_graph(
     weight_b : ArrayLike | None, optional
         Weights ≥ 0, shape (n_b,).
     cluster_a : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n_a,).
+        Labels of clusters of rows, shape (n_a,).
     cluster_b : ArrayLike | None, optional
         Labels, shape (n_b,); a cluster may be in both groups.
     replicate_weights : tuple[ArrayLike, ArrayLike] | None, optional
@@ -1580,7 +1574,7 @@ def _replicate_design(orders, weights, replicates, factor):
     found = np.concatenate(ratios)
     if np.ptp(found, axis=0).max() < 1e-9 or np.ptp(found, axis=1).max() < 1e-9:
         raise ValueError(f"{name} must differ from each other and from multiples of the weights, "
-                         "or they tell nothing of the design: all replicates are alike")
+                         "or they tell nothing of the design: all replicates are equal")
     factor = _replicate_factor(found) if stated is None else float(stated)
     return _Design(np.empty(0, np.int64), 0, found, factor)
 
@@ -1791,7 +1785,7 @@ def subpopulation_graph(
     member: ArrayLike,  # True, or 1, for members of the subpopulation, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    cluster: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
     replicate_weights: ArrayLike | None = None,  # replicate weights as a survey publishes them,
                                                  # shape (n, R)
     replicate_factor: float | None = None,  # what the sum of the R squares is multiplied by, > 0;
@@ -1819,7 +1813,7 @@ def subpopulation_graph(
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clusters of rows, shape (n,).
     replicate_weights : ArrayLike | None, optional
         Replicate weights as a survey publishes them, shape (n, R).
     replicate_factor : float | None, optional
@@ -1985,7 +1979,7 @@ def scores_explain(kuiper: float,  # Kuiper's statistic, in the unit of the resp
                    null_scale: float,  # its null scale, same unit
                    by_scores: float,  # `kuiper_by_scores`, same unit
                    ) -> bool:
-    """Whether a difference that was found may come from scores that are not alike.
+    """Whether a difference that was found may come from scores that are not equal.
 
     Parameters
     ----------
@@ -2121,7 +2115,7 @@ class ComparedGroups:
         How many random signs a piece has, None for shuffles, and whether one of two
         outcomes is rare.
     clustered : bool
-        Whether rows belong together.
+        Whether rows are clustered.
     """
     pieces: np.ndarray  # a row for each comparison: codes of two groups, shape (m, 2), or of one
                         # that is held against everyone, shape (m, 1)
@@ -2132,12 +2126,12 @@ class ComparedGroups:
                                           # signs or places change
     n_signs: Callable = field(repr=False)  # how many random signs a piece has, None for shuffles,
                                            # and whether one of two outcomes is rare
-    clustered: bool  # whether rows belong together
+    clustered: bool  # whether rows are clustered
 
     def numbers(self, rows: np.ndarray,  # which comparisons, positions in `pieces`
                 ) -> np.ndarray:  # shape (rows, 7), NaN where scores never interleave, or where
                                   # clusters are too few
-        """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps (clusters, if rows belong together), steps, published scale.
+        """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps (clusters, if rows are clustered), steps, published scale.
 
         Parameters
         ----------
@@ -2413,8 +2407,7 @@ class PairedReliability(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        words = "equal width" if self.strategy == "uniform" else "equal noise"
-        return f"mean responses of two groups in bins of {words}"
+        return bins_sentence(self.strategy)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each group and bin.
