@@ -37,26 +37,27 @@ def pair_of_models(kind, seed):
 
 def check_advice(found):
     "What is advised agrees with the table of models beside it."
-    board, step = found.models, found.advice
-    if "mended" not in board: board = board.assign(mended=np.nan, miscalibration=0.0, miscalibration_error=0.0, mend="")  # too few groups to learn from
+    board, step = found.models, found.step
+    models, recalibrate, over, rivals, needed = (step.arguments[name] for name in ("models", "recalibrate", "over", "rivals", "n_needed"))
+    if "recalibrated" not in board: board = board.assign(recalibrated=np.nan, miscalibration=0.0, miscalibration_error=0.0, correction="")  # too few groups to learn from
     is_changed = board["state"] == "recalibrated"
     assert set(board["state"]) <= {"recalibrated", "as it is"}
-    assert (board["mended"] < board["score"])[is_changed].all()
-    assert (board["miscalibration"] > board["miscalibration_error"])[is_changed].all() and (board["mend"] != "")[is_changed].all()
-    np.testing.assert_allclose(board["at_best"], board["mended"].where(is_changed, board["score"]))
+    assert (board["recalibrated"] < board["score"])[is_changed].all()
+    assert (board["miscalibration"] > board["miscalibration_error"])[is_changed].all() and (board["correction"].map(len) > 0)[is_changed].all()
+    np.testing.assert_allclose(board["at_best"], board["recalibrated"].where(is_changed, board["score"]))
     pair = found.pairs.iloc[0]
     np.testing.assert_allclose(pair["at_best"], board.at[pair["b"], "at_best"] - board.at[pair["a"], "at_best"], atol=1e-12)
-    assert set(step.recalibrate) <= set(step.models) and is_changed[[*step.recalibrate, *step.rivals]].all()
-    named = [*step.models, *step.rivals]
-    if step.verb not in ("look", "separate"): assert board["at_best"].idxmin() in named
+    assert set(recalibrate) <= set(models) and is_changed[[*recalibrate, *rivals]].all()
+    named = [*models, *rivals]
+    if step.verb not in ("check", "separate"): assert board["at_best"].idxmin() in named
     if step.verb == "recalibrate":
-        assert step.models == step.recalibrate and board.loc[[*step.models], "at_best"].max() < board.loc[[*step.over], ["score", "at_best"]].min().min()
+        assert models == recalibrate and board.loc[[*models], "at_best"].max() < board.loc[[*over], ["score", "at_best"]].min().min()
     if step.verb == "use":
-        assert step.models[0] == found.best
-        assert set(step.recalibrate) == {name for name in step.models if is_changed[name]}
-        others = found.pairs[(found.pairs["a"] == found.best) & ~found.pairs["b"].isin(step.models)]
+        assert models[0] == found.best
+        assert set(recalibrate) == {name for name in models if is_changed[name]}
+        others = found.pairs[(found.pairs["a"] == found.best) & ~found.pairs["b"].isin(models)]
         assert (others["verdict"] == "better").all()
-    if step.verb == "collect": assert step.n_needed is None or step.n_needed > found.n
+    if step.verb == "collect": assert needed is None or needed > found.n
 
 
 def seeds(n, kind):
@@ -75,7 +76,7 @@ def test_few_rows_teach_no_map_and_none_is_advised():
     y, models, options = pair_of_models("errors", 1)
     found = compare_models(y[:15], {name: (m[:15], w[:15]) for name, (m, w) in models.items()}, **options, n_boot=99, rng=0)
     check_advice(found)
-    assert set(found.models["state"]) == {"as it is"} and not found.advice.recalibrate and not found.advice.rivals
+    assert set(found.models["state"]) == {"as it is"} and not found.step.arguments["recalibrate"] and not found.step.arguments["rivals"]
 
 
 @pytest.mark.parametrize("seed", [193, 321, 5, 40])
@@ -89,7 +90,7 @@ def test_right_probabilities_are_not_behind_noisy_ones_that_no_map_helps(seed):
     other = np.clip(0.5 + 0.19 * noisy, 0.001, 0.999) if rng.random() < 0.5 else expit(1.15 * noisy)
     found = compare_models(y, {"A": right, "B": other}, score="log loss", n_boot=200, rng=0)
     check_advice(found)
-    assert "A" in found.advice.models and found.advice.recalibrate == ()
+    assert "A" in found.step.arguments["models"] and found.step.arguments["recalibrate"] == ()
 
 
 @pytest.mark.parametrize("half, score", [(0, "log loss"), (1, "log loss"), (0, "brier")])
@@ -111,8 +112,8 @@ def test_three_models_are_advised_by_their_better_states():
     u = np.exp(rng.normal(0, 0.4, 600))
     z = rng.normal(size=600)
     found = compare_models(None, {"right": (u * z, u), "sharp": (0.6 * u * z, 0.1 * u), "sharper": (0.5 * u * z, 0.09 * u)}, n_boot=99, rng=0)
-    assert found.best == "right" and found.advice.verb == "recalibrate" and found.advice.recalibrate == ("sharper",)
-    assert found.advice.over == ("right",) and found.models["at_best"].idxmin() == "sharper"
+    assert found.best == "right" and found.step.verb == "recalibrate" and found.step.arguments["recalibrate"] == ("sharper",)
+    assert found.step.arguments["over"] == ("right",) and found.models["at_best"].idxmin() == "sharper"
 
 
 # --- names -----------------------------------------------------------------------------------------------------------------------------
@@ -126,7 +127,7 @@ def test_two_models_stay_different_in_every_sentence(a, b):
     found = compare_models(None, {a: (error, u), b: (error, 2 * u)}, rng=0, n_boot=99)
     shown = distinct_names(sorted([a, b]))
     assert shown[a] != shown[b] and max(map(len, shown.values())) < 50
-    assert found.sentence.startswith(f"{shown[a]} is better than {shown[b]} by") and found.next_step.startswith(f"Use {shown[a]}.")
+    assert found.conclusion == f"{shown[a]} is better than {shown[b]} in log score." and found.step.sentence.startswith(f"Use {shown[a]}.")
     assert found.best == a and set(found.models.index) == {a, b}
     with pytest.raises(ValueError) as refused: compare_models(None, {a: (error, u), b: (error[:-1], u[:-1])})
     assert repr(shown[a]) in str(refused.value) and repr(shown[b]) in str(refused.value)
@@ -146,8 +147,8 @@ def test_groups_with_long_names_stay_different():
     groups = np.array([f"hospital of the university {k}" for k in (1, 2, *range(3, 43))])[np.r_[np.zeros(100, int), np.ones(100, int), 2 + np.arange(100) % 40]]
     other = np.where(np.arange(300) < 200, 0.5, 2.0)
     found = compare_models(None, {"a": (e, u), "b": (e * other, u)}, groups=groups, n_boot=99, rng=0)
-    assert found.deciders == "groups" and found.n_deciders == 2 and found.advice.verb == "separate"
-    assert "ersity 1" in found.rows and "ersity 2" in found.rows
+    assert found.deciders["kind"] == "groups" and found.deciders["number"] == 2 and found.step.verb == "separate"
+    assert [name[-8:] for name in found.deciders["names"]] == ["ersity 1", "ersity 2"]
 
 
 # --- the command -----------------------------------------------------------------------------------------------------------------------
@@ -166,9 +167,9 @@ def test_the_command_concerns_the_model_that_the_sentence_names(tmp_path, monkey
     y, eps, eps2 = rng.normal(0, 3, 2000), rng.normal(size=2000), rng.normal(size=2000)
     pd.DataFrame({"y": y, "p1": y + eps, "u1": 0.8, "p2": y + 0.7 * eps2, "u2": 0.3}).to_csv("two.csv", index=False)
     out = said(capsys, "--model", f"{front}=p1,u1", "--model", f"{other}=p2,u2", "--json", "found.json", "--report", "found.html")
-    advice, page = json.loads(open("found.json").read())["advice"], open("found.html").read()
-    assert advice["verb"] == "recalibrate" and advice["recalibrate"] == [other] and advice["over"] == [front]
-    for text in (out, page): assert "--predicted p2 --uncertainty u2" in text and "--predicted p1" not in text and "lower is better" in text
+    step, page = json.loads(open("found.json").read())["step"], open("found.html").read()
+    assert step["verb"] == "recalibrate" and step["arguments"]["recalibrate"] == [other] and step["arguments"]["over"] == [front]
+    for text in (out, page): assert "--predicted p2 --uncertainty u2" in text and "--predicted p1" not in text and "lower is better" in " ".join(text.split())
 
 
 def test_each_of_two_models_that_gain_has_its_command(tmp_path, monkeypatch, capsys):
@@ -177,7 +178,7 @@ def test_each_of_two_models_that_gain_has_its_command(tmp_path, monkeypatch, cap
     y, e = rng.normal(0, 3, 400), rng.normal(size=400)
     pd.DataFrame({"y": y, "p1": y + e, "u1": 0.5, "p2": y + e, "u2": 0.5}).to_csv("two.csv", index=False)
     out = said(capsys, "--model", "a=p1,u1", "--model", "b=p2,u2")
-    assert "To recalibrate a:" in out and "To recalibrate b:" in out and "--out mended_2.csv" in out
+    assert "--predicted p1 --uncertainty u1" in out and "--predicted p2 --uncertainty u2" in out and "--out recalibrated_2.csv --model model_2.json" in out
 
 
 # --- what other answers advise ---------------------------------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ def test_a_mend_of_errors_is_one_that_gains(some):
     for seed in some:
         error, u = errors_of(seed)
         found = mend(error, u, rng=seed, **QUICK)
-        table = found.scores
+        table = found.candidates
         assert (table["gap"] >= 0).all() and table["gap"].min() == 0 and table["gain"].idxmax() == table["gap"].idxmin()
         np.testing.assert_allclose(table["gain"] + table["gap"], table["gain"].max(), atol=1e-9)
         assert table.at["as stated", "gain"] == 0
@@ -223,9 +224,8 @@ def test_what_validate_offers_is_for_a_fault_that_it_shows(some):
     for seed in some:
         error, u = errors_of(seed)
         found = validate(error, u, rng=seed, statistics=["zms"], **QUICK)
-        wrong = {one.question for one in found.answers if one.status == "invalid"} - {"error-uncertainty link"}
-        if found.mends: assert wrong and not any(one.reason in ("rows", "signs") for one in found.answers)
-        assert bool(found.mends) == bool(found.mend_call)
+        wrong = {one.name for one in found.findings if one.status == "invalid"} - {"ranking"}
+        if found.step.verb == "recalibrate": assert wrong and not any(one.reason in ("rows", "signs") for one in found.findings)
 
 
 @pytest.mark.parametrize("some", sets(50, 50))
@@ -238,7 +238,7 @@ def test_a_mend_of_intervals_is_one_that_gains(some):
         assert found.mends is None or found.verdict == "invalid"
         if found.mends is None: continue
         table = found.mends.set_index("name")
-        np.testing.assert_allclose(table["gain"], table.at["as stated", "score"] - table["score"], atol=1e-9)  # lower is better
+        np.testing.assert_allclose(table["gain"], table.at["unchanged", "score"] - table["score"], atol=1e-9)  # lower is better
         best = table.loc[table["score"].idxmin()]
         assert (found.mend is not None) == (best["gain"] > best["gain_error"])
 
@@ -252,9 +252,9 @@ def test_a_mend_of_probabilities_is_offered_for_a_fault_only(some):
         if found.mended_by is not None: assert found.verdict == "invalid" and min(found.adjusted) < 0.05
         assert (min(found.adjusted) < 0.05) == (found.verdict == "invalid")
         mended = mend_probabilities(y, models["B"], rng=seed, **QUICK)
-        row = mended.scores.loc[mended.chosen]
+        row = mended.candidates.loc[mended.chosen]
         if mended.is_mended: assert row["gain"] > 0 and mended.before.verdict != "valid"
-        assert mended.scores["gap"].min() == 0
+        assert mended.candidates["gap"].min() == 0
 
 
 # --- what is said is what was found ----------------------------------------------------------------------------------------------------
@@ -265,23 +265,22 @@ def test_without_conclusions_nothing_is_said_of_what_columns_cannot_tell(seed, n
     u = np.exp(rng.normal(0, 0.4, n))
     error = u * rng.standard_normal(n)
     found = validate(error, u, rng=0, conclusions=False, n_boot=199)
-    assert not found.conclusions and all(one.status != "invalid" for one in found.answers)
-    assert "switched off" in found.next_step and "cannot tell" not in found.next_step and not found.mends
-    assert "switched off" not in validate(error, u, rng=0, statistics=["zms"], **QUICK).next_step
+    assert all(one.kind == "scores" and one.status != "invalid" for one in found.findings)
+    assert (found.step.verb, found.step.why) == ("validate", "conclusions")
+    assert validate(error, u, rng=0, statistics=["zms"], **QUICK).step.why != "conclusions"
 
 
 @pytest.mark.parametrize("seed", [5, 6, 8])
-def test_the_headline_gives_the_limit_of_the_mean_before_that_of_a_fifth(seed):
+def test_a_bias_that_is_not_found_has_the_limits_of_the_mean_and_of_a_fifth(seed):
     rng = np.random.default_rng(seed)
     u = np.exp(rng.normal(0, 0.4, 600))
     error = u * rng.standard_normal(600)
-    bias = validate(error, u, rng=0, statistics=["zms"], n_boot=199, n_resamples=999).conclusions["bias"]
-    test = bias.result
+    bias = validate(error, u, rng=0, statistics=["zms"], n_boot=199, n_resamples=999)["bias"]
+    test = bias.test
     whole, local = (max(-one.low, one.high) for one in (test.confidence_interval, test.stretch_interval))
     assert bias.status == "inconclusive" and whole < local
-    said = [float(one) for one in re.findall(r"([\d.]+) u\b", bias.short)]
-    np.testing.assert_allclose(said, [whole, local], atol=0.011)
-    assert bias.short.index("average") < bias.short.index("a fifth of the points")
+    assert max(-bias.low, bias.high) == whole and bias.excluded_beyond == local and bias.facts["covers"]["kind"] == "fifths"
+    assert bias.line.index("mean error") < bias.line.index("in any fifth of the rows")
 
 
 @pytest.mark.parametrize("sizes", [{"steel": 1.5, "glass": 1.3, "wood": 1.9}, {"a": 1.0, "b": 1.0, "c": 3.0}, {k: 1 + k / 10 for k in range(12)}])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+from uqcal._words.probabilities import python_line
 from uqcal.probabilities import calibration as cal
 from uqcal.probabilities.calibration import calibration_report, event_ratio_of
 from uqcal.probabilities.calibration_tests import binary_calibration_tests
@@ -56,7 +57,7 @@ def test_report_holds_the_numbers_of_its_parts():
     y, p, w = data(shift=0.15)
     report = cal.calibration_report(y, p, sample_weight=w, rng=2, n_boot=199)
     tests = binary_calibration_tests(y, p, sample_weight=w, rng=2)
-    assert report.tests == (tests.kolmogorov_smirnov, tests.kuiper, tests.spiegelhalter) and report.verdict == "invalid" and "too small" in report.headline
+    assert report.tests == (tests.kolmogorov_smirnov, tests.kuiper, tests.spiegelhalter) and report.verdict == "invalid" and report["calibration"].direction == "too small"
     frame = report.to_frame()
     assert frame.loc["ece", "value"] == expected_calibration_error(y, p, sample_weight=w) == report.diagram.ece == report.null.statistic
     assert frame.loc["ece", "low"] <= frame.loc["ece", "value"] and (frame["adjusted"].dropna() >= frame["pvalue"].dropna()).all() and frame["adjusted"].count() == len(report.adjusted) == 4
@@ -69,31 +70,31 @@ def test_page_is_whole_and_written_at_once(tmp_path):
     report = cal.calibration_report(y, p, n_boot=99, rng=3)
     page = report.to_html(tmp_path / "report.html", details={"File": "<scores>.csv"})
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == page and page.count("data:image/svg") >= 2
-    assert "Can these probabilities be believed?" in page and "&lt;scores&gt;.csv" in page
-    assert report.verdict == "inconclusive" and "No fault" in page and report.headline in report._repr_html_()
+    assert "Are these probabilities calibrated?" in page and "&lt;scores&gt;.csv" in page
+    assert report.verdict == "inconclusive" and report["calibration"].sentence in page and report.conclusion in report._repr_html_()
     with pytest.raises(OSError, match="folder"): report.to_html(tmp_path / "missing" / "report.html")
 
 
 def test_words_for_special_cases():
     impossible = cal.calibration_report([1, 0, 1, 1], [0.0, 0.4, 0.7, 0.2], **QUICK)
-    assert impossible.verdict == "invalid" and "impossible" in impossible.headline and "row 0" in impossible.headline
-    assert impossible.conclusion.rows == (0,) and impossible.conclusion.pvalue == 0 and impossible.null.pvalue == 0
+    assert impossible.verdict == "invalid" and "row 0" in impossible.conclusion
+    assert impossible["calibration"].rows == (0,) and impossible["calibration"].pvalue == 0 and impossible.null.pvalue == 0
     halves = cal.calibration_report([1, 0, 1, 0], [0.5] * 4, **QUICK)
     assert [test.name for test in halves.tests] == ["kolmogorov_smirnov", "kuiper"] and halves.verdict == "inconclusive" and halves.to_html()
     crossed = cal.calibration_report(np.repeat([1, 0], 300), np.repeat([0.4, 0.6], 300), **QUICK | dict(n_resamples=999))
-    assert crossed.verdict == "invalid" and "the wrong way round" in crossed.headline
+    assert crossed.verdict == "invalid" and crossed.is_reversed and crossed.conclusion.startswith("Reversed: ")
 
 
 def test_what_can_be_answered_is():
     "All certain, and right: no test, but limits; a single point; the last bit of refusals."
     sure = cal.calibration_report([0, 1] * 300, [0.0, 1.0] * 300, **QUICK)
-    assert sure.tests == () and sure.conclusion.pvalue == 1 and sure.verdict == "valid" and 0 < sure.largest.limit < 0.05 and sure.to_html() and "nan" not in sure.headline
+    assert sure.tests == () and sure["calibration"].pvalue == 1 and sure.verdict == "valid" and 0 < sure.largest.limit < 0.05 and sure.to_html() and "nan" not in str(sure)
     wrong = cal.calibration_report([0, 0] * 3, [0.0, 1.0] * 3, **QUICK)
-    assert wrong.verdict == "invalid" and "rows 1, 3 and 5" in wrong.headline and wrong.to_html()
+    assert wrong.verdict == "invalid" and wrong["calibration"].rows == (1, 3, 5) and "rows 1, 3 and 5" in wrong.conclusion and wrong.to_html()
     single = cal.calibration_report([1], [0.3], **QUICK)
     assert single.verdict == "inconclusive" and single.error.squared is None and "debiased square" not in single.to_frame().index
     weightless = cal.calibration_report([0, 1, 1], [0.0, 0.0, 0.4], sample_weight=[1, 0, 1], **QUICK)
-    assert weightless.conclusion.rows == ()
+    assert weightless["calibration"].rows == ()
 
 
 def test_valid_means_that_a_difference_beyond_the_tolerance_is_excluded():
@@ -104,7 +105,7 @@ def test_valid_means_that_a_difference_beyond_the_tolerance_is_excluded():
     limit = found[0.05].largest.limit
     assert 0.05 < limit < 0.2 and [one.verdict for one in found.values()] == ["inconclusive", "inconclusive", "valid"]
     needed = [found[tolerance].largest.points_needed(tolerance) for tolerance in (0.03, 0.05, 0.2)]
-    assert needed[0] > needed[1] > needed[2] == 3000 and f"{needed[1]:,} such points" in found[0.05].headline
+    assert needed[0] > needed[1] > needed[2] == 3000 and found[0.05]["calibration"].rows_needed == needed[1] and f"about {needed[1]:,} rows would decide" in found[0.05].conclusion
     more = rng.uniform(size=4 * needed[1])
     assert cal.largest_difference(rng.uniform(size=more.size) < more, more).limit < 0.05
     with pytest.raises(ValueError, match="tolerance"): cal.calibration_report(y, p, tolerance=1.25)
@@ -202,10 +203,10 @@ def test_errors_that_alternate_are_said_to_be_unseen():
     rng = np.random.default_rng(4)
     p = rng.uniform(0.1, 0.9, 5000)
     y = rng.uniform(size=5000) < p + np.where((p * 60).astype(int) % 2 == 0, 0.1, -0.1)
-    headline = cal.calibration_report(y, p, rng=1, n_boot=99, n_resamples=999).headline
-    assert "within these 13 bins" in headline and "alternate within a bin, or within such a stretch, show in neither" in headline
+    found = cal.calibration_report(y, p, rng=1, n_boot=99, n_resamples=999)
+    assert "in 13 bins" in found["ECE"].line and "cancel within a bin or within a fifth" in found["calibration"].sentence
     even = cal.calibration_report(rng.uniform(size=400) < 0.5, np.full(400, 0.5), rng=1, n_boot=99, n_resamples=99)
-    assert "cancel among equal scores" in even.headline and "stretch" not in even.headline
+    assert "cancel among equal predictions" in even["calibration"].sentence and "fifth" not in str(even)
 
 
 def test_errors_that_alternate_from_bin_to_bin_are_a_fault():
@@ -214,27 +215,28 @@ def test_errors_that_alternate_from_bin_to_bin_are_a_fault():
     p = rng.uniform(0.02, 0.98, 5000)
     y = rng.uniform(size=5000) < (p + np.where((p * 15).astype(int) % 2, 0.1, -0.1)).clip(0, 1)
     found = cal.calibration_report(y, p, rng=1, n_boot=199, n_resamples=499)
-    assert found.verdict == "invalid" and min(found.adjusted[:3]) > 0.05 > found.adjusted[3] and found.conclusion.pvalue == found.adjusted[3]
-    assert found.mended_by is None and "in bins" in found.next_step and "in bins" in found.to_html()
+    assert found.verdict == "invalid" and min(found.adjusted[:3]) > 0.05 > found.adjusted[3] and found["calibration"].pvalue == found.adjusted[3]
+    assert found.mended_by is None and found.step.why == "no_map_passes" and "in bins" in found.to_html()
 
 
 def logit(p): return np.log(p / (1 - p))
 
 
-@pytest.mark.parametrize(("n", "truth", "tolerance", "mended", "says"), [
-    (4000, lambda p: 1 / (1 + np.exp(-logit(p) - 0.5)), 0.05, "Platt scaling", "Platt scaling: fitted"), (4000, lambda p: 1 / (1 + np.exp(-1.8 * logit(p))), 0.05, "Platt scaling", "on other points"),
-    (40_000, lambda p: 1 / (1 + np.exp(-2.2 * np.log(p) + 0.6 * np.log(1 - p) - 0.8)), 0.05, "beta scaling", "beta scaling: fitted"), (300, lambda p: p, 0.05, None, "more such points"),
-    (300, lambda p: p, 0.4, None, "Use these probabilities")])
-def test_the_next_step_follows_from_what_was_found(n, truth, tolerance, mended, says):
+@pytest.mark.parametrize(("n", "truth", "tolerance", "mended", "step"), [
+    (4000, lambda p: 1 / (1 + np.exp(-logit(p) - 0.5)), 0.05, "Platt scaling", ("recalibrate", "map_passes")), (4000, lambda p: 1 / (1 + np.exp(-1.8 * logit(p))), 0.05, "Platt scaling", ("recalibrate", "map_passes")),
+    (40_000, lambda p: 1 / (1 + np.exp(-2.2 * np.log(p) + 0.6 * np.log(1 - p) - 0.8)), 0.05, "beta scaling", ("recalibrate", "map_passes")), (300, lambda p: p, 0.05, None, ("collect", "unseen_difference")),
+    (300, lambda p: p, 0.4, None, ("use", "probabilities"))])
+def test_the_next_step_follows_from_what_was_found(n, truth, tolerance, mended, step):
     rng = np.random.default_rng(7)
     p = rng.uniform(0.02, 0.98, n)
     found = cal.calibration_report(rng.uniform(size=n) < truth(p), p, tolerance=tolerance, rng=1, n_boot=99, n_resamples=499)
-    assert found.mended_by == mended and says in found.next_step and found.next_step in found.to_html() and "Next: " in found._repr_html_()
+    assert found.mended_by == mended and (found.step.verb, found.step.why) == step and found.step.sentence in found.to_html() and "Next: " in found._repr_html_()
+    assert mended is None or mended in found.step.sentence
 
 
 def test_a_tolerance_wide_beside_the_rate_is_not_the_last_word():
     found = cal.calibration_report(np.zeros(300), np.full(300, 0.001), n_resamples=99, n_boot=9, rng=1)
-    assert found.verdict == "valid" and found.next_step == "Say which tolerance matters: 0.05 is wide where 0.001 is stated on average."
+    assert found.verdict == "valid" and found.step.sentence == "Say which tolerance matters: 0.05 is wide where predictions average 0.001."
 
 
 def test_rare_events_are_never_called_good_to_use_by_a_wide_tolerance():
@@ -244,7 +246,7 @@ def test_rare_events_are_never_called_good_to_use_by_a_wide_tolerance():
         p = np.exp(rng.normal(np.log(0.0017), 0.6, 5000))
         for times in (1, 1 / 3):
             found = cal.calibration_report(rng.random(5000) < times * p, p, n_resamples=199, n_boot=9, rng=1)
-            assert found.verdict == "invalid" or "0.05 is wide" in found.next_step and "tolerance 0.05; probabilities there average 0.00" in found.sentence
+            assert found.verdict == "invalid" or found.step.why == "rare_tolerance" and found["calibration"].facts["rare"] < 0.01 and "tolerance 0.05; predictions there average 0.00" in found.sentence
             small = cal.calibration_report(rng.random(5000) < times * p, p, n_resamples=199, n_boot=9, rng=1, tolerance=0.0005)
             assert small.verdict != "valid"
 
@@ -258,8 +260,7 @@ def test_an_interval_from_zero_never_stands_beside_a_fault_unexplained():
         if found.error.ece_interval.low > 0 or found.null.pvalue > 0.05: assert found.cautions == ()
         else:
             met += found.verdict == "invalid"
-            assert ("though an interval would begin at 0: it allows for the noise of any truth" in found.headline) == (found.verdict == "invalid")
-            assert "interval 0 to" not in found.headline and len(found.cautions) == 1 and found.cautions[0] in found.to_html()
+            assert [one.code for one in found.cautions] == ["ece_from_zero"] and found.cautions[0].sentence in found.to_html()
     assert met
 
 
@@ -273,20 +274,19 @@ def test_any_input_gives_a_report_without_nan_or_a_clear_error(data):
     with np.errstate(all="raise", under="ignore"):
         try: report = cal.calibration_report(y, p, sample_weight=w, **QUICK)
         except (ValueError, TypeError) as error: assert str(error)
-        else: assert np.isfinite(report.to_frame()["value"]).all() and "nan" not in report.headline
+        else: assert np.isfinite(report.to_frame()["value"]).all() and "nan" not in f"{report}{report.details()}"
 
 
-@pytest.mark.parametrize("name, truth, said, unsaid", [
-    ("shifted", lambda p: p + 0.05, "too small by", ("extreme", "timid")),
-    ("shifted in log-odds", lambda p: p * np.e**0.5 / (1 - p + p * np.e**0.5), "too small by", ("extreme", "timid")),
-    ("timid and too small", lambda p: 1 / (1 + np.exp(-1.6) * ((1 - p) / p)**1.6), "too timid", ("extreme",)),
-    ("extreme", lambda p: 1 / (1 + np.exp(0.6) * ((1 - p) / p)**0.6), "too extreme", ("timid",))])
-def test_a_shift_is_not_called_extreme(name, truth, said, unsaid):
+@pytest.mark.parametrize("name, truth, direction, slope", [
+    ("shifted", lambda p: p + 0.05, "too small", None), ("shifted in log-odds", lambda p: p * np.e**0.5 / (1 - p + p * np.e**0.5), "too small", None),
+    ("timid and too small", lambda p: 1 / (1 + np.exp(-1.6) * ((1 - p) / p)**1.6), "too small", "underconfident"),
+    ("extreme", lambda p: 1 / (1 + np.exp(0.6) * ((1 - p) / p)**0.6), "too small", "overconfident")])
+def test_a_shift_is_not_called_overconfident(name, truth, direction, slope):
     "Below ½ Spiegelhalter's statistic is large wherever probabilities are too small, timid ones included."
     rng = np.random.default_rng(6)
     p = rng.uniform(0.05, 0.25, 20_000)
-    headline = cal.calibration_report((rng.random(p.size) < truth(p)).astype(int), p, n_resamples=99, n_boot=9, rng=1).headline
-    assert said in headline and not any(word in headline for word in unsaid)
+    found = cal.calibration_report((rng.random(p.size) < truth(p)).astype(int), p, n_resamples=99, n_boot=9, rng=1)["calibration"]
+    assert (found.direction, found.facts["slope"]) == (direction, slope)
 
 
 def test_a_slope_of_the_probabilities_is_that_of_a_regression():
@@ -304,9 +304,10 @@ def test_a_limit_beyond_the_stated_rate_says_so():
     "Seven events where four were stated: no fault is shown, and the limit is many times the rate."
     y = np.zeros(2000)
     y[:7] = 1
-    headline = cal.calibration_report(y, np.full(2000, 0.002), n_resamples=99, n_boot=9, rng=1).headline
-    assert headline.startswith("No fault") and "probabilities there average 0.002" in headline
-    assert "average" not in cal.calibration_report(np.arange(2000) % 2, np.full(2000, 0.5), n_resamples=99, n_boot=9, rng=1).headline.split("(")[1]
+    rare = cal.calibration_report(y, np.full(2000, 0.002), n_resamples=99, n_boot=9, rng=1)["calibration"]
+    assert rare.status == "valid" and rare.facts["rare"] == pytest.approx(0.002) and "predictions there average 0.002" in rare.sentence
+    even = cal.calibration_report(np.arange(2000) % 2, np.full(2000, 0.5), n_resamples=99, n_boot=9, rng=1)["calibration"]
+    assert even.facts["rare"] is None and "average" not in even.sentence
 
 
 def test_a_tilt_of_clusters_that_cancel_is_none():
@@ -319,14 +320,14 @@ def test_a_rare_fault_is_named_beside_what_was_stated_and_no_mend_is_advised_tha
     y = np.zeros(300)
     y[:7] = 1
     found = cal.calibration_report(y, np.full(300, 0.001), n_resamples=199, n_boot=9, rng=1)
-    assert "too small by 0.022 on average (0.001 stated, 0.023 observed)" in found.headline and "probabilities there average 0.001" in found.largest.sentence
-    assert found.mended_by is None and "these are 7 with the event" in found.next_step and found.next_call == ""
+    assert "too low by 0.022 on average (predicted 0.001, observed 0.023)" in found["calibration"].sentence and "predictions there average 0.001" in found.largest.sentence
+    assert found.mended_by is None and found.step.why == "few_events" and found.step.facts == {"outcome": 1, "count": 7, "unit": "row"} and python_line(found.step) == ""
     with pytest.raises(ValueError, match="at least ten events"): mend_probabilities(y, np.full(300, 0.001), rng=1)
     none = cal.calibration_report(np.zeros(200), np.linspace(0, 0.5, 201)[1:], n_resamples=199, n_boot=9, rng=1)
-    assert none.verdict == "invalid" and "0 with the event" in none.next_step
+    assert none.verdict == "invalid" and none.step.facts["count"] == 0
     ones = np.array([1.0, 0.0] * 100)
     by_nine = cal.calibration_report(ones, np.full(200, 0.05), cluster=np.arange(200) % 9, n_resamples=199, n_boot=9, rng=1)
-    assert by_nine.verdict != "invalid" or "of clusters" in by_nine.next_step
+    assert by_nine.verdict != "invalid" or by_nine.step.facts["unit"] == "cluster"
 
 
 def test_clusters_are_collected_and_not_points_of_the_same():
@@ -334,16 +335,15 @@ def test_clusters_are_collected_and_not_points_of_the_same():
     cluster = np.repeat(np.arange(30), 10)
     p = rng.uniform(0.1, 0.9, 300)
     found = cal.calibration_report(rng.uniform(size=300) < p, p, cluster=cluster, n_resamples=199, n_boot=9, rng=1)
-    assert found.verdict == "inconclusive" and "such clusters might settle" in found.headline and "more such clusters" in found.next_step and "such points" not in found.headline
-    number = int(found.headline.split("about ")[1].split(" such")[0].replace(",", ""))
-    assert number == pytest.approx(found.largest.points_needed(0.05) / 10, rel=0.1)
+    assert found.verdict == "inconclusive" and "clusters would decide" in found.conclusion and found.step.facts["unit"] == "cluster" and "rows" not in found.step.sentence
+    assert found["calibration"].facts["units_needed"] == pytest.approx(found.largest.points_needed(0.05) / 10, rel=0.1)
 
 
 def test_the_caution_on_intervals_is_not_said_of_a_contradiction():
     p = np.r_[0.0, np.random.default_rng(1).uniform(size=500)]
     y = np.r_[1.0, np.random.default_rng(2).uniform(size=500) < p[1:]]
     found = cal.calibration_report(y, p, n_resamples=99, n_boot=9, rng=1)
-    assert found.conclusion.rows == (0,) and found.error.ece_interval.low == 0 and found.cautions == () and found.next_call == "report.conclusion.rows"
+    assert found["calibration"].rows == (0,) and found.error.ece_interval.low == 0 and found.cautions == () and python_line(found.step) == 'report["calibration"].rows'
 
 
 @pytest.mark.parametrize(("truth", "tolerance", "weighted", "clustered", "call"), [
@@ -358,10 +358,11 @@ def test_the_line_of_python_runs(truth, tolerance, weighted, clustered, call):
     cluster, sample_weight, group = np.arange(3000) // 2, rng.uniform(1, 2, 3000), np.arange(3000) // 2 % 2
     report = cal.calibration_report(y_true, y_prob, sample_weight=sample_weight if weighted else None, cluster=cluster if clustered else None,
                                     tolerance=tolerance, n_resamples=199, n_boot=9, rng=1)
-    assert report.next_call.startswith(call) and report.next_call.split("(")[0] in report._repr_html_()
+    line = python_line(report.step)
+    assert line.startswith(call)
     known = dict(np=np, y_true=y_true, y_prob=y_prob, cluster=cluster, sample_weight=sample_weight, group=group, mend_probabilities=mend_probabilities, PlattScaling=PlattScaling,
                  HistogramBinning=HistogramBinning, screen=screen, calibration_report=cal.calibration_report)
-    eval(report.next_call, known)
+    eval(line, known)
 
 
 def test_the_factor_of_rare_events_is_clopper_and_pearsons_and_needs_no_event():
@@ -386,17 +387,16 @@ def test_the_factor_holds_where_events_go_with_the_weights(power):
     assert missed <= 33
 
 
-def test_the_factor_is_said_of_the_rarer_outcome_only_where_it_is_rare():
+def test_the_factor_is_that_of_the_rarer_outcome():
     rng, few = np.random.default_rng(3), dict(n_boot=19, n_resamples=99, rng=1)
     p = rng.uniform(0.005, 0.05, 3000)
     y = (rng.random(3000) < p) * 1
     rare, common = calibration_report(y, p, **few), calibration_report(1 - y, 1 - p, **few)
-    assert f"events occur {rare.ratio.sentence.split()[2]} to" in rare.headline
-    assert "cases without the event occur" in common.headline
+    assert "events observed" in rare["overall"].line and "non-events observed" in common["overall"].line
     np.testing.assert_allclose(rare.ratio.confidence_interval, common.ratio.confidence_interval)
-    assert rare.to_frame().loc["times as often as stated", "low"] == rare.ratio.confidence_interval.low
+    assert rare.to_frame().loc["O/E", "low"] == rare.ratio.confidence_interval.low
     even = calibration_report((rng.random(500) < 0.5) * 1, np.full(500, 0.5), **few)
-    assert "as often as" not in even.headline and "times as often as stated" not in even.to_frame().index
+    assert "O/E" not in even.to_frame().index
     assert calibration_report(np.zeros(50), np.zeros(50), **few).ratio is None
 
 
@@ -404,8 +404,8 @@ def test_the_factor_is_said_of_the_rarer_outcome_only_where_it_is_rare():
 def test_a_printed_factor_never_says_more_than_its_interval(k):
     found = event_ratio_of(walk_of((np.arange(700) < k) * 1.0, np.full(700, 0.0137), np.ones(700)))
     low, high = found.confidence_interval
-    numbers = [float(text.replace(",", "")) for text in re.findall(r"[\d.,]*\d", found.sentence)]
-    assert (numbers[0] >= high) if k == 0 else (numbers[0] <= low and numbers[1] >= high)
+    numbers = [float(text) for text in re.search(r"\[(.*), (.*)\]", found.sentence).groups()]
+    assert numbers[0] <= low and numbers[1] >= high
 
 
 def in_time(kind, seed, n=1000):
@@ -426,8 +426,9 @@ def test_cases_that_follow_each_other_are_no_independent_cases(kind, most, named
     for seed in range(30):
         report = calibration_report(*in_time(kind, seed), n_resamples=199, n_boot=99, rng=1)
         wrong += report.verdict == "invalid"
-        told += "are taken for what varies" in report.headline
-        assert ("taken for what varies" in report.headline) == (report.walk.n_clusters is not None)
+        is_told = "cases_correlated" in [caution.code for caution in report.cautions]
+        told += is_told
+        assert is_told == (report.walk.n_clusters is not None)
     assert wrong <= most and named[0] <= told <= named[1], (wrong, told)
 
 
@@ -439,9 +440,9 @@ def test_copies_count_once_in_a_report():
         y = (rng.random(300) < p) * 1.0
         rows = rng.permutation(np.repeat(np.arange(300), 10))
         report = calibration_report(y[rows], p[rows], n_resamples=199, n_boot=99, rng=1)
-        assert report.verdict != "invalid" and "2,700 of 3,000 cases repeat an earlier one" in report.headline and report.walk.n_clusters == 300
+        assert report.verdict != "invalid" and "2,700 of 3,000 rows repeat an earlier one" in report.cautions[0].sentence and report.walk.n_clusters == 300
     exact = calibration_report(y[rows], p[rows], method="asymptotic", n_resamples=199, n_boot=99, rng=1)
-    assert "Cases seem to belong together" in exact.headline and exact.walk.n_clusters is None
+    assert exact.cautions[0].code == "clusters_untested" and exact.walk.n_clusters is None
 
 
 def test_files_that_are_sorted_or_wrong_are_not_taken_for_alike():
@@ -494,11 +495,11 @@ def test_probabilities_of_the_other_outcome_are_named():
     sure = np.where(p < 0.05, 0, np.where(p > 0.95, 1, p))
     for stated, more in ((p, {}), (sure, {}), (p, {"sample_weight": 0.5 + rng.random(600)}), (p, {"cluster": rng.permutation(600) // 2})):
         found = cal.calibration_report(1 - y, stated, **DRAWN, **more)
-        assert found.is_reversed and "the wrong way round (more was stated where less happened)" in found.headline and "too extreme" not in found.headline
-        assert found.next_step.startswith("Check how the outcomes are coded") and (found.next_call == "" or found.conclusion.rows)
+        assert found.is_reversed and "reversed: events are rarer where predictions are higher" in found.conclusion.lower() and "overconfident" not in found.conclusion
+        assert (found.step.verb, found.step.why) == ("check", "reversed_outcomes") and python_line(found.step) == ""
     for outcome, stated in ((y, p), (y, 1 / (1 + np.exp(-4 * odds))), (y, 1 / (1 + np.exp(-odds / 4))), (rng.permutation(y), p), (1 - y, np.full(600, 0.9))):
         found = cal.calibration_report(outcome, stated, **DRAWN)
-        assert not found.is_reversed and "wrong way" not in found.headline and "coded" not in found.next_step
+        assert not found.is_reversed and found.step.why != "reversed_outcomes"
 
 
 @pytest.mark.parametrize("digits, half", [(1, 0.05), (2, 0.005)])
@@ -510,12 +511,12 @@ def test_rounded_scores_are_kept_half_a_step_from_certainty(digits, half):
     y = (rng.random(4000) < true).astype(int)
     y[np.argmin(p)] = 1  # at least one
     found = cal.calibration_report(y, p, **DRAWN)
-    assert found.conclusion.rows and f"steps of {2 * half:g}, so that 0 may stand for up to {half:g}: keep them {half:g} away from 0 and 1" in found.next_step and "Platt" not in found.next_step
+    assert found["calibration"].rows and f"steps of {2 * half:g}: keep them {half:g} away from 0 and 1" in found.step.sentence and found.step.why == "impossible_rows"
     assert cal.calibration_report((rng.random(4000) < true).astype(int), p.clip(half, 1 - half), **DRAWN).verdict != "invalid"
     smooth = cal.calibration_report(y, np.where(p == 0, 0, true), **DRAWN)
-    assert smooth.conclusion.rows and "steps" not in smooth.next_step and "mend_probabilities" in smooth.next_step
+    assert smooth["calibration"].rows and smooth.step.facts["step"] is None and "recalibrate" in smooth.step.sentence
     sure = cal.calibration_report([0, 1] * 50 + [1], [0.0, 1.0] * 50 + [0.0], **DRAWN)
-    assert "steps" not in sure.next_step
+    assert sure.step.facts["step"] is None
 
 
 def test_no_difference_shown_is_not_called_one_that_cancels():
@@ -525,6 +526,6 @@ def test_no_difference_shown_is_not_called_one_that_cancels():
         rng = np.random.default_rng(seed)
         true = 1 / (1 + np.exp(-1.5 * rng.normal(size=1000)))
         found = cal.calibration_report((rng.random(1000) < np.where(abs(true - 0.5) < 0.1, true - 0.15, true)).astype(int), true, **DRAWN)
-        assert "cancel" not in found.headline and "cancel" not in found.conclusion.short
-        seen += "wrong in parts, while no difference on average is shown" in found.headline
+        assert "cancel" not in found.conclusion or found.verdict != "invalid"
+        seen += found.verdict == "invalid" and "no difference on average is shown" in found.conclusion
     assert seen >= 1

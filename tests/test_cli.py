@@ -64,17 +64,19 @@ def test_validate_says_table_and_verdict():
     assert done.returncode == 0 and done.stderr == ""
     text = " ".join(done.stdout.split())
     expected = validate(data()["E"], data()["uE"], n_boot=60, n_mc=40, n_resamples=199, rng=0)
-    assert all(f"{score.label} {score.status}. {score.sentence}" in text for score in expected.scores.values())
-    assert text.startswith(f"errors.csv: 200 points {expected.headline} Next: {expected.next_step} ") and done.stdout.endswith("\nReport: report.html\nNumbers: numbers.json\n")
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert text.startswith("errors.csv: mean ± std, 200 rows [95 % each]") and done.stdout.endswith("\nReport: report.html\nNumbers: numbers.json\n")
+    assert f"VERDICT {expected.conclusion}" in text and f"NEXT {expected.step.sentence}" in text and "ZMS" not in text
+    assert max(map(len, done.stdout.splitlines())) <= 80 and len(done.stdout.splitlines()) <= 27
+    full = " ".join(start("validate", "errors.csv", *COLUMNS, *QUICK, "--verbose").stdout.split())
+    assert all(score.sentence in full for score in expected.scores.values()) and all(" ".join(one.split()) in full for one in expected.details())
     assert "Seed</dt><dd>0<" in (page := open("report.html", encoding="utf-8").read()) and "E, uE" in page
-    assert json.load(open("numbers.json", encoding="utf-8"))["scores"] == {name: {"status": one.status, "sentence": one.sentence} for name, one in expected.scores.items()}
+    assert json.load(open("numbers.json", encoding="utf-8"))["scores"] == {name: {"status": one.status, "reason": one.reason, "sentence": one.sentence} for name, one in expected.scores.items()}
     assert sorted(os.listdir()) == ["errors.csv", "numbers.json", "report.html"]
 
 
 def test_demo_needs_no_file():
     done = start("validate", "--demo", "--statistics", "zms", *QUICK)
-    assert done.returncode == 0 and done.stdout.startswith("Diffusion_RF (") and "ZMS valid." in done.stdout
+    assert done.returncode == 0 and done.stdout.startswith("Diffusion_RF (") and "VERDICT  Calibrated on average" in done.stdout
 
 
 def test_standard_input_and_json_on_standard_output():
@@ -83,7 +85,7 @@ def test_standard_input_and_json_on_standard_output():
     assert done.returncode == 0 and done.stderr == ""
     assert numbers["data"] == {"source": "standard input", "columns": ["E", "uE"]} and numbers["seed"] == 5 and numbers["uqcal"] == __version__
     expected = validate(data()["E"], data()["uE"], n_boot=60, n_mc=40, n_resamples=199, rng=5)
-    assert numbers["headline"] == expected.headline and numbers["next_step"] == expected.next_step and numbers["settings"]["n_boot"] == 60
+    assert numbers["conclusion"] == expected.conclusion and numbers["step"]["sentence"] == expected.step.sentence and numbers["settings"]["n_boot"] == 60
     np.testing.assert_allclose([row["zeta"] for row in numbers["table"]], expected.to_frame()["zeta"].astype(float), rtol=1e-9)
 
 
@@ -100,7 +102,7 @@ def test_usage_errors_are_one_line_and_code_2(capsys):
 
 
 def test_output_survives_a_terminal_without_greek():
-    done = start("validate", "errors.csv", *COLUMNS, *QUICK, "--statistics", "zms", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    done = start("validate", "errors.csv", *COLUMNS, *QUICK, "--statistics", "zms", "--verbose", env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0 and "estimate" in done.stdout
     done = start("validate", "errors.csv", *COLUMNS, *QUICK, "--json", "-", env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert json.loads(done.stdout)["scores"].keys() == {"zms", "cc", "ence", "zmse"}
@@ -240,17 +242,18 @@ def with_features(**columns):
     return ["validate", "features.csv", *COLUMNS, *QUICK, "--feature", "mass", "--feature", "kind"]
 
 
-def test_conclusions_lead_with_test_pvalue_and_sentence(capsys):
-    args = with_features()
+def test_details_give_each_finding_its_test_and_pvalue(capsys):
+    args = [*with_features(), "--verbose"]
     code, out, err = run(capsys, *args, "--report", "r.html", "--json", "n.json")
     expected = validate(data()["E"], data()["uE"], features={"mass": np.arange(200.0), "kind": ["oxide", "Na", "nitride", "x y"] * 50}, n_boot=60, n_mc=40, n_resamples=199, rng=0)
     text = " ".join(out.split())
-    order = [text.index(f"{name[0].upper()}{name[1:]}: {one.status}. {one.sentence} Test: {one.test}.") for name, one in expected.conclusions.items()]
-    order = [text.index(expected.headline), text.index(f"Next: {expected.next_step}"), *order, text.index("estimate")]
+    order = [text.index(f"{one.name[0].upper()}{one.name[1:]}: {one.status}. {one.sentence} Test: {one.method}.") for one in expected.findings]
+    order = [text.index(expected.conclusion), text.index(f"NEXT {expected.step.sentence}"), *order, text.index("estimate")]
     assert code == 0 and len(order) == 3 + 8 and order == sorted(order)
-    assert all(f"p = {one.pvalue:.2g}" in one.sentence for one in expected.conclusions.values()) and max(map(len, out.splitlines())) <= 80
+    assert all(f"p = {one.pvalue:.2g}" in one.sentence or one.pvalue < 0.001 for one in expected.findings) and max(map(len, out.splitlines())) <= 80
     numbers = json.load(open("n.json", encoding="utf-8"))
-    assert {name: one["sentence"] for name, one in numbers["conclusions"].items()} == {name: one.sentence for name, one in expected.conclusions.items()} and numbers["data"]["features"] == ["mass", "kind"] and numbers["conclusions"]["adaptivity: kind"]["feature"] == "kind"
+    assert {one["name"]: one["sentence"] for one in numbers["findings"]} == {one.name: one.sentence for one in expected.findings} and numbers["data"]["features"] == ["mass", "kind"]
+    assert {one["name"]: one["by"] for one in numbers["findings"]}["size by kind"] == "kind"
     assert "<dt>Features</dt><dd>mass, kind</dd>" in open("r.html", encoding="utf-8").read()
 
 
@@ -265,8 +268,7 @@ def test_groups_tolerance_and_causes_reach_people_and_programs(capsys):
     numbers, text, page = json.load(open("n.json", encoding="utf-8")), " ".join(out.split()), open("r.html", encoding="utf-8").read()
     assert code == 0 and (numbers["settings"]["groups"], numbers["settings"]["tolerance"], numbers["data"]["groups"]) == (100, 1.5, "molecule")
     assert "<dt>Column of groups</dt><dd>molecule</dd>" in page and numbers["causes"][0]["rows"] == [7]
-    said = [f"Next: {numbers['next_step']}", "What could have gone wrong", f"- Likely: {numbers['causes'][0]['sentence']}", "Bias: "]
-    assert [text.index(part) for part in said] == sorted(text.index(part) for part in said) and "Row 7" in numbers["next_step"]
+    assert f"CAUTION {numbers['causes'][0]['sentence']}" in text and f"NEXT {numbers['step']['sentence']}" in text and numbers["step"]["why"] == "file" and "Row 7" in numbers["step"]["sentence"]
     assert run(capsys, *args, "--feature", "molecule", "--json", "-")[0] == 0
 
 
@@ -278,15 +280,15 @@ def test_a_row_that_decides_alone_is_no_fault_that_was_shown(capsys):
     frame.loc[7, "uncertainty"] /= 1000
     frame.to_csv("row.csv", index=False)
     args = ["validate", "row.csv", *QUICK[2:], "--n-boot", "999", "--n-resamples", "199", "--statistics", "cc"]
-    found = json.loads(run(capsys, *args, "--json", "-")[1])["conclusions"]["average calibration"]
+    found = next(one for one in json.loads(run(capsys, *args, "--json", "-")[1])["findings"] if one["name"] == "on average")
     assert (found["status"], found["reason"], found["rows"]) == ("inconclusive", "rows", [7])
     assert [run(capsys, *args, "--fail-on", asked)[0] for asked in ("invalid", "inconclusive")] == [0, 1]
 
 
 def test_conclusions_can_be_left_out(capsys):
     code, out, _ = run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--no-conclusions", "--json", "-")
-    assert code == 0 and json.loads(out)["conclusions"] == {} and json.loads(out)["scores"] == json.loads(run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--json", "-")[1])["scores"]
-    assert "Test:" not in run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--no-conclusions")[1]
+    assert code == 0 and {one["kind"] for one in json.loads(out)["findings"]} == {"scores"} and json.loads(out)["scores"] == json.loads(run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--json", "-")[1])["scores"]
+    assert "shuffles" not in run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--no-conclusions", "--verbose")[1]
 
 
 @pytest.mark.parametrize("args, codes", [([], (1, 1)), (["--no-conclusions"], (0, 1))])

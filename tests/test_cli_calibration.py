@@ -31,14 +31,14 @@ def test_verdict_and_numbers_are_those_of_the_report(capsys):
     code, out, err = run(capsys, "scores.csv", "--outcome", "y", "--score", "p", "--weight", "w", *QUICK, "--json", "-", "--seed", "3")
     found, table = json.loads(out), pd.read_csv("scores.csv")
     report = calibration_report(table["y"], table["p"], sample_weight=table["w"], n_boot=19, n_resamples=99, rng=3)
-    assert (code, err) == (0, "") and found["headline"] == report.headline and found["verdict"] == report.verdict == "inconclusive" and found["n"] == 400 and found["next_step"] == report.next_step
+    assert (code, err) == (0, "") and found["conclusion"] == report.conclusion and found["verdict"] == report.verdict == "inconclusive" and found["n"] == 400 and found["step"]["sentence"] == report.step.sentence
     for name, row in report.to_frame().iterrows(): assert found["numbers"][name]["value"] == row["value"]
 
 
 def test_report_and_numbers_are_written(capsys):
     code, out, _ = run(capsys, "scores.csv", "--outcome", "y", "--score", "bad", *QUICK, "--report", "r.html", "--json", "n.json")
-    assert code == 0 and "not calibrated" in out and "\n\nNext: " in out and "Report: r.html" in out and max(map(len, out.splitlines())) <= 80
-    assert "To mend it:\nuqcal mend scores.csv --outcome y --score bad" in out
+    assert code == 0 and "\nVERDICT  " in out and "\nNEXT     " in out and "Report: r.html" in out and max(map(len, out.splitlines())) <= 80
+    assert "uqcal mend scores.csv --outcome y --score bad" in out
     assert json.load(open("n.json", encoding="utf-8"))["verdict"] == "invalid" and "scores.csv" in open("r.html", encoding="utf-8").read()
 
 
@@ -47,15 +47,16 @@ def test_report_and_numbers_are_written(capsys):
     (["--score", "bad", "--weight", "w"], None, "from uqcal import"), (["--score", "p"], "uqcal calibration scores.csv --outcome y --score p", "from uqcal import"),
     (["--score", "p", "--tolerance", "0.3", "--where", "p > 0.3"], "uqcal compare scores.csv --response y --score p", "from uqcal import screen")])
 def test_each_verdict_ends_with_a_step_as_a_command_and_in_python(capsys, args, command, python):
-    out = run(capsys, "scores.csv", "--outcome", "y", *args, *QUICK)[1]
-    assert "\n\nNext: " in out and python in out and max(map(len, out.rpartition("\nuncertainty ")[2].splitlines())) <= 80
-    assert (command in out) if command else "\nuqcal " not in out.split("In Python")[1]
+    screen, out = (run(capsys, "scores.csv", "--outcome", "y", *args, *QUICK, *more)[1] for more in ((), ("--verbose",)))
+    assert "\nNEXT     " in screen and python not in screen and len(screen.splitlines()) <= 24 and max(map(len, screen.splitlines())) <= 80
+    assert out.startswith(screen.rstrip("\n")) and python in out and "\nuncertainty " in out
+    assert (command in screen) if command else "  uqcal " not in screen
 
 
 def test_a_step_that_would_be_refused_is_not_printed(capsys):
     pd.DataFrame({"y": [1] * 7 + [0] * 293, "p": 0.001}).to_csv("rare.csv", index=False)
     out = run(capsys, "rare.csv", "--outcome", "y", "--score", "p", *QUICK)[1]
-    assert "these are 7 with the event" in " ".join(out.split()) and "uqcal mend" not in out and "Python" not in out
+    assert "there are 7 with the event" in " ".join(out.split()) and "uqcal mend" not in out
 
 
 @pytest.mark.parametrize(("column", "more", "code"), [("p", ["invalid"], 0), ("bad", ["invalid"], 1), ("p", ["inconclusive"], 1), ("bad", ["inconclusive"], 1), ("p", ["inconclusive", "--tolerance", "0.5"], 0)])
@@ -66,7 +67,7 @@ def test_fail_on(capsys, column, more, code):
 def test_impossible_events_are_found_in_the_file(capsys):
     open("made.csv", "w").write("y,p\n0,0.3\n1,0\n1,0.7\n0,1\n")
     code, out, _ = run(capsys, "made.csv", "--outcome", "y", "--score", "p", *QUICK, "--report", "r.html")
-    assert code == 0 and "rows 1 and 3" in " ".join(out.split()) and "lines 3, 5" in out and "lines 3, 5" in open("r.html", encoding="utf-8").read()
+    assert code == 0 and "rows 1 and 3" in " ".join(out.split()) and "In the file: lines 3, 5" in out and "lines 3, 5" in open("r.html", encoding="utf-8").read()
     assert json.loads(run(capsys, "made.csv", "--outcome", "y", "--score", "p", *QUICK, "--json", "-")[1])["data"]["contradicted"] == {"by": "line", "count": 2, "first": [3, 5]}
 
 

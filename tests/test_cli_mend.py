@@ -43,7 +43,7 @@ ERRORS = ["--error", "E", "--uncertainty", "uE", "--encoding", "latin-1", *QUICK
 
 def test_mended_rows_keep_every_byte_of_what_came_in(capsys):
     code, out, err = run(capsys, "mend", "errors.csv", *ERRORS, "--out", "mended.csv", "--model", "mend.json")
-    assert (code, err) == (0, "") and "Rows: mended.csv" in out and "mended by what other rows teach" in " ".join(out.split())
+    assert (code, err) == (0, "") and "Rows: mended.csv" in out and "recalibrated by a fit to other rows" in " ".join(out.split())
     assert cut("mended.csv", 3) == cut("errors.csv", 0) and Path("mended.csv").read_bytes().count(b"\r\n") == 201
     made = pd.read_csv("mended.csv", sep=";", decimal=",", encoding="latin-1")
     assert made.columns.tolist() == ["Größe", "note", "E", "uE", "shift", "mended_error", "mended_uncertainty"]
@@ -85,7 +85,7 @@ def test_standard_input_and_output_carry_all_columns(capsysbinary, monkeypatch):
     with pytest.raises(SystemExit) as end: main(["mend", "-", *ERRORS, "--out", "-"])
     out, err = capsysbinary.readouterr()
     Path("printed.csv").write_bytes(out)
-    assert end.value.code == 0 and b"standard input: 200 points" in err and cut("printed.csv", 3) == cut("errors.csv", 0)
+    assert end.value.code == 0 and b"standard input: recalibrated mean" in err and b"200 rows" in err and cut("printed.csv", 3) == cut("errors.csv", 0)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "xlsx"])
@@ -147,7 +147,7 @@ def test_rows_of_a_kind_that_a_mend_never_saw_are_counted_and_named(capsys):
     assert code == 0 and json.loads(Path("mend.json").read_text(encoding="utf-8"))["kinds"] == {"oven": ["a", "b"]}
     code, out, err = run(capsys, "mend", "later.csv", "--apply", "mend.json", "--out", "made.csv")
     unseen = later["oven"].isin(["new", "0"])
-    assert code == 0 and f"{unseen.sum()} of 400 rows are of a kind of oven that the mend was not fitted to (" in " ".join(out.split())
+    assert code == 0 and f"{unseen.sum()} of 400 rows are of groups of oven that the model was not fitted to (" in " ".join(out.split())
     factor = pd.read_csv("made.csv").eval("mended_uncertainty / uE")
     low, high = factor[later["oven"] == "a"].iloc[0], factor[later["oven"] == "b"].iloc[0]
     assert np.ptp(factor[unseen]) < 1e-9 and low < factor[unseen].iloc[0] < high  # what holds for all others together

@@ -41,7 +41,12 @@ def run(capsys, *args, code=0):
 
 def printed(said):
     "The commands that an answer prints."
-    return [shlex.split(one.replace("\\\n", ""))[1:] for one in re.findall(r"(?m)^uqcal (?:.*\\\n)*.*$", said)]
+    return [shlex.split(one.replace("\\\n", ""))[1:] for one in re.findall(r"(?m)^ *uqcal (?:.*\\\n)*.*$", said)]
+
+
+def rows_of(said):
+    "The number of rows in the first line of an answer."
+    return re.search(r"([\d,]+) (?:points|rows)(?! left)", said)[1]
 
 
 @pytest.mark.parametrize("command, args", [
@@ -54,20 +59,20 @@ def test_what_is_to_be_typed_next_runs_on_the_same_rows(capsys, command, args):
     "Mutations: `_typed` that names no option, no flag, or no option with a space in its value."
     quick = QUICK[2 * (command == "compare-models"):]
     said = run(capsys, command, "told.csv", *args, *READ, *quick)
-    count = said.split()[1]
+    count = rows_of(said)
     if command == "mend":
         run(capsys, command, "told.csv", *args, *READ, *quick, "--model", "mend.json")
         Path("later.csv").write_bytes(Path("told.csv").read_bytes())
     assert len(printed(said)) == 1 + (command == "mend") and 320 < int(count) < 340
     for line in printed(said):
         assert ("--tolerance" in line) == ("--tolerance" in args and "--apply" not in line)
-        assert run(capsys, *line, *([] if "--apply" in line else quick)).split()[1] == count
+        assert rows_of(run(capsys, *line, *([] if "--apply" in line else quick))) == count
 
 
 def test_the_line_of_python_has_the_options_too(capsys):
     "Mutations: a tolerance or crossed bounds forgotten; a bracket in a name taken for the end of the call; columns read as numbers where they are names."
     args = ["told.csv", "--level", "0.9", "--observed", "E", "--lower", "lo", "--upper", "hi", "--sort-bounds", "--feature", "T", "--as-groups", "T", *READ, *QUICK]
-    said = " ".join(run(capsys, "intervals", *args, "--report", "r.html").split())
+    said = " ".join(run(capsys, "intervals", *args, "--report", "r.html", "--verbose").split())
     line = 'uqcal.interval_report(table["E"], table[["lo", "hi"]], 0.9, features=table[["T"]].astype({"T": str}), sort_bounds=True, n_resamples=199).mend'
     assert f"In Python, with table for a DataFrame of such rows: {line}" in said
     page = unescape(Path("r.html").read_text(encoding="utf-8"))
@@ -93,11 +98,11 @@ def test_rows_are_named_by_their_lines_where_others_are_left_out(capsys):
     frame.loc[100, "y"], frame.loc[[3, 5], "y"], frame.loc[:9, "T"], frame.loc[[50, 60], "p"], frame.loc[[50, 60], "z"] = 1e6, np.nan, 0, 1.0, 0
     frame.to_csv("far.csv", index=False)
     args = ["intervals", "far.csv", "--observed", "y", "--level", "0.9", "--lower", "lo", "--upper", "hi", "--where", "T > 0", "--n-resamples", "99", "--jobs", "1"]
-    said = " ".join(run(capsys, *args, "--report", "far.html").split())
-    assert "Look at row 90 (line 102) first" in said and "Row 90 (line 102) alone" in said and "counted from 0" not in said and "10 for which T > 0 does not hold" in said
-    assert "Look at row 90 (line 102) first" in Path("far.html").read_text(encoding="utf-8")
+    said = " ".join(run(capsys, *args, "--report", "far.html", "--verbose").split())
+    assert "Check row 90 (line 102) first" in said and "Row 90 (line 102) makes up" in said and "counted from 0" not in said and "left out: 10 for which T > 0" in said
+    assert "Check row 90 (line 102) first" in Path("far.html").read_text(encoding="utf-8")
     found = json.loads(run(capsys, *args, "--json", "-"))
-    assert found["next_step"].startswith("Look at row 90 (line 102)") and found["data"]["left_out"] == {"where": 10} and found["data"]["where"] == "T > 0"
+    assert found["step"]["sentence"].startswith("Check row 90 (line 102)") and found["data"]["left_out"] == {"where": 10} and found["data"]["where"] == "T > 0"
     said = " ".join(run(capsys, "mend", "far.csv", "--outcome", "z", "--score", "p", "--where", "T > 0", *QUICK).split())
     assert "rows 40 (line 52) and 50 (line 62)" in said
     table = Table("x", {}, np.arange(2, 3000))

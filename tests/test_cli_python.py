@@ -66,7 +66,7 @@ def test_intervals(table, capsys):
     found = numbers(capsys, "intervals", "t.csv", "--observed", "y", "--lower", "lo", "--upper", "hi", "--level", 0.8, "--predicted", "f", "--feature", "kind", "--n-resamples", 199, "--seed", 5, "--out", "made.csv")
     result = interval_report(table["y"], table[["lo", "hi"]], 0.8, y_pred=table["f"], features=table[["kind"]], n_resamples=199, rng=5)
     assert (found["covered"], found["mean_size"], found["winkler_score"]) == (result.covered, result.mean_size, result.score)
-    for name, one in result.conclusions.items(): assert (found["questions"][name]["pvalue"], found["questions"][name]["estimate"]) == (one.pvalue, one.estimate)
+    for told, one in zip(found["findings"], result.findings, strict=True): assert (told["name"], told["pvalue"], told["estimate"]) == (one.name, one.pvalue, one.estimate)
     np.testing.assert_array_equal(pd.read_csv("made.csv")[["mended_lower", "mended_upper"]], result.held_out)
 
 
@@ -103,7 +103,7 @@ def test_compare_models(table, capsys, score, columns):
     found = numbers(capsys, "compare-models", "t.csv", "--observed", "y", "--score", score, "--model", "one=f,u", "--model", "two=f2,u2", "--groups", "c", "--n-boot", 199, "--seed", 5)
     result = compare_models(table["y"], {"one": (table["f"], table["u"]), "two": (table["f2"], table["u2"])}, score=score, groups=table["c"], n_boot=199, rng=5)
     assert [row["pvalue"] for row in found["pairs"]] == result.pairs["pvalue"].tolist() and [row["low"] for row in found["pairs"]] == result.pairs["low"].tolist()
-    assert [row["score"] for row in found["models"]] == result.models["score"].tolist() and found["sentence"] == result.sentence
+    assert [row["score"] for row in found["models"]] == result.models["score"].tolist() and found["conclusion"] == result.conclusion
 
 
 def test_recalibrate(capsys):

@@ -165,11 +165,11 @@ def test_what_is_promised_for_groups_of_rows_counts_each_group_once():
         shares.append([np.mean(np.bincount(code, hit) / np.bincount(code)), hit.mean()])
     once, rows = np.mean(shares, axis=0)
     assert once > 0.9 and rows < 0.88
-    promise = ", on average over new groups of rows that count once each, calibrated on 60 groups of rows"
-    assert found.sentence.endswith(f"at least 90 % covered{promise}")
+    promise = ", on average over new clusters that count once each, calibrated on 60 clusters"
+    assert found.sentence.endswith(f"coverage at least 90 %{promise}")
     code, known = drawn(60, np.random.default_rng(0))
     p, by = np.full((code.size, 2), 0.5), np.where(code % 2 == 0, "a", "b")
-    assert ConformalIntervals(0.8, by="k").fit(np.ones(code.size), known, {"k": by}, code).sentence.endswith(f"at least 80 % covered in each group{promise}")
+    assert ConformalIntervals(0.8, by="k").fit(np.ones(code.size), known, {"k": by}, code).sentence.endswith(f"coverage at least 80 % in each group{promise}")
     assert ConformalSets(0.9).fit(code % 2, p, groups=code).sentence.endswith(promise)
     assert "count once each" not in ConformalIntervals(0.9).fit(np.ones(code.size), known).sentence
 
@@ -214,7 +214,7 @@ def test_equal_scores_are_said_to_make_it_more_and_the_range_holds(kind):
         table = found.to_frame().iloc[0]
         inside += table["low"] <= true <= table["high"]
     assert inside >= 190 - 3.5 * np.sqrt(200 * 0.05 * 0.95)
-    assert ": at least 90.0 % covered on average" in found.sentence and found.sentence.endswith("in 95 % of them; equal scores make it more")
+    assert ": coverage at least 90.0 % on average" in found.sentence and found.sentence.endswith("for 95 % of them; equal scores raise it")
     smooth = ConformalIntervals(0.9).fit(np.ones(300), rng.standard_normal(300))
     assert "at least" not in smooth.sentence and "equal" not in smooth.sentence
 
@@ -312,7 +312,7 @@ def test_a_scaling_of_half_widths_is_that_of_uncertainties():
     found = ConformalBounds(0.9, scaling=LogLinearScaling(), rng=5).fit(3 + error, bounds, features)
     other = ConformalIntervals(0.9, scaling=LogLinearScaling(), rng=5).fit(u, error)
     np.testing.assert_allclose(found.predict(bounds), other.predict(np.full(200, 3.0), u), rtol=1e-9)
-    assert found.to_frame().equals(found.inner_.to_frame()) and "u half their width" in found.sentence
+    assert found.to_frame().equals(found.inner_.to_frame()) and "u being half the width" in found.sentence
     again = ConformalBounds.from_dict(json.loads(json.dumps(found.to_dict())))
     np.testing.assert_array_equal(again.predict(bounds), found.predict(bounds))
     with pytest.raises(ValueError, match="per_width must be left out"): ConformalBounds(scaling=FactorScaling(), per_width=True).fit(3 + error, bounds)
@@ -364,13 +364,13 @@ def test_json_gives_the_same_intervals_to_the_last_bit():
 def test_too_few_points_are_told_and_give_no_limit():
     found = ConformalIntervals(0.9).fit(np.ones(8), np.arange(8) - 3.0)
     assert found.predict([1.0], [1.0]).tolist() == [[-np.inf, np.inf]]
-    assert found.sentence == "predictions without limit: too few points for 90 %: 8 points"
+    assert found.sentence == "predictions without limits: too few rows for 90 %: 8 rows"
     assert found.to_frame().loc[0, ["promised", "low", "high"]].tolist() == [1, 1, 1]
     sets = ConformalSets(0.9).fit([0, 1, 1], [[0.5, 0.5]] * 3)
-    assert sets.predict([[0.9, 0.1]]).all() and "without limit" in sets.sentence
+    assert sets.predict([[0.9, 0.1]]).all() and "without limits" in sets.sentence
     kinds = {"kind": ["a"] * 60 + ["b"] * 4}
     by = ConformalIntervals(0.9, by="kind").fit(np.ones(64), np.random.default_rng(1).standard_normal(64), kinds)
-    assert "± " in by.sentence and "without limit in 1 group of too few points" in by.sentence
+    assert "± " in by.sentence and "without limits in 1 group of too few rows" in by.sentence
 
 
 def test_a_far_error_moves_the_threshold_by_one_place_only():

@@ -36,7 +36,7 @@ def in_parts(frame):
 
 DRAWN = dict(n_resamples=99, rng=0)
 OF_TWO = {  # functions of outcomes and probabilities, each with a number that it finds
-    "calibration_report": lambda y, p, **more: calibration_report(y, p, n_boot=99, **DRAWN, **more).headline,
+    "calibration_report": lambda y, p, **more: calibration_report(y, p, n_boot=99, **DRAWN, **more).to_dict(),
     "expected_calibration_error": expected_calibration_error, "reliability_diagram": lambda y, p, **more: reliability_diagram(y, p, **more).ece,
     "calibration_error_interval": lambda y, p, **more: calibration_error_interval(y, p, n_boot=99, rng=0, **more).ece_limit,
     "debiased_squared_error": debiased_squared_error, "ece_test": lambda y, p, **more: ece_test(y, p, **DRAWN, **more).statistic,

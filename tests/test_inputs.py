@@ -336,7 +336,7 @@ def test_names_from_data_are_shown_without_control_characters():
     kind = np.array(["\x1b[31mred", "\rblue"] * 100, dtype=object)
     error = rng.normal(size=200) * np.where(kind == kind[0], 5, 1)
     found = validate(error, np.where(np.arange(200) % 3, 1.0, 2.0), features={"\x1b[2Jkind": kind}, statistics=("zms",), n_boot=50, n_resamples=99, n_mc=20, rng=1)
-    shown = f"{found}{found!r}{found.headline}{found.to_frame()}" + "".join(one.sentence + one.question for one in found.conclusions.values())
+    shown = f"{found}{found!r}{found.conclusion}{found.to_frame()}" + "".join(one.sentence + one.line + one.method for one in found.findings)
     assert not set(shown) & set("\x1b\r") and (r"\x1b[31mred" in shown or r"\rblue" in shown)
     for call in (lambda: check_errors(pd.Series([1.0], index=["\x1b"]), pd.Series([1.0], index=["\r"])), lambda: screen({"\x1by": [1.0], "p": [0.5], "g": ["a"]}, response="\x1by", score="p", groups="g"),
                  lambda: screen({"\x1by": ["\r"], "p": [0.5], "g": ["a"]}, response="\x1by", score="p", groups="g"), lambda: read_labels(["\x1b"], 2, "g")):

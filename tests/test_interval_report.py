@@ -22,6 +22,12 @@ def perfect(n=300, seed=0, level=0.9, power=1.0):
     return y, bounds, mean, {"x": rng.uniform(size=n), "kind": rng.choice(["a", "b", "c"], n)}
 
 
+def names_of(report): return [finding.name for finding in report.findings]
+
+
+def codes(report): return [caution.code for caution in report.cautions]
+
+
 def asked(n=300, seed=0, **options):
     y, bounds, mean, features = perfect(n, seed)
     return interval_report(y, bounds, 0.9, y_pred=mean, features=features, **QUICK | options)
@@ -33,17 +39,17 @@ def test_parts_are_counted_as_by_hand():
     y, bounds, mean, features = perfect(403, 1)
     report = interval_report(y, bounds, 0.9, y_pred=mean, features=features, **QUICK)
     inside = [low <= value <= high for value, (low, high) in zip(y, bounds)]
-    for question, column in (("width", bounds[:, 1] - bounds[:, 0]), ("prediction", mean), ("feature: x", features["x"])):
+    for question, column in (("by width", bounds[:, 1] - bounds[:, 0]), ("by prediction", mean), ("by x", features["x"])):
         fifths = np.array_split(np.argsort(column, kind="stable"), 5)
-        found = report.conclusions[question].result.parts
+        found = report[question].test.parts
         assert found["count"].sum() == 403 and len(found) == 5
         for part, row in zip(fifths, found.to_dict("records")):
             assert abs(row["count"] - len(part)) <= 1
             here = [hit for hit, value in zip(inside, column) if row["first"] * (1 - 1e-10) - 1e-12 <= value <= row["last"] * (1 + 1e-10) + 1e-12 or value == row["first"]]
-            if question != "prediction": assert (len(here), sum(here)) == (row["count"], row["covered"])
+            if question != "by prediction": assert (len(here), sum(here)) == (row["count"], row["covered"])
             np.testing.assert_allclose((row["low"], row["high"]), coverage_interval(row["covered"], row["count"]), rtol=1e-12)
             np.testing.assert_allclose((row["least"], row["most"]), coverage_interval(row["covered"], row["count"], 0.99), rtol=1e-12)
-    kinds = report.conclusions["feature: kind"].result.parts
+    kinds = report["by kind"].test.parts
     for row in kinds.to_dict("records"): assert row["covered"] == sum(hit for hit, kind in zip(inside, features["kind"]) if kind == row["name"])
 
 
@@ -51,10 +57,10 @@ def test_parts_are_counted_as_by_hand():
 def test_the_whole_is_tested_exactly(n_calibration):
     y, bounds, *_ = perfect(250, 3)
     report = interval_report(y, bounds * 0.9, 0.9, n_calibration=n_calibration, **QUICK)
-    answer, k = report.conclusions["coverage"], report.covered
+    answer, k = report["coverage"], report.covered
     np.testing.assert_allclose(answer.confidence_interval, coverage_interval(k, 250, 0.95, n_calibration))
     p = tail_pvalue(*count_tails(k, 250, promised_coverage(0.9, n_calibration), n_calibration))
-    other = report.conclusions["width"].result.test.pvalue
+    other = report["by width"].test.test.pvalue
     assert answer.pvalue == pytest.approx(min(1, 2 * p) if p <= other else max(p, min(1, 2 * other)))
     assert report.score == regression_mwi_score(y, bounds * 0.9, 0.9) and report.mean_size == pytest.approx(np.mean(bounds[:, 1] - bounds[:, 0]) * 0.9)
 
@@ -140,20 +146,22 @@ def test_ten_to_twenty_groups_of_like_rows_carry_a_caution():
         y = np.sqrt(share) * rng.standard_normal(n_groups)[group] + np.sqrt(1 - share) * rng.standard_normal(group.size)
         bounds = np.column_stack([np.full(y.size, -1.6449), np.full(y.size, 1.6449)])
         report = interval_report(y, bounds, 0.9, groups=group, rng=0, n_resamples=99)
-        assert any("few for rows as much alike" in one for one in report.cautions) == told
+        assert any(one.code == "few_clusters_for_coverage" for one in report.cautions) == told
 
 
-def test_groups_left_out_are_said_in_the_headline():
+def test_groups_left_out_are_named_in_the_conclusion():
     "Mutation: the same words as where no group was left out."
     rng = np.random.default_rng(5)
     y = rng.standard_normal(12_000)
     bounds = np.column_stack([np.full(12_000, -1.6449), np.full(12_000, 1.6449)])
     ward = np.where(np.arange(12_000) < 10, "v", np.where(np.arange(12_000) < 6000, "u", "w"))
     report = interval_report(y, bounds, 0.9, features={"ward": ward}, rng=1, n_resamples=199)
-    assert report.verdict == "valid" and "in each group but the smallest (in v: 10 of 10 covered) along ward" in report.headline
-    assert "Of groups of few points too little is known" in report.next_step
+    (small,) = report["by ward"].facts["small"]
+    assert report.verdict == "valid" and (small.first, small.count, report["by ward"].facts["small_covered"]) == ("v", 10, 10)
+    assert report.conclusion.endswith("Too few rows to tell in ward v.") and "10 of 10 are covered" in report["by ward"].sentence
+    assert (report.step.verb, report.step.facts["has_small"]) == ("use", True) and "1 small group left out" in report["by ward"].line
     whole = interval_report(y, bounds, 0.9, features={"ward": np.where(ward == "v", "u", ward)}, rng=1, n_resamples=199)
-    assert "in each group along ward it is the same" in whole.headline and "little is known" not in whole.next_step
+    assert not whole["by ward"].facts["small"] and "Too few" not in whole.conclusion and not whole.step.facts["has_small"]
     y[:10] = 3.0  # ten misses are enough to tell
     assert interval_report(y, bounds, 0.9, features={"ward": ward}, rng=1, n_resamples=199).verdict != "valid"
 
@@ -164,12 +172,12 @@ def test_fifths_are_parts_of_a_fifth_and_small_parts_are_named():
     share = rng.permutation(np.repeat([2.0, 4, 6, 8, 10], [4980, 4980, 4980, 4980, 80]))
     y = np.where(rng.random(20_000) < 0.9, 0.4, 0.9) * share * rng.uniform(0.9, 1, 20_000)
     report = interval_report(y, share[:, None] / 2 * [-1, 1], 0.9, **QUICK)
-    part = report.conclusions["width"].result.parts.iloc[-1]
-    assert report.conclusions["width"].status == "valid" and "fifth" not in report.conclusions["width"].sentence + report.headline
-    assert f"in each part but the smallest (where it is 10: {part['covered']:.0f} of 80 covered) along the width it is the same" in report.headline
-    assert "Of parts of few points too little is known" in report.next_step
+    part = report["by width"].test.parts.iloc[-1]
+    width = report["by width"]
+    assert width.status == "valid" and "fifth" not in width.sentence + width.line and [place.first for place in width.facts["small"]] == [10]
+    assert f"Rows where width is 10 are too few for limits: {part['covered']:.0f} of 80 are covered." in width.sentence and report.step.facts["has_small"]
     even = interval_report(rng.standard_normal(2000), np.repeat([1.6, 1.61, 1.62, 1.63, 1.64], 400)[:, None] * [-1, 1], 0.9, **QUICK)
-    assert "in each fifth of the points" in even.conclusions["width"].sentence
+    assert even["by width"].facts["in_fifths"] and "In a fifth of the rows" in even["by width"].sentence
 
 
 # --- verdicts ------------------------------------------------------------------------------------------------------------------------
@@ -181,19 +189,22 @@ def test_perfect_intervals_fail_in_one_case_of_twenty_at_most():
 
 
 @pytest.mark.parametrize(("change", "question", "word"), [
-    (lambda y, b, f: (y, b.mean(axis=1, keepdims=True) + 0.75 * (b - b.mean(axis=1, keepdims=True))), "coverage", "too few"),
-    (lambda y, b, f: (y, b.mean(axis=1, keepdims=True) + 1.6 * (b - b.mean(axis=1, keepdims=True))), "coverage", "too many"),
-    (lambda y, b, f: (b.mean(axis=1) + (y - b.mean(axis=1)) * (b[:, 1] - b[:, 0])**-0.6 * 2.2, b), "width", "depends on the width"),
-    (lambda y, b, f: (np.where(f["kind"] == "c", b.mean(axis=1) + 2.5 * (y - b.mean(axis=1)), y), b), "feature: kind", "% in c"),
-    (lambda y, b, f: (b.mean(axis=1) + (y - b.mean(axis=1)) * (0.4 + 1.4 * f["x"]), b), "feature: x", "depends on x"),
+    (lambda y, b, f: (y, b.mean(axis=1, keepdims=True) + 0.75 * (b - b.mean(axis=1, keepdims=True))), "coverage", "undercoverage"),
+    (lambda y, b, f: (y, b.mean(axis=1, keepdims=True) + 1.6 * (b - b.mean(axis=1, keepdims=True))), "coverage", "overcoverage"),
+    (lambda y, b, f: (b.mean(axis=1) + (y - b.mean(axis=1)) * (b[:, 1] - b[:, 0])**-0.6 * 2.2, b), "by width", "depends on width"),
+    (lambda y, b, f: (np.where(f["kind"] == "c", b.mean(axis=1) + 2.5 * (y - b.mean(axis=1)), y), b), "by kind", "] in kind c"),
+    (lambda y, b, f: (b.mean(axis=1) + (y - b.mean(axis=1)) * (0.4 + 1.4 * f["x"]), b), "by x", "depends on x"),
 ])
 def test_faults_are_found_and_named(change, question, word):
     y, bounds, mean, features = perfect(1500, 5)
     report = interval_report(*change(y, bounds, features), 0.9, features=features, **QUICK)
-    answer = report.conclusions[question]
-    assert report.verdict == answer.status == "invalid" and word in answer.sentence, report.headline
-    assert report.next_step.startswith(("Mend them", "Neither")) and report.mends is not None
-    assert all(one.status != "invalid" for name, one in report.conclusions.items() if name not in (question, "coverage"))
+    answer = report[question]
+    assert report.verdict == answer.status == "invalid" and word in answer.line, report.conclusion
+    assert (report.step.verb, report.step.why) in (("recalibrate", "score"), ("refit", "no_gain")) and report.mends is not None
+    assert (report.step.verb == "recalibrate") == (report.mend is not None)
+    assert all(one.status != "invalid" for one in report.findings if one.name not in (question, "coverage"))
+    if question == "coverage": assert answer.direction == ("too small" if word == "undercoverage" else "too large")
+    else: assert answer.part == answer.facts["lowest"] and answer.low <= answer.estimate <= answer.high
 
 
 def test_valid_means_that_a_part_beyond_the_tolerance_is_excluded():
@@ -212,28 +223,30 @@ def test_valid_means_that_a_part_beyond_the_tolerance_is_excluded():
 def test_an_inconclusive_answer_says_what_could_be_there():
     report = asked(120, 8)
     assert report.verdict == "inconclusive"
-    answer = report.conclusions["coverage"]
+    answer = report["coverage"]
     low, high = (f"{100 * end:.1f}" for end in answer.confidence_interval)
-    assert low in answer.sentence and high in answer.sentence and "such points might settle it" in answer.sentence
-    needed = int(re.search(r"about ([\d,]+) such", answer.sentence)[1].replace(",", ""))
+    assert f"{low} to {high} % is not excluded" in answer.sentence and "rows would decide" in answer.line
+    assert answer.excluded_beyond == pytest.approx(max(0.9 - answer.low, answer.high - 0.9)) and answer.reason == "precision"
+    needed = answer.rows_needed
     room = 0.02 - abs(answer.estimate - 0.9)
-    assert room > 0 and needed == pytest.approx(answer.estimate * (1 - answer.estimate) * (1.96 / room)**2, rel=0.6)
+    assert room > 0 and needed == pytest.approx(answer.estimate * (1 - answer.estimate) * (1.96 / room)**2, rel=1e-3)
 
 
 def test_a_slight_difference_of_many_points_is_shown_and_called_slight():
     rng = np.random.default_rng(0)
     y = rng.random(100_000) + rng.permutation(np.where(np.arange(100_000) % 1000 < 905, -0.5, 2))
     report = interval_report(y, np.tile([-1.0, 1.0], (100_000, 1)), 0.9, **QUICK)
-    answer = report.conclusions["coverage"]
-    assert answer.status == "invalid" and "too many" in answer.sentence and "within the tolerance of ± 2 %" in answer.sentence
-    assert list(report.conclusions) == ["coverage"]                          # one width: nothing to compare
+    answer = report["coverage"]
+    assert (answer.status, answer.direction, answer.facts["is_slight"]) == ("invalid", "too large", True)
+    assert "within the tolerance of ± 2 percentage points" in answer.sentence
+    assert names_of(report) == ["coverage"]                          # one width: nothing to compare
 
 
 def test_the_tolerance_follows_the_level():
     for level, tolerance in ((0.5, 0.1), (0.9, 0.02), (0.99, 0.002), (0.1, 0.02)):
         y, bounds, *_ = perfect(300, 1, level)
         assert interval_report(y, bounds, level, **QUICK).tolerance == pytest.approx(tolerance)
-    text = interval_report(*perfect(3000, 1, 0.999)[:2], 0.999, **QUICK).conclusions["coverage"].sentence
+    text = interval_report(*perfect(3000, 1, 0.999)[:2], 0.999, **QUICK)["coverage"].sentence
     assert re.search(r"\d\d\.\d{3} %", text), text                            # as many digits as the level asks for
 
 
@@ -245,17 +258,17 @@ def test_crossed_bounds_are_refused_or_swapped_and_counted():
     crossed[[3, 50]] = crossed[[3, 50], ::-1]
     with pytest.raises(ValueError, match="2 of 100 values are crossed"): interval_report(y, crossed, 0.9)
     report = interval_report(y, crossed, 0.9, sort_bounds=True, **QUICK)
-    assert report.n_crossed == 2 and report.cautions == ("2 of 100 pairs of bounds were crossed and have been swapped.",)
+    assert report.n_crossed == 2 and codes(report) == ["swapped_bounds"] and report.cautions[0].facts == {"crossed": 2, "n": 100}
     pd.testing.assert_frame_equal(report.to_frame(), interval_report(y, bounds, 0.9, **QUICK).to_frame())
 
 
 def test_repeated_rows_count_once():
     y, bounds, *_ = perfect(200, 4)
     once, thrice = (interval_report(np.tile(y, k), np.tile(bounds, (k, 1)), 0.9, **QUICK) for k in (1, 3))
-    assert once.n_groups is None and thrice.n_groups == 200 and "repeat an earlier one" in thrice.cautions[0]
-    np.testing.assert_allclose(thrice.conclusions["coverage"].confidence_interval, once.conclusions["coverage"].confidence_interval, atol=2e-3)
-    assert thrice.conclusions["coverage"].pvalue > 0.5 * once.conclusions["coverage"].pvalue
-    assert "repeat" in thrice.next_step
+    assert once.n_groups is None and thrice.n_groups == 200 and codes(thrice) == ["repeated_intervals"] and thrice.cautions[0].facts["repeated"] == 400
+    np.testing.assert_allclose(thrice["coverage"].confidence_interval, once["coverage"].confidence_interval, atol=2e-3)
+    assert thrice["coverage"].pvalue > 0.5 * once["coverage"].pvalue
+    assert (thrice.step.verb, thrice.step.why) == ("look", "repeated_intervals") and "in 200 clusters" in thrice.title
 
 
 def test_groups_of_rows_keep_the_level_that_rows_alone_break():
@@ -275,7 +288,8 @@ def test_groups_of_rows_are_what_is_missing_and_not_rows_of_the_same():
     rng = np.random.default_rng(2)
     y, bounds = np.repeat(rng.normal(size=8), 50), np.tile([-1.645, 1.645], (400, 1))
     told, alone = (interval_report(y, bounds, coverage=0.9, groups=groups, rng=1) for groups in (np.repeat(np.arange(8), 50), None))
-    assert told.verdict == "inconclusive" and "more groups of rows would tell" in told.next_step and "groups of rows" not in alone.next_step
+    assert told.verdict == "inconclusive" and told.step.verb == "collect" and told.step.facts["by_cluster"] and "more clusters" in told.step.sentence
+    assert alone.step.why == "repeated_intervals"
 
 
 def test_a_series_is_not_taken_for_independent_points():
@@ -286,8 +300,8 @@ def test_a_series_is_not_taken_for_independent_points():
         noise, u = rng.standard_normal(800), np.exp(rng.normal(0, 0.4, 800))
         for k in range(1, 800): noise[k] = 0.9 * noise[k - 1] + np.sqrt(0.19) * noise[k]
         report = interval_report(noise * u, 1.645 * u[:, None] * [-1, 1], 0.9, n_resamples=99, rng=1)
-        wrong += report.conclusions["coverage"].status == "invalid"
-        told += "Neighbouring rows are alike" in report.headline
+        wrong += report["coverage"].status == "invalid"
+        told += "correlated_intervals" in codes(report) and "CAUTION" in str(report)
         low, high = coverage_interval(report.covered, 800)
         plain += not low <= 0.9 <= high
     assert wrong <= 9 and told == 60 and plain >= 12
@@ -310,8 +324,8 @@ def test_a_series_is_not_taken_for_independent_points_along_a_feature():
     for seed in range(60):
         y, bounds, temperature = series(seed)
         report = interval_report(y, bounds, 0.9, features={"temperature": temperature}, n_resamples=99, rng=1)
-        assert "20 stretches of the file" in report.cautions[0] and report.n_groups is None
-        assert "signs" in report.conclusions["width"].result.test.method
+        assert report.cautions[0].facts["blocks"] == 20 and report.n_groups is None
+        assert report["by width"].facts["null"] == "blocks" and "signs" in report["by width"].test.test.method
         wrong += report.verdict == "invalid"
         mended += report.mend is not None
     assert wrong <= 8 and mended <= 3
@@ -321,13 +335,13 @@ def test_folds_of_a_series_are_whole_stretches_and_thresholds_are_those_of_rows(
     "Mutations: rows held out one by one, or thresholds from twenty groups, which cover 94 % where 90 % are asked. The promise is said to take rows for unrelated."
     y, bounds, _ = series(3, factor=0.6)
     report = interval_report(y, bounds, 0.9, **QUICK)
-    assert report.next_step.startswith("Mend them") and "takes rows for unrelated" in report.next_step
+    assert report.step.verb == "recalibrate" and report.step.facts["is_correlated"] and "assumes independent rows" in report.step.sentence
     best = report.mends.loc[report.mends["score"].idxmin()]
     made = report.mend.predict(bounds)
     assert np.mean((made[:, 0] <= y) & (y <= made[:, 1])) == pytest.approx(0.9, abs=0.004)
     mixed = np.random.default_rng(0).permutation(730)
     mixed = interval_report(y[mixed], bounds[mixed], 0.9, **QUICK)
-    assert best["gain_error"] > 1.3 * mixed.mends.set_index("name").loc[best["name"], "gain_error"] and "unrelated" not in mixed.next_step
+    assert best["gain_error"] > 1.3 * mixed.mends.set_index("name").loc[best["name"], "gain_error"] and not mixed.step.facts["is_correlated"]
 
 
 def test_equal_whole_numbers_are_no_neighbours():
@@ -337,7 +351,7 @@ def test_equal_whole_numbers_are_no_neighbours():
         mean = rng.uniform(50, 200, 400)
         bounds = np.column_stack([np.floor(mean - 1.645 * np.sqrt(mean)), np.ceil(mean + 1.645 * np.sqrt(mean))])
         report = interval_report(rng.poisson(mean) * 1.0, bounds, 0.92, n_resamples=19, rng=1)
-        assert not report.cautions and "alike" not in report.headline
+        assert not report.cautions
 
 
 def test_blocks_of_resembling_rows_are_not_said_to_repeat_as_none():
@@ -345,16 +359,18 @@ def test_blocks_of_resembling_rows_are_not_said_to_repeat_as_none():
     rng = np.random.default_rng(1)
     y = np.tile(rng.standard_normal(100), 3) + 0.2 * rng.standard_normal(300)
     report = interval_report(y, np.tile([-1.7, 1.7], (300, 1)), 0.9, **QUICK)
-    assert report.n_groups == 100 and report.cautions[0].startswith("Rows that lie 100 apart resemble each other") and "None" not in report.cautions[0]
-    assert report.next_step.startswith("See first whether the file holds points more than once")
+    assert report.n_groups == 100 and (report.cautions[0].facts["what"], report.cautions[0].facts["lag"]) == ("blocks", 100)
+    assert report.cautions[0].sentence.startswith("Rows 100 apart have correlated errors: the file may hold the same rows 3 times.")
+    assert (report.step.verb, report.step.why) == ("look", "repeated_blocks")
 
 
 def test_one_far_row_is_named_before_anything_is_mended():
     y, bounds, *_ = perfect(300, 2)
     y[17] = 1e30
     report = interval_report(y, 0.6 * bounds, 0.9, **QUICK)
-    assert report.verdict == "invalid" and report.next_step == "Look at row 17 (counted from 0) first; then judge again." and "row 17" in report.cautions[-1].lower()
-    assert report.mends is None and report.no_mend == "row 17 (counted from 0) decides the score"
+    assert report.verdict == "invalid" and (report.step.verb, report.step.facts["row"]) == ("look", 17) and "Check row 17 (counted from 0) first" in report.step.sentence
+    assert codes(report)[-1] == "row_decides_score" and "Row 17 (counted from 0) makes up 100 %" in report.cautions[-1].sentence
+    assert report.mends is None and report.unchanged == "row_decides" and report.why_unchanged == "row 17 (counted from 0) decides the interval score"
 
 
 def test_label_sets_are_judged_by_their_size():
@@ -364,10 +380,10 @@ def test_label_sets_are_judged_by_their_size():
     report = interval_report(label, sets, 0.6, classes=names, **QUICK)
     covered, size = sets[np.arange(400), [list(names).index(one) for one in label]], sets.sum(axis=1)
     assert report.covered == covered.sum() and report.n_empty == (size == 0).sum() and report.score is None and report.mends is None
-    parts, sizes = report.conclusions["set size"].result.parts, sorted(set(size) - {0})
+    parts, sizes = report["by set size"].test.parts, sorted(set(size) - {0})
     assert parts["first"].tolist() == sizes and parts["covered"].tolist() == [int(covered[size == k].sum()) for k in sizes]
-    assert report.conclusions["set size"].status == "invalid" and "These sets" in report.headline
-    assert f"{report.n_empty} of 400 sets are empty; they count as missed, and are left out along the set size." in report.cautions
+    assert report["by set size"].status == "invalid" and report.title == "60 % label sets, 400 rows"
+    assert codes(report) == ["empty_sets"] and f"{report.n_empty} of 400 sets are empty." in report.cautions[0].sentence
 
 
 def test_an_empty_set_is_no_fault_along_the_size_and_a_fault_beside_it_is_found():
@@ -384,11 +400,11 @@ def test_an_empty_set_is_no_fault_along_the_size_and_a_fault_beside_it_is_found(
             sets = np.zeros((1000, 3), bool)
             np.put_along_axis(sets, order % 3, np.arange(3) < size[:, None], axis=1)
             report = interval_report(label, sets, 0.9, n_calibration=1000, n_resamples=999, rng=0)
-            about, hit = report.conclusions["set size"], report.conclusions["coverage"].status
+            about, hit = report["by set size"], report["coverage"].status
             found[kind] += about.status == "invalid"
-            assert about.result.parts["first"].min() == 1 and report.covered == covered.sum()
-            if report.n_empty: assert "the size of sets that hold a label" in about.sentence and "where it is 0" not in about.sentence
-            if about.status == "invalid": assert ('score="adaptive"' in report.next_step) == (hit != "invalid")
+            assert about.test.parts["first"].min() == 1 and report.covered == covered.sum()
+            if report.n_empty: assert "Empty sets are left out." in about.sentence
+            if about.status == "invalid": assert (report.step.verb, report.step.why) == ("conformalize", "sets" if hit == "invalid" else "set_size")
     assert found["right"] <= 3 and found["wrong"] >= 19
 
 
@@ -396,11 +412,11 @@ def test_no_question_along_the_size_where_all_that_hold_a_label_are_alike():
     "Fails where what is left without empty sets is asked all the same: one size, no set at all, or one group of rows."
     label, one = np.zeros(60, int), np.zeros((60, 2), bool)
     one[:, 0] = np.arange(60) % 5 > 0
-    assert list(interval_report(label, one, 0.9, **QUICK).conclusions) == ["coverage"]
-    assert list(interval_report(label, one & False, 0.9, **QUICK).conclusions) == ["coverage"]
+    assert names_of(interval_report(label, one, 0.9, **QUICK)) == ["coverage"]
+    assert names_of(interval_report(label, one & False, 0.9, **QUICK)) == ["coverage"]
     one[:30], one[30:40, 0], one[30:, 1] = False, True, np.arange(30) % 2
     grouped = interval_report(label, one, 0.9, groups=np.arange(60) // 30, **QUICK)
-    assert list(grouped.conclusions) == ["coverage"] and grouped.n_empty >= 30
+    assert names_of(grouped) == ["coverage"] and grouped.n_empty >= 30
 
 
 def test_units_and_the_order_of_rows_do_not_matter():
@@ -409,23 +425,23 @@ def test_units_and_the_order_of_rows_do_not_matter():
     other = interval_report(1000 * y, 1000 * bounds, 0.9, y_pred=1000 * mean, features=features, **QUICK)
     again = np.random.default_rng(1).permutation(300)
     turned = interval_report(y[again], bounds[again], 0.9, y_pred=mean[again], features={name: one[again] for name, one in features.items()}, **QUICK)
-    for question, answer in first.conclusions.items():
+    for answer in first.findings:
         for report in (other, turned):
-            assert report.conclusions[question].estimate == answer.estimate
-            np.testing.assert_allclose(report.conclusions[question].confidence_interval, answer.confidence_interval)
+            assert report[answer.name].estimate == answer.estimate
+            np.testing.assert_allclose(report[answer.name].confidence_interval, answer.confidence_interval)
     assert other.score == pytest.approx(1000 * first.score)
 
 
 @pytest.mark.parametrize(("y", "bounds", "questions"), [
-    ([0, 0], [[-1, 1], [-1, 2]], ["coverage", "width"]),                      # two points, all covered
-    ([5, 5, 5], [[-1, 1], [-1, 2], [0, 1]], ["coverage", "width"]),           # none covered
+    ([0, 0], [[-1, 1], [-1, 2]], ["coverage", "by width"]),                      # two points, all covered
+    ([5, 5, 5], [[-1, 1], [-1, 2], [0, 1]], ["coverage", "by width"]),           # none covered
     ([0, 5, 0, 0, 1], [[-1, 1]] * 5, ["coverage"]),                           # one width
-    ([0, 5, 0, 1], [[0, 0], [0, 5], [1, 1], [1, 1]], ["coverage", "width"]),  # no width at all
+    ([0, 5, 0, 1], [[0, 0], [0, 5], [1, 1], [1, 1]], ["coverage", "by width"]),  # no width at all
 ])
 def test_few_points_are_answered_with_what_they_say(y, bounds, questions):
     report = interval_report(y, bounds, 0.9, **QUICK)
-    assert list(report.conclusions) == questions and report.verdict in ("inconclusive", "invalid")
-    assert len(report.headline) > 40 and len(shown_parts(report)) == len(report.to_frame()) and "<html" in report.to_html()
+    assert names_of(report) == questions and report.verdict in ("inconclusive", "invalid")
+    assert len(report.conclusion) > 30 and len(report.screen().splitlines()) <= 24 and len(shown_parts(report)) == len(report.to_frame()) and "<html" in report.to_html()
 
 
 def test_many_groups_and_odd_names_are_shown_whole():
@@ -433,8 +449,8 @@ def test_many_groups_and_odd_names_are_shown_whole():
     names = np.array([f"<b>{k}</b>" for k in np.arange(600) % 60])
     report = interval_report(y, bounds, 0.9, features={"who": names, "width": mean}, **QUICK)
     page = report.to_html()
-    assert "<b>1</b>" not in page and len(report.conclusions["feature: who"].result.parts) == 60
-    assert "feature: width (feature)" in report.conclusions and report.conclusions["feature: who"].status == "inconclusive"
+    assert "<b>1</b>" not in page and len(report["by who"].test.parts) == 60
+    assert "by width (feature)" in names_of(report) and report["by who"].status == "inconclusive"
     assert len(shown_parts(report, 12)) == 1 + 5 + 12 + 5
 
 
@@ -446,11 +462,11 @@ def test_what_is_proposed_would_help_on_held_out_points():
     narrow = middle + 0.6 * (bounds - middle)
     report = interval_report(y, narrow, 0.9, **QUICK)
     table = report.mends.set_index("name")
-    assert table.loc["as stated", "score"] == pytest.approx(regression_mwi_score(y, narrow, 0.9)) and table.loc["as stated", "gain"] == 0
-    assert "stretched by" in report.next_step and abs(table.loc["stretched by the same factor", "coverage"] - 0.9) < 0.02
+    assert table.loc["unchanged", "score"] == pytest.approx(regression_mwi_score(y, narrow, 0.9)) and table.loc["unchanged", "gain"] == 0
+    assert report.step.facts["candidate"] in ("scale", "power") and abs(table.loc["scale", "coverage"] - 0.9) < 0.02
     kinds = np.where(features["kind"] == "c", 2.5, 1.0)
     report = interval_report((middle[:, 0] + kinds * (y - middle[:, 0])), np.column_stack([middle - 4, middle + 4]), 0.9, features=features, **QUICK)
-    assert "for each group of kind" in report.next_step
+    assert (report.step.facts["candidate"], report.step.facts["by"]) == ("shift by", "kind") and "a length per group of kind" in report.step.sentence
     # the mend of all points goes to others, and the held-out bounds are what was scored
     assert report.mends["score"].min() == pytest.approx(regression_mwi_score(middle[:, 0] + kinds * (y - middle[:, 0]), report.held_out, 0.9))
     other, bounds, _, features = perfect(3000, 9)
@@ -467,35 +483,35 @@ def test_nothing_is_proposed_where_nothing_helps():
     y = rng.standard_normal(2000) * (0.5 + x)
     level = np.mean(np.abs(y) <= 1.8)
     report = interval_report(y, np.tile([-1.8, 1.8], (2000, 1)), round(float(level), 3), features={"x": x}, **QUICK)
-    assert report.verdict == "invalid" and report.next_step.startswith("Neither")
+    assert report.verdict == "invalid" and (report.step.verb, report.step.why) == ("refit", "no_gain") == (report.step.verb, report.unchanged)
 
 
-@pytest.mark.parametrize(("n", "level", "why"), [(40, 0.9, "there are fewer than fifty points"), (100, 0.99, "there are too few points for bounds of 99 %")])
+@pytest.mark.parametrize(("n", "level", "why"), [(40, 0.9, "few_rows"), (100, 0.99, "few_for_level")])
 def test_a_mend_that_was_not_tried_is_not_said_to_fail(n, level, why):
-    "Mutation: 'Neither moving nor stretching the bounds mends this on held-out points' where nothing was held out."
+    "Mutation: neither shifting nor scaling is said to help where nothing was held out."
     y = np.random.default_rng(7).standard_normal(n)
     report = interval_report(y, stats.norm.ppf((1 + level) / 2) * np.tile([-0.4, 0.4], (n, 1)), level, **QUICK)
-    assert report.verdict == "invalid" and report.mends is None and report.no_mend == why
-    assert report.next_step == f"No mend was tried, since {why}. Judge them on more points, or have the model state its quantiles anew."
+    assert report.verdict == "invalid" and report.mends is None and report.unchanged == why
+    assert (report.step.verb, report.step.why) == ("collect", "few_to_recalibrate") and report.why_unchanged in report.step.sentence
 
 
 def test_why_there_is_no_mend_is_said_in_words():
     "Mutation: one reason for all."
-    assert asked(120, 8).no_mend == "no fault is shown that one could mend"
+    assert asked(120, 8).unchanged == "no_fault"
     y, bounds, *_ = perfect(1500, 2)
-    assert interval_report(y, 0.6 * bounds, 0.9, **QUICK).no_mend == ""
+    assert interval_report(y, 0.6 * bounds, 0.9, **QUICK).why_unchanged == ""
     rng = np.random.default_rng(3)
     sets = rng.random((400, 3)) < 0.6
-    assert interval_report(rng.integers(0, 3, 400), sets, 0.6, **QUICK).no_mend == "sets are made anew from probabilities"
+    assert interval_report(rng.integers(0, 3, 400), sets, 0.6, **QUICK).why_unchanged == "label sets are made anew from probabilities"
 
 
 def test_values_in_steps_are_covered_more_than_stated_and_that_is_said():
-    "Whole errors whose 90 % bounds hold 96 %. Mutation: 'do not hold as stated: too many', as if a promise were broken."
+    "Whole errors whose 90 % bounds hold 96 %. Mutation: values at a bound are not counted."
     y = np.rint(np.random.default_rng(4).normal(0, 1.2, 600))
     report = interval_report(y, np.tile([-2.0, 2.0], (600, 1)), 0.9, n_calibration=200, **QUICK)
-    answer, equal = report.conclusions["coverage"], 100 * np.mean(np.abs(y) == 2)
-    assert report.headline.startswith("These intervals cover more than stated: ") and report.verdict == "invalid"
-    assert f"too many; {equal:.1f} % of all values equal a bound, and values that come in steps can make it more than stated" in answer.sentence
-    assert "which a calibrated method may do" in answer.sentence and report.next_step.startswith("Use them where covering more than stated does no harm")
+    answer, equal = report["coverage"], 100 * np.mean(np.abs(y) == 2)
+    assert report.conclusion.startswith("Underconfident: ") and report.verdict == "invalid" and 100 * answer.facts["at_bound"] == pytest.approx(equal)
+    assert f"{equal:.1f} % of the values equal a bound" in answer.sentence and "A calibrated method may do so." in answer.sentence
+    assert (report.step.verb, report.step.why) == ("use", "steps")
     smooth = interval_report(np.random.default_rng(4).normal(0, 1.2, 600), np.tile([-2.6, 2.6], (600, 1)), 0.9, **QUICK)
-    assert "cover more than stated" in smooth.headline and "equal a bound" not in smooth.conclusions["coverage"].sentence
+    assert smooth["coverage"].direction == "too large" and smooth["coverage"].facts["at_bound"] is None

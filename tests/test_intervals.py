@@ -314,10 +314,10 @@ def test_a_calibration_has_two_intervals_and_the_sentence_names_both():
     assert plain.own_interval == plain.confidence_interval == aware.own_interval and plain.promised == 0.9 and aware.promised == 181 / 201
     assert aware.confidence_interval.low < aware.own_interval.low < aware.own_interval.high < aware.confidence_interval.high
     assert plain.pvalue < 0.05 and not plain.confidence_interval.holds(0.9) and aware.pvalue > 0.05 and aware.confidence_interval.holds(181 / 201)
-    for interval in (aware.own_interval, aware.confidence_interval): assert f"{interval.low:.4f} to {interval.high:.4f}" in aware.sentence
-    assert "on 200 points), stated 0.9, which promises 0.9005: p = 0.3" in aware.sentence and "promises" not in plain.sentence
+    for interval in (aware.own_interval, aware.confidence_interval): assert f"[{interval.low:.4f}, {interval.high:.4f}]" in aware.sentence
+    assert "on 200 rows), 0.9 claimed, which guarantees 0.9005: p = 0.3" in aware.sentence and "guarantees" not in plain.sentence
     whole = iv.coverage_test(y, bounds, 0.9, n_calibration=99)            # rank 90 of 99: promised to the digit
-    assert "promises" not in whole.sentence
+    assert "guarantees" not in whole.sentence
 
 
 def test_several_levels_give_a_result_for_each():

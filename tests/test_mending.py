@@ -10,7 +10,7 @@ from sklearn.base import clone
 from uqcal.command.cli import main
 from uqcal.errors.conclusions import AVERAGE, draw_conclusions
 from uqcal.errors.factors import average_test
-from uqcal.corrections.mending import cross_fitted, make_folds, mend, score_table
+from uqcal.corrections.mending import _reason, cross_fitted, make_folds, mend, score_table
 from uqcal.sample.sample import Sample
 from uqcal.corrections.scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift, credible_means, fit_log_variance,
                            isotonic_blocks, likely_dof, log_density)
@@ -225,7 +225,7 @@ def test_what_is_missing_or_of_another_kind_is_named():
     with pytest.raises(ValueError, match="StepShift takes them"): LinearShift("kind").fit(u, error, features)
     with pytest.raises(ValueError, match="error must not be zero throughout"): FactorScaling().fit(u, 0 * u)
     with pytest.raises(ValueError, match="likelihood must be one of"): FactorScaling("cauchy").fit(u, error)
-    with pytest.raises(ValueError, match="at least ten rows other than zero for a mend, got 7"): mend(error[:7], u[:7], **QUICK)
+    with pytest.raises(ValueError, match="at least ten rows other than zero to recalibrate, got 7"): mend(error[:7], u[:7], **QUICK)
 
 
 # --- choosing ------------------------------------------------------------------------------------------------------------------------
@@ -258,10 +258,10 @@ def test_scores_are_paired():
 def test_what_is_wrong_is_mended_and_what_is_right_is_left():
     u, error, features = made(500, 14)
     right = mend(error, u, rng=1, **QUICK)
-    assert not right.is_mended and right.after == right.before and right.sentence.startswith("Left as stated")
+    assert not right.is_mended and right.after == right.before and right.outcome == "unchanged" and right.reason == "nothing" and right.findings == tuple(right.before.values())
     small = mend(2 * error, u, rng=1, **QUICK)
-    assert small.chosen == "factor" and abs(small.model.transform([1.0])[0] - 2) < 0.2 and "average calibration" in small.faults[0] and not small.faults[1]
-    assert small.scores.at["factor", "gain"] > 5 * small.scores.at["factor", "gain_error"]
+    assert small.chosen == "factor" and abs(small.model.transform([1.0])[0] - 2) < 0.2 and AVERAGE in small.faults[0] and not small.faults[1]
+    assert small.candidates.at["factor", "gain"] > 5 * small.candidates.at["factor", "gain_error"]
     oxide = mend(error * np.where(features["kind"] == "oxide", 1.7, 1.0), u, features=features, rng=1, **QUICK)
     assert oxide.chosen in ("by kind", "gamma") and oxide.faults[0] and not oxide.faults[1]
     biased = mend(error + 0.5 * u, u, rng=1, **QUICK)
@@ -269,17 +269,18 @@ def test_what_is_wrong_is_mended_and_what_is_right_is_left():
     biased.plot(), biased._repr_html_(), biased.to_frame()
     again = mend(error + 0.5 * u, u, rng=1, n_jobs=2, **QUICK)
     np.testing.assert_array_equal(again.uncertainty, biased.uncertainty)
-    assert again.sentence == biased.sentence
+    assert again.conclusion == biased.conclusion and biased["gain"].estimate == biased.candidates.at[biased.chosen, "gain"]
+    assert biased["bias"].facts["before"].status == "invalid" and biased["bias"].status == biased.after["bias"].status
 
 
-def test_a_mend_for_which_only_the_score_speaks_says_so():
+def test_a_recalibration_for_which_only_the_score_speaks_says_so():
     "A tenth of the uncertainties' spread too much: the score finds it where no question does."
     rng = np.random.default_rng(3)
     told = []
     for k in range(12):
         u = np.exp(rng.normal(0, 1.0, 200))
         found = mend(u**0.8 * rng.standard_normal(200), u, rng=k, **QUICK)
-        assert ("The score alone speaks for it" in found.sentence) == (found.is_mended and not found.faults[0]) and "before: nothing" not in found.sentence
+        assert ("No fault was shown before." in found.conclusion) == (found.is_mended and not found.faults[0])
         assert found.faults[0] or not found.faults[1]  # what was whole is not broken
         told.append(found.is_mended and not found.faults[0])
     assert any(told)
@@ -287,13 +288,13 @@ def test_a_mend_for_which_only_the_score_speaks_says_so():
 
 def test_the_next_step_follows_from_what_was_done():
     u, error, features = made(500, 14)
-    assert mend(error, u, rng=1, **QUICK).next_step.startswith(("Use the uncertainties as they are", "Nothing is shown to be wrong"))
+    assert mend(error, u, rng=1, **QUICK).step.verb in ("use", "collect")
     found = mend(2 * error, u, rng=1, **QUICK)
-    assert "n_calibration=500" in found.next_step and found.next_step in found._repr_html_() and "for want of points" in found.still_open
+    assert (found.step.verb, found.step.arguments) == ("validate", {"n_calibration": 500}) and found.step.sentence in found._repr_html_()
     rng = np.random.default_rng(0)
     blind = np.abs(rng.standard_normal(500)) + 0.5  # says nothing of the errors
     lost = mend(rng.standard_normal(500) * np.exp(rng.normal(0, 0.5, 500)), np.exp(rng.normal(0, 2.0, 500)) * blind, rng=1, **QUICK)
-    assert lost.is_mended or "No mend that scores well" in lost.next_step
+    assert lost.is_mended or lost.step.verb == "correct"
 
 
 def test_equal_uncertainties_stay_equal_in_the_judgement():
@@ -301,7 +302,7 @@ def test_equal_uncertainties_stay_equal_in_the_judgement():
     for seed in range(6):
         rng = np.random.default_rng([seed, 5])
         found = mend(1.7 * rng.standard_normal(400), np.ones(400), rng=seed, **QUICK)
-        assert found.chosen.startswith("factor") and "error-uncertainty link" not in found.faults[1]
+        assert found.chosen.startswith("factor") and "ranking" not in found.faults[1]
         assert np.unique(found.uncertainty).size > 1  # what is handed out stays held out
 
 
@@ -312,10 +313,10 @@ def test_a_shift_must_gain_more_than_chance():
         u = np.exp(rng.normal(0, 0.5, 200))
         found = mend(u * rng.standard_normal(200), u, rng=seed, **QUICK)
         assert "bias" in found.faults[0] and not found.is_mended and not found.model.shifts
-        assert "but no candidate scores better by more than a standard error" in found.sentence and "No mend is shown to help against bias" in found.next_step
+        assert found.reason == "no gain" and found.step.verb == "correct" and found.step.facts == {"faults": found.faults[0], "any_gain": False}
 
 
-def test_a_mend_gains_more_than_its_standard_error_and_says_of_which_points():
+def test_a_recalibration_gains_more_than_its_standard_error():
     "Six perfect sets, each of which any gain at all would mend, and errors 1.5 times too large. Mutations: that; a gain called held out, of points that chose the mend."
     for size, seeds in ((1.0, (8, 23, 27, 28, 34, 37)), (1.5, range(4))):
         found = []
@@ -323,10 +324,10 @@ def test_a_mend_gains_more_than_its_standard_error_and_says_of_which_points():
             rng = np.random.default_rng([11, seed, 60])
             u = np.exp(rng.normal(0, 0.5, 60))
             one = mend(size * u * rng.standard_t(6, 60) / np.sqrt(1.5), u, rng=seed, **QUICK)
-            row = one.scores.loc[one.chosen]
+            row = one.candidates.loc[one.chosen]
             found.append(one.is_mended)
             if not one.is_mended: continue
-            assert row["gain"] > row["gain_error"] and "per point, in the cross-validation that chose it" in one.sentence and "held-out" not in one.sentence
+            assert row["gain"] > row["gain_error"] and (one["gain"].estimate, one["gain"].facts["standard_error"]) == (row["gain"], row["gain_error"])
         assert sum(found) >= 3 if size > 1 else sum(found) <= 1, (size, found)
 
 
@@ -336,7 +337,7 @@ def test_what_scores_no_better_is_no_mend():
         rng = np.random.default_rng([seed, 8])
         u = np.exp(rng.normal(0, 0.5, 400))
         found = mend(u * rng.standard_t(2.5, 400) / np.sqrt(5), u, rng=seed, **QUICK)
-        if found.chosen != "as stated": assert found.scores.at[found.chosen, "gain"] > found.scores.at["as stated", "gain"]
+        if found.chosen != "as stated": assert found.candidates.at[found.chosen, "gain"] > found.candidates.at["as stated", "gain"]
 
 
 @pytest.mark.parametrize("small", [0.0, 0.01, 0.1])
@@ -381,14 +382,14 @@ def test_heavy_tails_keep_their_ruler():
         rng = np.random.default_rng([seed, 22])
         u = np.exp(rng.normal(0, 0.5, 5000))
         found = mend(u * rng.standard_t(4, 5000) / np.sqrt(2) * 0.6, u, rng=seed, **QUICK)
-        assert found.faults[0] and np.isfinite(found.dof) and "heavy tails" in found.scores.index[2]
+        assert found.faults[0] and np.isfinite(found.dof) and "heavy tails" in found.candidates.index[2]
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.5])
 def test_what_a_correction_leaves_must_be_more_than_rounding(slope):
     "Mutation: no look at what is left, which is then matched by uncertainties of 1e-16."
     u = np.exp(np.random.default_rng(0).normal(0, 0.5, 200))
-    with pytest.raises(ValueError, match="error must vary for a mend: a correction of its bias leaves nothing"):
+    with pytest.raises(ValueError, match="error must vary to recalibrate: a correction of its bias leaves nothing"):
         mend(0.3 + slope * u, u, rng=0, **QUICK)
 
 
@@ -398,24 +399,24 @@ def test_errors_too_large_to_be_matched_are_named():
     u = np.exp(rng.normal(0, 0.5, 400))
     error = 1e148 * u * rng.standard_normal(400)
     u[0], error[0] = 1e4, 1e148
-    with pytest.raises(ValueError, match=r"error must be smaller for a mend.* in row \d+"): mend(error, u, rng=0, **QUICK)
+    with pytest.raises(ValueError, match=r"error must be smaller to recalibrate.* in row \d+"): mend(error, u, rng=0, **QUICK)
 
 
 def test_repeats_and_single_rows_do_not_mislead():
     u, error, _ = made(100, 12)
     found = mend(np.tile(2 * error, 3), np.tile(u, 3), rng=1, **QUICK)
-    assert found.sample.groups.labels.size == 100 and "repeat an earlier one" in found.sentence
+    assert found.sample.groups.labels.size == 100 and [(one.code, one.facts["repeated"]) for one in found.cautions] == [("recalibration_repeats", 200)]
     u, error, _ = made(600, 12)
     error[17] = 1e5
     spoilt = mend(error, u, rng=1, **QUICK)
-    assert not spoilt.is_mended and "row 17" in spoilt.sentence
+    assert not spoilt.is_mended and [one.facts["rows"] for one in spoilt.cautions if one.code == "recalibration_rows"] == [(17,)]
     rng = np.random.default_rng([26, 77])
     u = np.exp(rng.normal(0, 0.5, 300))
     error = 1.5 * u * rng.standard_normal(300)
     error[rng.integers(300)] *= 30
     spoilt = mend(error, u, rng=26, **QUICK)
     assert any(one.rows for one in spoilt.before.values()) and not spoilt.faults[0]
-    assert not spoilt.is_mended and "what a few rows decide" in spoilt.sentence  # not "times 4.8 ± 2"
+    assert not spoilt.is_mended and spoilt.reason == "rows"  # not × 4.8 ± 2
 
 
 def test_a_fit_makes_the_average_less_certain():
@@ -446,7 +447,7 @@ def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
     frame.to_csv("old.csv", index=False)
     quick = ["--n-boot", "199", "--n-resamples", "199", "--jobs", "1"]
     said = run(capsys, "mend", "old.csv", "--error", "E", "--uncertainty", "u", "--feature", "kind", "--out", "mended.csv", "--model", "mend.json", *quick)
-    assert said.startswith("old.csv: 300 points") and "Mended: " in said and "Rows: mended.csv" in said
+    assert said.startswith("old.csv: recalibrated mean ± std, 300 rows") and "VERDICT  Recalibrated: " in said and "Rows: mended.csv" in said
     rows, state = pd.read_csv("mended.csv"), json.loads(open("mend.json").read())
     assert state["n_calibration"] == 300 and list(rows)[:len(frame.columns)] == list(frame) and abs(rows["mended_error"].mean()) < abs(error.mean()) / 3
     model = Mend.from_dict(state["mend"])
@@ -466,7 +467,7 @@ def test_a_verdict_ends_with_the_command_that_mends(tmp_path, monkeypatch, capsy
     pd.DataFrame({"E": error, "2E": 2 * error, "u": u, "kind of rock": features["kind"]}).to_csv("rocks.csv", index=False)
     quick = ["--n-boot", "199", "--n-resamples", "199", "--n-mc", "49", "--jobs", "1", "--uncertainty", "u"]
     said = run(capsys, "validate", "rocks.csv", "--error", "2E", "--feature", "kind of rock", *quick)
-    assert "To mend it, by one factor for all uncertainties; what that gains,\ncross-validation will say:\nuqcal mend rocks.csv --error 2E --uncertainty u --feature 'kind of rock' \\\n  --out mended.csv --model mend.json\n" in said
+    assert "uqcal mend rocks.csv --error 2E --uncertainty u --feature 'kind of rock'" in said
     assert 'In Python, with table for a DataFrame of such rows: uqcal.mend(table["2E"],\n    table["u"], features=table[["kind of rock"]])\n' in said
     assert "Groups of kind of rock\nkind of rock  points  mean of E/u" in said
     assert "mend it" not in run(capsys, "validate", "rocks.csv", "--error", "E", *quick)
@@ -492,18 +493,18 @@ def test_the_same_seed_gives_the_same_answers_everywhere():
     options = QUICK | dict(rng=7)
     told = draw_conclusions(error, u, **options)
     assert mend(error, u, **options).before == told
-    assert validate(error, u, n_mc=199, **options).conclusions == told == validate(error, u, n_mc=199, statistics=["zms"], **options).conclusions
+    assert validate(error, u, n_mc=199, **options).findings[:4] == tuple(told.values()) == validate(error, u, n_mc=199, statistics=["zms"], **options).findings[:4]
 
 
 def test_rows_that_repeat_are_worth_as_many_as_differ():
     "Mutation: a later judgement that trusts a factor from 150 errors as if they were 600."
     u, error, _ = made(150, 3, 1.4)
     found = mend(np.repeat(error, 4), np.repeat(u, 4), rng=1, **QUICK)
-    assert found.is_mended and found.n_calibration == 150 and "n_calibration=150). Its 600 rows are worth 150 independent ones." in found.next_step
+    assert found.is_mended and found.n_calibration == 150 and (found.step.facts["n_calibration"], found.step.facts["n"], found.step.facts["few_groups"]) == (150, 600, False)
     few = mend(np.repeat(4 * error[:25], 4), np.repeat(u[:25], 4), groups=np.repeat(np.arange(25), 4), rng=1, **QUICK)
-    assert few.is_mended and few.next_step.split("Its ")[1].startswith("100 rows are worth 25 independent ones, roughly: so few groups do not tell well.")
+    assert few.is_mended and (few.step.facts["n_calibration"], few.step.facts["n"], few.step.facts["few_groups"]) == (25, 100, True)
     plain = mend(error, u, rng=1, **QUICK)
-    assert plain.n_calibration == 150 and "worth" not in plain.next_step
+    assert plain.n_calibration == 150 and "worth" not in plain.step.sentence
     alike = mend(error, u, groups=np.arange(150) // 3, rng=1, **QUICK)
     assert 75 < alike.n_calibration <= 150  # errors of a group that have nothing to do with each other
 
@@ -513,22 +514,22 @@ def test_a_factor_that_no_row_gets_is_not_the_first_one_named():
     rng = np.random.default_rng(5)
     kind = np.repeat(["a", "b"], 500)
     found = GroupScaling().fit(np.ones(1000), rng.standard_normal(1000) * np.where(kind == "a", 1.0, 4.0), {"kind": kind})
-    assert found.sentence.startswith("times ") and " in b" in found.sentence.split(";")[0] and found.sentence.endswith("in groups that were not seen")
+    assert [name for name, _ in found.effect["factors"]] == ["b", "a"] and found.effect["common"] == found.factor_[-1] and found.sentence.endswith("in groups that were not seen")
 
 
 def test_a_factor_says_where_no_standard_deviation_is_there():
     rng = np.random.default_rng(5)
-    assert "tails so heavy" in FactorScaling("student").fit(np.ones(1000), rng.standard_cauchy(1000)).sentence
-    assert "tails" not in FactorScaling("student").fit(np.ones(1000), rng.standard_t(4, 1000)).sentence
+    assert FactorScaling("student").fit(np.ones(1000), rng.standard_cauchy(1000)).effect["is_heavy"]
+    assert not FactorScaling("student").fit(np.ones(1000), rng.standard_t(4, 1000)).effect["is_heavy"]
 
 
 def test_what_is_left_says_whether_something_scored_better():
     "Mutation: no candidate is better, where one was and brought a fault."
     u, error, _ = made(200, 3)
     found = mend(error, u, rng=1, **QUICK)
-    assert not found.is_mended and "no candidate is better" in found.sentence
-    scores = found.scores.assign(is_near=[False, *[True] * (len(found.scores) - 1)])
-    assert "what scores better brings one" in dataclasses.replace(found, scores=scores).sentence
+    assert not found.is_mended and found.reason == "nothing"
+    candidates = found.candidates.assign(is_near=[False, *[True] * (len(found.candidates) - 1)])
+    assert _reason(dataclasses.replace(found, candidates=candidates)) == "brings fault"
 
 
 def test_blocks_of_a_stacked_file_stay_in_one_fold_and_are_called_that():
@@ -537,7 +538,7 @@ def test_blocks_of_a_stacked_file_stay_in_one_fold_and_are_called_that():
     u = np.tile(np.exp(0.5 * rng.standard_normal(200)), 3)
     z = 0.6 * rng.standard_normal(600) + 0.8 * np.tile(rng.standard_normal(200), 3)
     found = mend(2 * u * z, u, rng=0, **QUICK)
-    assert "Rows that lie 200 apart resemble each other" in found.sentence and found.sentence.endswith("Such rows stay in one fold.") and "None" not in found.sentence
+    assert [(one.code, one.facts["lag"]) for one in found.cautions] == [("recalibration_apart", 200)]
 
 
 @pytest.mark.parametrize("order", [slice(None, None, -1), [1, 0, *range(2, 40)]])

@@ -113,7 +113,7 @@ def test_the_order_of_models_does_not_matter():
         other = compare_models(None, {name: models[name] for name in order}, **QUICK)
         pd.testing.assert_frame_equal(one.pairs, other.pairs)
         pd.testing.assert_frame_equal(one.models, other.models)
-        assert one.sentence == other.sentence
+        assert one.conclusion == other.conclusion and one.details() == other.details()
 
 
 @pytest.mark.parametrize("score", ["log", "crps"])
@@ -151,19 +151,21 @@ def test_parts_add_up():
 def test_what_a_factor_would_mend_is_said():
     error, u, _ = made(500)
     found = compare_models(None, {"process": (error, u), "line": (error, u / 1.9)}, rng=1)
-    assert "All of it is calibration" in found.sentence and "a factor of 1." in found.sentence and "for line" in found.sentence
-    assert found.best == "process" and found.pairs["verdict"][0] == "better"
+    cause = found["line"].facts["cause"]
+    assert (cause["code"], cause["part"], cause["rest"]) == ("calibration", "all", {}) and cause["correction"][0] == ("factor", pytest.approx(1.9, rel=0.1))
+    assert found.best == "process" and found.pairs["verdict"][0] == "better" and found["line"].status == "invalid" and found.outcome == "better"
     hidden = compare_models(None, {"sharp": (0.7 * error, 0.3 * u), "wide": (error, u)}, rng=1)
-    assert "Recalibrated, sharp would be the better one" in hidden.sentence and "By CRPS it is the other way round" in hidden.sentence
+    cause = hidden["sharp"].facts["cause"]
+    assert (cause["code"], cause["front"], cause["both"]) == ("ahead", "sharp", False) and "models_other_score" in [one.code for one in hidden.cautions]
     told = compare_models(None, {"varied": (error, u), "flat": (error, np.full(500, math.sqrt(np.mean(error**2))))}, rng=1)
-    assert "its predictions being as good" in told.sentence and "its uncertainties telling more" in told.sentence
+    assert [part[:2] for part in told["flat"].facts["cause"]["rest"]["parts"]] == [("predictions", "equal"), ("discrimination", "better")]
 
 
 def test_no_mend_is_advised_that_gains_less_than_its_error():
     "Caught: any positive gain of the better model advised."
     error, u, _ = made(500)
     found = compare_models(None, {"process": (error, 1.6 * u), "line": (3 * error, u)}, rng=1)
-    assert "Recalibrate it first: a factor of" in found.next_step and found.advice.recalibrate == ("process",)
+    assert found.step.verb == "use" and found.step.arguments["recalibrate"] == ("process",) and "Recalibrate it first: a factor of" in found.step.sentence
     assert (found.models["state"] == "recalibrated").tolist() == (found.models["miscalibration"] > found.models["miscalibration_error"]).tolist()
 
 
@@ -172,7 +174,7 @@ def test_the_digits_of_a_search_are_no_difference(score, dof):
     error, u, _ = made(2000, 9)
     found = compare_models(None, {"a": (error, u), "b": (error, 2 * u)}, score=score, dof=dof, **QUICK)
     assert abs(found.pairs["rest"][0]) < 1e-4 * found.pairs["difference"][0]
-    assert "All of it is calibration" in found.sentence or "Nearly all of it is calibration" in found.sentence
+    assert found["b"].facts["cause"]["part"] in ("all", "nearly all")
 
 
 def test_probabilities_and_intervals_are_compared():
@@ -182,10 +184,10 @@ def test_probabilities_and_intervals_are_compared():
     bold = 1 / (1 + ((1 - p) / p)**2.5)
     for score in ("brier", "log loss"):
         found = compare_models(y, {"honest": p, "bold": bold}, score=score, rng=1)
-        assert found.best == "honest" and found.pairs["verdict"][0] == "better" and "a line in the log-odds would mend for bold" in found.sentence
+        assert found.best == "honest" and found.pairs["verdict"][0] == "better" and found["bold"].facts["cause"]["correction"] == (("line", None),)
     error, u, _ = made(500)
     found = compare_models(error, {"right": (-1.645 * u, 1.645 * u), "narrow": (-0.6 * u, 0.6 * u)}, score="interval", confidence_level=0.9, rng=1)
-    assert found.best == "right" and "a factor of" in found.sentence and "curve" not in found.models
+    assert found.best == "right" and found["narrow"].facts["cause"]["correction"][-1][0] == "factor" and "curve" not in found.models
 
 
 # --- sentences that one tried to make lie ---------------------------------------------------------------------------------------------
@@ -194,7 +196,7 @@ def test_copies_are_the_same():
     error, u, rng = made(100)
     for other in (u, u * (1 + 1e-15 * rng.integers(-2, 3, 100))):
         found = compare_models(None, {"a": (error, u), "b": (error, other)}, **QUICK)
-        assert found.sentence == "a and b have the same log score in every row." and found.pairs["verdict"][0] == "the same"
+        assert found["b"].facts["verdict"] == "the same" and found["b"].status == "valid" and found.outcome == "no difference"
 
 
 @pytest.mark.parametrize("spoilt", [[17], [17, 44], [17, 44, 101]])
@@ -203,10 +205,12 @@ def test_no_row_decides_unseen(spoilt):
     error[spoilt] = [500.0, -400.0, 450.0][:len(spoilt)]
     found = compare_models(None, {"right": (error, u), "too large": (error, 1.5 * u)}, rng=1)
     assert found.pairs["verdict"][0] == "inconclusive" and found.pairs["reason"][0] == "rows"
-    assert found.sentence.startswith("Not decided") and all(f"{row}" in found.rows for row in spoilt) and "Left out: right is better" in found.sentence
+    named = next(one for one in found.findings if one.reason == "rows").facts
+    assert found.outcome == "inconclusive" and {str(row) for row in spoilt} <= {*found.deciders["names"]} and found.step.verb == "check"
+    assert named["without"]["verdict"] == "better" and (named["without"]["difference"] > 0) == (named["best"] == "right")
     lines = pd.Index(np.arange(500) + 2, name="line")
     labelled = compare_models(None, {"right": (pd.Series(error, lines), u), "too large": (error, 1.5 * u)}, rng=1)
-    assert "(line 19)" in labelled.rows
+    assert "17 (line 19)" in labelled.deciders["names"]
 
 
 def test_a_spoilt_model_does_not_make_others_doubtful():
@@ -225,12 +229,12 @@ def test_rare_events_have_a_small_tolerance():
     y = (rng.random(3000) < 0.01).astype(float)
     for score in ("brier", "log loss"):
         found = compare_models(y, {"a": np.full(3000, 0.01), "b": np.full(3000, 0.03)}, score=score, **QUICK)
-        assert found.tolerance < 0.05 * found.models["score"].min() and "wrong by 0.00" in found.tolerance_words
+        assert found.tolerance < 0.05 * found.models["score"].min() and found.tolerance_of == ("probability", pytest.approx(0.002, rel=0.3))
 
 
 def test_rows_that_change_nothing_are_not_blamed():
     error, u, _ = made(500)
-    assert compare_models(None, {"a": (error, u), "b": (error, 1.5 * u)}, rng=1).rows == ""
+    assert compare_models(None, {"a": (error, u), "b": (error, 1.5 * u)}, rng=1).deciders["names"] == ()
 
 
 def test_nearly_infinite_and_nearly_zero_uncertainties():
@@ -240,13 +244,13 @@ def test_nearly_infinite_and_nearly_zero_uncertainties():
             found = compare_models(None, {"a": (error, u), "b": (error, factor * u)}, score=score, **QUICK)
             assert found.best == "a" and found.pairs["verdict"][0] == "better"
             if score == "log" or factor > 1:
-                assert "of it is calibration" in found.sentence and abs(found.pairs["rest"][0]) < 0.01
+                assert found["b"].facts["cause"]["part"] in ("all", "nearly all") and abs(found.pairs["rest"][0]) < 0.01
 
 
 def test_errors_of_zero_are_told():
     u = np.exp(np.random.default_rng(0).normal(0, 1, 100))
     found = compare_models(None, {"a": (np.zeros(100), u), "b": (np.zeros(100), 2 * u)}, **QUICK)
-    assert found.best == "a" and "All errors of a and b are zero." in found.sentence and "calibration" not in found.sentence
+    assert found.best == "a" and [one.facts.get("models") for one in found.cautions if one.code == "models_zero"] == [("a", "b")] and not found["b"].facts["cause"]
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 8])
@@ -254,8 +258,8 @@ def test_few_points_decide_nothing_or_say_that_they_are_few(n):
     rng = np.random.default_rng(n)
     error = rng.standard_normal(n)
     found = compare_models(None, {"a": (error, np.ones(n)), "b": (error + rng.standard_normal(n), np.ones(n))}, rng=1)
-    assert found.pairs["verdict"][0] == "inconclusive" and "mended" not in found.models
-    if n == 3: assert "3 points are too few for an interval" in found.sentence
+    assert found.pairs["verdict"][0] == "inconclusive" and "recalibrated" not in found.models
+    if n == 3: assert found.findings[1].reason == "few rows" and found.findings[1].high == np.inf
     sure = compare_models(None, {"a": (0 * error, np.ones(n)), "b": (0 * error, np.full(n, 2.0))}, rng=1)
     assert sure.pairs["verdict"][0] == ("better" if n == 8 else "inconclusive")
 
@@ -275,7 +279,7 @@ def test_days_that_are_alike_are_no_independent_points(kind, rho, most, named):
     for seed in range(40):
         y, models = alike(kind, rho, np.random.default_rng([seed, 41]))
         found = compare_models(y, models, n_boot=299, rng=1)
-        told = any("stretches of the file are taken for what varies" in one for one in found.cautions)
+        told = "models_blocks" in [one.code for one in found.cautions]
         better += (found.pairs["verdict"] == "better").any()
         said += told
         assert told == (found.n_groups in (20, 10, 6))
@@ -302,7 +306,7 @@ def test_tails_without_a_variance_are_said():
         found = compare_models(y, {"a": (0 * y, np.full(300, 0.8)), "b": (0 * y, np.full(300, 1.31396))}, n_boot=299, rng=1)
         better = (found.pairs["verdict"] == "better").any()
         decided += better
-        silent += better and not any("a verdict errs in one of four cases" in one for one in found.cautions)
+        silent += better and "models_tails" not in [one.code for one in found.cautions]
     assert silent <= 4 and 3 <= decided <= 16, (silent, decided)
     y, u, rng = made(2000, 5)
     found = compare_models(y, {"a": (0 * y, u), "b": (0 * y, 1.5 * u)}, n_boot=299, rng=1)
@@ -315,11 +319,11 @@ def test_repeats_are_found_and_groups_are_respected():
     a, b = rng.standard_normal((2, 60))
     one = np.ones(600)
     copied = compare_models(None, {"a": (a[group], one), "b": (b[group], one)}, **QUICK)
-    assert copied.n_groups == 60 and "count together" in copied.sentence
+    assert copied.n_groups == 60 and [one.code for one in copied.cautions] == ["models_repeat"]
     near = [x[group] + 0.3 * rng.standard_normal(600) for x in (a, b)]
     named = compare_models(None, {"a": (near[0], one), "b": (near[1], one)}, groups=group, **QUICK)
     alone = compare_models(None, {"a": (near[0], one), "b": (near[1], one)}, **QUICK)
-    assert 0.7 < named.pairs["standard_error"][0] / alone.pairs["standard_error"][0] < 1.4 and "give groups" in alone.sentence and named.n_groups == 60
+    assert 0.7 < named.pairs["standard_error"][0] / alone.pairs["standard_error"][0] < 1.4 and "models_blocks" in [one.code for one in alone.cautions] and named.n_groups == 60
     apart = alone.points["b"] - alone.points["a"]
     assert alone.pairs["standard_error"][0] > 2 * apart.std() / 600**0.5 and alone.n_groups == 20  # stretches, and not 600 points
 
@@ -327,18 +331,18 @@ def test_repeats_are_found_and_groups_are_respected():
 def test_twenty_models_of_noise_have_no_winner():
     rng = np.random.default_rng(6)
     found = compare_models(None, {f"m{k}": (rng.standard_normal(150), np.ones(150)) for k in range(20)}, rng=1, n_boot=999)
-    assert len(found.pairs) == 190 and found.sentence.startswith("None of 20 models is shown to be better")
+    assert len(found.pairs) == 190 and found.outcome == "inconclusive" and {one.status for one in found.findings[1:]} <= {"inconclusive", "valid"}
 
 
 def test_alike_better_and_what_would_settle_it():
     rng = np.random.default_rng(7)
     z, noise = rng.standard_normal((2, 2000))
     alike = compare_models(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, **QUICK)
-    assert alike.pairs["verdict"][0] == "alike" and "within 0.0" in alike.sentence
+    assert alike.pairs["verdict"][0] == "equivalent" and alike["b"].status == "valid" and alike["b"].excluded_beyond < alike.tolerance
     tight = compare_models(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, tolerance=1e-6, **QUICK)
-    assert tight.pairs["verdict"][0] == "inconclusive" and tight.pairs["n_needed"][0] > 2000 and tight.tolerance == 1e-6
+    assert tight.pairs["verdict"][0] == "inconclusive" and tight.pairs["n_needed"][0] > 2000 and tight.tolerance == 1e-6 and tight.findings[1].rows_needed == tight.pairs["n_needed"][0]
     harmless = compare_models(None, {"a": (z, np.ones(2000)), "b": (z, np.full(2000, 1.15))}, **QUICK)
-    assert harmless.pairs["verdict"][0] == "better" and "less than 0.05" in harmless.sentence
+    assert harmless.pairs["verdict"][0] == "better" and harmless["b"].status == "minor" and harmless["b"].high <= harmless.tolerance
 
 
 def test_infinite_and_impossible_input_is_refused():
@@ -363,9 +367,9 @@ def test_the_picture_has_a_dot_for_each_model():
     error, u, _ = made(150)
     found = compare_models(None, {"a": (error, u), "b$": (error, 2 * u)}, **QUICK)
     ax = found.plot()
-    assert {text.get_text() for text in ax.texts} == {"a", r"b\$"} and ax.get_xlabel() == "what mends would gain in log score"
+    assert {text.get_text() for text in ax.texts} == {"a", r"b\$"} and ax.get_xlabel() == "gain of recalibration in log score"
     with pytest.raises(ValueError, match="fewer than 20"): compare_models(None, {"a": (error[:9], u[:9]), "b": (error[:9], 2 * u[:9])}, **QUICK).plot()
-    assert "<table" in found._repr_html_() and len(found.to_frame()) == 1
+    assert "<li>" in found._repr_html_() and len(found.to_frame()) == 1
 
 
 # --- the command line ----------------------------------------------------------------------------------------------------------------
@@ -395,36 +399,38 @@ TWO = ["--observed", "y", "--model", "forest=f,uf", "--model", "process=g,ug"]
 def test_the_command_says_what_the_function_says(table, capsys):
     said = run(capsys, *TWO, "--groups", "unit", "--n-boot", "499", "--report", "models.html", "--json", "models.json")
     expected = compare_models(table.y, {"forest": (table.f, table.uf), "process": (table.g, table.ug)}, groups=table.unit.astype(str), n_boot=499, rng=0)
-    assert expected.sentence in " ".join(said.split()) and said.startswith("test.csv: 150 points in 50 groups, 2 models")
+    assert said == expected.screen(f"test.csv: {expected.title}") + "\n\nReport: models.html\nNumbers: models.json\n" and said.startswith("test.csv: 2 models, 150 rows in 50 clusters, log score")
     numbers, page = json.loads(open("models.json").read()), open("models.html").read()
-    assert numbers["sentence"] == expected.sentence and numbers["pairs"][0]["n_needed"] is None and numbers["models"][0]["model"] == "forest"
+    assert numbers["conclusion"] == expected.conclusion and numbers["pairs"][0]["n_needed"] is None and numbers["models"][0]["model"] == "forest"
     assert "Which model is better?" in page and "data:image/svg" in page
 
 
 def test_the_command_takes_errors_intervals_and_probabilities(table, capsys):
     assert "forest is better than process" in " ".join(run(capsys, "--model", "forest=ef,uf", "--model", "process=ef,ug", "--score", "crps", "--dof", "6").split())
-    assert "in interval score" in run(capsys, "--observed", "y", "--score", "interval", "--level", "0.95", "--model", "a=lo,up", "--model", "b=lo2,up2")
+    assert "2 models, 150 rows, interval score" in run(capsys, "--observed", "y", "--score", "interval", "--level", "0.95", "--model", "a=lo,up", "--model", "b=lo2,up2")
     assert "a is better than b" in run(capsys, "--observed", "came", "--score", "log-loss", "--model", "a=p", "--model", "b=q")
 
 
 @pytest.mark.parametrize("args, message", [
     (["--model", "a=f,uf"], "--model must be given at least twice"), (["--model", "a=f", "--model", "b=g,ug"], "--model must be NAME=COLUMN,COLUMN"),
     (["--observed", "y", "--model", "a=f,uf", "--model", "a=g,ug"], "must not name 'a' twice"), ([*TWO, "--score", "best"], "--score must be"),
-    ([*TWO, "--score", "brier"], "--model must be NAME=COLUMN"), (["--score", "interval", "--model", "a=lo,up", "--model", "b=lo2,up2"], "--observed must name a column"),
-    ([*TWO, "--level", "0.9"], "--level must"), ([*TWO, "--dof", "1"], "--dof must be above 2"), ([*TWO[:4], "--model", "b=nothing,uf"], "nothing"), ([*TWO, "--tolerance", "0"], "--tolerance must")])
+    ([*TWO, "--score", "brier"], "--model must be NAME=COLUMN"), (["--score", "interval", "--model", "a=lo,up", "--model", "b=lo2,up2"], "--score interval needs --level"),
+    ([*TWO, "--level", "0.9"], "--level is for --score interval"), ([*TWO, "--dof", "1"], "--dof must be above 2"), ([*TWO[:4], "--model", "b=nothing,uf"], "nothing"), ([*TWO, "--tolerance", "0"], "--tolerance must")])
 def test_the_command_refuses_by_name(table, capsys, args, message):
     assert message in run(capsys, *args, code=2)
 
 
-def test_calibration_that_speaks_against_the_better_model_is_said_and_an_open_pair_says_who_would_win_mended():
+def test_calibration_that_speaks_against_the_better_model_is_said_and_an_inconclusive_pair_says_who_would_win_recalibrated():
     "Mutation: calling any calibration below its error no sign of one; telling only pairs that differ of mends."
     rng = np.random.default_rng(0)
     u, noise = np.exp(0.3 * rng.normal(size=1000)), rng.normal(size=(2, 1000))
     models = {"A": (-1.1 * u * noise[0], 1.1 * u), "B": (-0.95 * u * noise[1], 0.95 * u / 1.4)}
     log, crps = (compare_models(np.zeros(1000), models, score=score, n_boot=499, rng=1) for score in ("log", "crps"))
-    assert "Not decided" in log.sentence and "Recalibrated by a factor of 1.38, B would be the better one by 0.188" in log.sentence
-    assert log.next_step.startswith("Recalibrate B first (a factor of 1.3") and log.advice.over == ("A",)
-    assert "It is so in spite of calibration, in which A is ahead by 0.01" in crps.sentence and "No sign" not in crps.sentence
+    pair = log.findings[1]
+    assert pair.status == "inconclusive" and pair.facts["cause"]["front"] == "B" and pair.facts["cause"]["by"][0] == pytest.approx(0.188, abs=0.001)
+    assert log.step.verb == "recalibrate" and log.step.arguments["models"] == ("B",) and log.step.arguments["over"] == ("A",)
+    cause = crps["A"].facts["cause"]
+    assert cause["part"] == "against" and -0.02 < cause["calibration"][0] < -0.01
 
 
 def test_a_group_of_two_thirds_of_all_rows_does_not_decide():
@@ -439,7 +445,7 @@ def test_a_group_of_two_thirds_of_all_rows_does_not_decide():
         better += found.pairs["verdict"].iloc[0] == "better"
         if found.pairs["reason"].iloc[0] == "rows":
             named += 1
-            assert "group 0 (2,000 of 3,000 rows) decides alone" in found.sentence and "all others apart" in found.next_step
+            assert found.deciders == {"kind": "groups", "number": 1, "names": ("0",), "count": 2000, "n": 3000} and found.step.verb == "separate"
     assert better <= 12 and named
 
 
@@ -449,7 +455,7 @@ def test_a_group_that_says_what_all_say_is_not_named():
     u = np.exp(rng.normal(0, 0.5, 900))
     error = u * rng.standard_normal(900)
     found = compare_models(None, {"a": (error, u), "b": (error, 3 * u)}, groups=unit, **QUICK)
-    assert found.pairs["verdict"].iloc[0] == "better" and "alone" not in found.sentence
+    assert found.pairs["verdict"].iloc[0] == "better" and found.outcome == "better"
 
 
 @pytest.mark.parametrize("n, level", [(30, 0.99), (100, 0.999), (300, 0.999)])
@@ -464,7 +470,7 @@ def test_narrower_intervals_without_a_miss_are_not_called_better(n, level):
                                score="interval", confidence_level=level, n_boot=199, rng=1)
         first = found.pairs.iloc[0]
         assert first["verdict"] == "inconclusive" and first["low"] <= 0 <= first["high"]
-        assert ("would tell against" in found.sentence) == (first["reason"] == "unseen") and found.next_step.startswith(("Don't choose", "Look at"))
+        assert (found.findings[1].reason == "unseen") == (first["reason"] == "unseen") and found.step.verb in ("collect", "check")
 
 
 def test_a_rare_event_that_did_not_come_makes_no_model_better():
@@ -480,7 +486,7 @@ def test_a_rare_event_that_did_not_come_makes_no_model_better():
     found = compare_models(none, {"right": np.full(300, 0.001), "wild": np.full(300, 0.5)}, score="log loss", n_boot=199, rng=1)
     assert found.pairs.loc[0, ["verdict", "a"]].tolist() == ["better", "right"]
     found = compare_models(none, {"right": right, "low": right / 6}, score="log loss", n_boot=199, rng=1)
-    assert "none of the outcomes that would tell against low has come" in found.sentence and found.pairs.loc[0, "seen"] == 0
+    assert found["right"].reason == "unseen" and found["right"].low < 0 and found.pairs.loc[0, "seen"] == 0
 
 
 def test_equal_bounds_are_the_same_and_narrower_ones_win_where_misses_would_show():
@@ -533,7 +539,7 @@ def test_copied_rows_of_outcomes_and_intervals_count_once(score, options):
             models = {"a": scipy.special.expit(log_odds + a), "b": scipy.special.expit(log_odds + b)}
         y, models = copied(y, models, rng)
         found = compare_models(y, models, score=score, n_boot=199, rng=1, **options)
-        assert found.n_groups == 100 and "900 of 1,000 rows repeat an earlier one and count together with it." in found.sentence
+        assert found.n_groups == 100 and [(one.code, one.facts) for one in found.cautions if one.code == "models_repeat"] == [("models_repeat", {"repeated": 900, "n": 1000, "what": "rows"})]
         better += found.pairs["verdict"][0] == "better"
     assert better <= 2, better
 
@@ -582,14 +588,14 @@ def test_calibrated_models_are_not_said_to_differ_by_calibration():
         log_odds, more = rng.normal(0, 1, 300), 1.2 * rng.standard_normal(300)
         models = {"knows": scipy.special.expit(log_odds + more), "less": scipy.special.expit(log_odds[:, None] + 1.2 * nodes) @ weights / weights.sum()}
         found = compare_models((rng.random(300) < models["knows"]) * 1.0, models, score="brier", n_boot=199, rng=1)
-        assert ("Calibration may have a part in it" if seed in (43, 58) else "No sign that calibration has a part in it") in found.sentence
-        assert found.pairs["verdict"][0] == "better" and found.next_step == "Use knows."
+        assert found["less"].facts["cause"]["part"] == ("possible" if seed in (43, 58) else "none")
+        assert found.pairs["verdict"][0] == "better" and found.step.verb == "use" and found.step.arguments["models"] == ("knows",)
 
 
-def test_few_points_promise_no_rate_where_rows_unlike_them_may_come():
+def test_few_rows_are_a_caution_that_could_change_the_verdict():
     error, u, _ = made(90)
-    told = compare_models(None, {"a": (error, u), "b": (error, 3 * u)}, **QUICK).sentence
-    assert "in one of eight cases, and in more if rows unlike these are to come." in told
+    found = compare_models(None, {"a": (error, u), "b": (error, 3 * u)}, **QUICK)
+    assert [(one.code, one.facts, one.decides) for one in found.cautions] == [("models_few", {"n": 90, "one_of": "eight"}, True)]
 
 
 def test_rows_of_one_uncertainty_and_blocks_of_a_stack_count_together_and_are_called_that():
@@ -597,8 +603,8 @@ def test_rows_of_one_uncertainty_and_blocks_of_a_stack_count_together_and_are_ca
     rng = np.random.default_rng(0)
     y, u = rng.standard_normal(600), np.exp(0.5 * rng.standard_normal(200))
     z = 0.6 * rng.standard_normal(600) + 0.8 * np.tile(rng.standard_normal(200), 3)
-    for order, said in ((np.arange(600), "Rows that lie 200 apart resemble each other"), (rng.permutation(600), "Rows that share an uncertainty are alike and count together.")):
+    for order, code in ((np.arange(600), "models_apart"), (rng.permutation(600), "models_shared")):
         spread = np.tile(u, 3)
         a = y - (spread * z)[order]
         found = compare_models(y, {"a": (a, spread[order]), "b": (a + 0.3 * rng.standard_normal(600), spread[order])}, rng=0)
-        assert said in found.sentence and "None" not in found.sentence and "Neighbouring" not in found.sentence
+        assert {one.code for one in found.cautions} == {code}

@@ -48,9 +48,9 @@ def test_what_is_wrong_is_mended_as_a_logistic_regression_would():
     odds = np.log(p / (1 - p))[:, None]
     plain = LogisticRegression(C=np.inf, tol=1e-10).fit(odds, y)
     np.testing.assert_allclose(found.predict(p), plain.predict_proba(odds)[:, 1], atol=1e-5)
-    assert "Mended by Platt scaling: log-odds times 0.6" in found.sentence and "Before: Not calibrated" in found.sentence
+    assert found.outcome == "recalibrated" and found.step.verb == "validate" and found.findings[0] == found.gain and found["calibration"].status == found.after.verdict
     gain = np.log(np.where(y == 1, found.mended, 1 - found.mended)) - np.log(np.where(y == 1, p, 1 - p))
-    row = found.scores.loc["Platt scaling"]
+    row = found.candidates.loc["Platt scaling"]
     assert row["gain"] == pytest.approx(gain.mean()) and row["gain_error"] == pytest.approx(gain.std(ddof=1) / np.sqrt(3000))
 
 
@@ -64,7 +64,7 @@ def test_an_impossible_event_is_named_and_many_are_mended():
     y, p = made(2000, 4)
     p[7], y[7] = 0.0, 1
     one = mend_probabilities(y, p, rng=1, **QUICK)
-    assert not one.is_mended and one.rests_on_rows and "row 7 (counted from 0)" in one.sentence and "no ground for a mend" in one.sentence
+    assert not one.is_mended and one.rests_on_rows and one.reason == "impossible" and one.cautions[0].facts["rows"] == (7,) and one.step.verb == "check"
     y_more, p_more = made(4000, 6)
     rounded = np.where((p_more < 0.03) | (p_more > 0.97), np.round(p_more), p_more)
     assert 1 < (rounded == 1 - y_more).sum() <= 8  # few of all rows, and far more than one in a hundred of what is stated for certain
@@ -80,8 +80,8 @@ def test_clusters_stay_in_one_fold_and_widen_the_errors():
     in_order, known = (mend_probabilities(y, p, cluster=c, rng=1, **QUICK) for c in (None, [f"c{k}" for k in who]))
     mixed = np.random.default_rng(0).permutation(1200)
     plain = mend_probabilities(y[mixed], p[mixed], rng=1, **QUICK)
-    error = [one.scores.loc["Platt scaling", "gain_error"] for one in (known, plain, in_order)]
-    assert error[0] > 2 * error[1] and 0.7 < error[2] / error[0] < 1.5 and "stretches of 8" in in_order.sentence and "stretches" not in plain.sentence
+    error = [one.candidates.loc["Platt scaling", "gain_error"] for one in (known, plain, in_order)]
+    assert error[0] > 2 * error[1] and 0.7 < error[2] / error[0] < 1.5 and in_order.cautions and not plain.cautions
     assert all(np.ptp(known.mended[who == k]) < 1e-4 for k in range(150))
 
 
@@ -91,22 +91,22 @@ def test_standard_errors_of_a_map_are_those_of_clusters():
     once, more = PlattScaling().fit(p, y), mend_probabilities(np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(3200), cluster=np.repeat(np.arange(400), 8), rng=1, **QUICK)
     assert more.chosen == "Platt scaling"
     np.testing.assert_allclose(more.model.standard_error_, once.standard_error_, rtol=0.1)
-    assert "±" in more.sentence and more.model.sentence in more.sentence
+    assert "±" in more.conclusion and more.model.sentence in more.conclusion
 
 
 def test_too_few_are_refused_and_arrays_are_owned():
     y, p = made(60, 6)
     y[:] = 0
     y[:9] = 1
-    with pytest.raises(ValueError, match="y_true must hold at least ten events for a mend, or ten clusters of them, got 9"): mend_probabilities(y, p, **QUICK)
+    with pytest.raises(ValueError, match="y_true must hold at least ten events to recalibrate, or ten clusters of them, got 9"): mend_probabilities(y, p, **QUICK)
     y[9] = 1
     with pytest.raises(ValueError, match="ten clusters of them, got 2"): mend_probabilities(y, p, cluster=np.arange(60) // 5, **QUICK)
     found = mend_probabilities(y, p, rng=1, **QUICK)
-    kept = found.score.copy()
+    kept = found.y_prob.copy()
     p[:] = 0.5
-    np.testing.assert_array_equal(found.score, kept)
+    np.testing.assert_array_equal(found.y_prob, kept)
     import matplotlib.pyplot as plt
-    assert found.plot().get_xlabel() == "stated probability" and "<p>" in found._repr_html_()
+    assert found.plot().get_xlabel() == "predicted probability" and "<p>" in found._repr_html_()
     plt.close("all")
 
 
@@ -116,7 +116,7 @@ def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
     pd.DataFrame({"y": y, "p": p}).to_csv("cases.csv", index=False)
     assert run(monkeypatch, "mend", "cases.csv", "--outcome", "y", "--score", "p", "--out", "mended.csv", "--model", "mend.json", "--n-boot", "99") == 0
     text = capsys.readouterr().out
-    assert "Mended by Platt scaling" in text and "held-out verdict" in text
+    assert "VERDICT  Recalibrated by Platt scaling" in text and text.startswith("cases.csv: recalibrated probabilities, 1,200 rows")
     rows, state = pd.read_csv("mended.csv"), json.loads((tmp_path / "mend.json").read_text())
     assert list(rows) == ["y", "p", "mended_probability"] and state["format"] == "uqcal probability mend 1"
     pd.DataFrame({"p": [0.1, 0.9]}).to_csv("new.csv", index=False)
@@ -124,11 +124,11 @@ def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
     shown = capsys.readouterr()
     got = [float(line.split(",")[-1]) for line in shown.out.splitlines()[1:]]
     np.testing.assert_allclose(got, PlattScaling().fit(p, y).predict([0.1, 0.9]), rtol=1e-9)
-    assert "Mended: log-odds times" in shown.err
+    assert "Recalibrated: " in shown.err
 
 
 @pytest.mark.parametrize("words, message", [
-    (("--outcome", "y", "--score", "p", "--uncertainty", "u"), "mend probabilities: give them without"),
+    (("--outcome", "y", "--score", "p", "--uncertainty", "u"), "are for probabilities: give them without"),
     (("--outcome", "y", "--score", "p", "--tolerance", "0"), "tolerance must lie"),
     (("--outcome", "y", "--score", "q"), "name them with --outcome, --score"),
     (("--apply", "mend.json", "--outcome", "y"), "--apply fits nothing")])
@@ -145,7 +145,7 @@ def test_the_command_names_the_column_of_few_events(tmp_path, monkeypatch, capsy
     pd.DataFrame({"healed": (np.arange(200) < 5).astype(int), "p": np.random.default_rng(1).random(200)}).to_csv("few.csv", index=False)
     assert run(monkeypatch, "mend", "few.csv", "--outcome", "healed", "--score", "p") == 2
     told = " ".join(capsys.readouterr().err.split())
-    assert "healed must hold at least ten events for a mend" in told and "y_true" not in told
+    assert "healed must hold at least ten events to recalibrate" in told and "y_true" not in told
 
 
 def test_copies_that_nobody_named_count_once():
@@ -153,11 +153,11 @@ def test_copies_that_nobody_named_count_once():
     y, p = made(200, 9)
     rows = np.random.default_rng(1).permutation(np.tile(np.arange(200), 5))
     found, known = mend_probabilities(y[rows], p[rows], rng=1, **QUICK), mend_probabilities(y[rows], p[rows], cluster=rows, rng=1, **QUICK)
-    assert "800 of 1,000 cases repeat an earlier one" in found.sentence and found.chosen == known.chosen and not found.is_mended
-    np.testing.assert_allclose(found.scores["gain_error"], known.scores["gain_error"], rtol=0.5, atol=1e-3)
+    assert "800 of 1,000 cases repeat an earlier one" in found.cautions[0].sentence and found.chosen == known.chosen and not found.is_mended
+    np.testing.assert_allclose(found.candidates["gain_error"], known.candidates["gain_error"], rtol=0.5, atol=1e-3)
     blocks = mend_probabilities(np.tile(y, 3), np.tile(p.round(1), 3), rng=1, **QUICK)
-    assert "the same 200 cases 3 times" in blocks.sentence
-    assert "can't be told from other cases" in mend_probabilities(y, p.round(1), rng=1, **QUICK).sentence and "cases" not in mend_probabilities(y, p, rng=1, **QUICK).sentence.split("held-out cases")[0]
+    assert "the same 200 cases 3 times" in blocks.cautions[0].sentence
+    assert [len(mend_probabilities(y, q, rng=1, **QUICK).cautions) for q in (p.round(1), p)] == [1, 0]
 
 
 @pytest.mark.parametrize("stated, true", [(0.3, 0.6), (0.1, 0.2), (0.7, 0.4)])
@@ -166,7 +166,7 @@ def test_equal_scores_give_no_slope(stated, true):
     y = (np.random.default_rng(2).random(600) < true).astype(int)
     found = mend_probabilities(y, np.full(600, stated), rng=1, **QUICK)
     near = found.model.predict(stated + np.array([-1e-3, -1e-9, 0, 1e-9, 1e-3]))
-    assert np.ptp(near) < 5e-3 and abs(near[2] - y.mean()) < 1e-6 and "times 1.00 (kept)" in found.sentence
+    assert np.ptp(near) < 5e-3 and abs(near[2] - y.mean()) < 1e-6 and found.model.coef_[0] == 1
 
 
 @pytest.mark.parametrize("stated", [(0.30, 0.301), np.linspace(0.299, 0.301, 500)], ids=["two", "many"])
@@ -176,8 +176,8 @@ def test_scores_that_hardly_vary_give_no_slope(stated):
     for _ in range(5):
         p, y = rng.choice(stated, 1000), (rng.random(1000) < 0.6).astype(int)
         found = mend_probabilities(y, p, rng=1, **QUICK)
-        assert list(found.scores.index) == ["as stated", "Platt scaling", "isotonic regression"]
-        kept += "times 1.00 (kept)" in found.sentence and found.after.verdict != "invalid"
+        assert list(found.candidates.index) == ["as stated", "Platt scaling", "isotonic regression"]
+        kept += found.chosen == "Platt scaling" and found.model.coef_[0] == 1 and found.after.verdict != "invalid"
         if found.chosen == "Platt scaling":
             np.testing.assert_allclose(found.model.predict([0.3, 0.301]), y.mean(), atol=0.01)
             assert found.model.predict(0.1) < 0.35 and found.model.predict(0.9) > 0.95
@@ -206,8 +206,8 @@ def test_a_slope_that_is_plainly_there_is_fitted_and_nothing_is_mended_without_g
         y = (rng.random(120) < 1 / (1 + np.exp(-40 * odds))).astype(int)
         found = mend_probabilities(y, 1 / (1 + np.exp(-odds)), rng=seed, **QUICK)
         fitted += found.chosen == "Platt scaling" and found.model.coef_[0] > 15
-        assert not found.is_mended or found.scores.at[found.chosen, "gain"] > 0
-        assert found.is_mended or "no map does better" in found.sentence or found.before.verdict != "invalid"
+        assert not found.is_mended or found.candidates.at[found.chosen, "gain"] > 0
+        assert found.is_mended or found.reason == "no map" or found.before.verdict != "invalid"
     assert fitted >= 4
 
 
@@ -215,7 +215,7 @@ def test_outcomes_that_are_coded_the_other_way_are_told():
     "Mutation: a slope of -1 that is fitted without a word."
     y, p = made(600, 3)
     swapped, right = mend_probabilities(1 - y, p, rng=1, **QUICK), mend_probabilities(y, p, rng=1, **QUICK)
-    assert swapped.sentence.endswith("More was stated where less happened: check first how the outcomes are coded.") and "coded" not in right.sentence
+    assert "recalibration_reversed" in [caution.code for caution in swapped.cautions] and swapped.step.why == "coding" and not right.cautions
 
 
 @pytest.mark.parametrize("kind", ["apart", "copies", "neighbours"])
@@ -231,7 +231,7 @@ def test_repeats_are_looked_for_once(kind, monkeypatch):
     if kind == "copies": y, p = np.tile(y, 3), np.tile(p, 3)
     if kind == "neighbours": y, p = np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(1200)
     found = mend_probabilities(y, p, rng=1, **QUICK)
-    assert len(times) == 1 and ("cases 3 times" in found.sentence) == (kind == "copies") and ("stretches" in found.before.headline) == (kind == "neighbours")
+    assert len(times) == 1 and bool(found.cautions) == (kind != "apart")
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 9])

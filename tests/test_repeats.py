@@ -162,7 +162,7 @@ def test_cases_that_share_probabilities_are_no_copies(kind):
         p = {"forest": (true * 100).round() / 100, "sure": np.clip(1.6 * (true - 0.5) + 0.5, 0, 1).round(3)}.get(kind, true)
         if kind == "isotonic": p = IsotonicRegression().fit_transform(true, y)
         labels, told = repeated_cases(y, p)
-        assert labels is None and "times" not in told
+        assert labels is None and (told is None or told.code != "cases_in_blocks")
 
 
 def test_cases_that_are_copies_are_known():
@@ -171,7 +171,7 @@ def test_cases_that_are_copies_are_known():
     y = (rng.random(400) < p).astype(float)
     for rows in (np.tile(np.arange(400), 2), rng.permutation(np.repeat(np.arange(400), 3)), np.append(np.arange(400), rng.choice(400, 50, replace=False))):
         labels, told = repeated_cases(y[rows], p[rows])
-        assert np.unique(labels).size == 400 and np.unique(np.column_stack([labels, rows]), axis=0).shape[0] == 400 and "count once" in told
+        assert np.unique(labels).size == 400 and np.unique(np.column_stack([labels, rows]), axis=0).shape[0] == 400 and told.code in ("cases_in_blocks", "cases_copied")
 
 
 def test_errors_over_many_decades_are_not_taken_for_repeats():

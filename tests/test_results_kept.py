@@ -13,7 +13,7 @@ import uqcal
 ENGINES = {"repeats", "bootstrap", "references", "statistics", "consistency", "bias", "factors", "causes", "groups", "resampling", "scaling", "calibration_tests", "reliability"}
 KEPT = {("bootstrap", "contains_estimate"), ("repeats", "is_suspect"), ("reliability", "null_limit")}  # numbers compared with kept ones
 TOLD = {"_next_step", "_next_call", "_runs_backwards", "_too_few", "_worth", "_headline", "_no_mend"}
-READ = ("sentence", "headline", "next_step", "next_call", "mends", "mend_call", "still_open", "cautions", "n_calibration", "is_reversed", "no_mend", "answers", "verdict", "faults")
+READ = ("sentence", "conclusion", "step", "headline", "next_step", "next_call", "mends", "mend_call", "still_open", "cautions", "n_calibration", "is_reversed", "no_mend", "answers", "verdict", "faults")
 
 
 def calls(action):
@@ -84,8 +84,7 @@ def test_reading_a_result_twice_computes_nothing_again(name, make):
 def test_a_test_is_the_same_object_wherever_it_is_read():
     result = uqcal.validate(*rows("neighbours alike"), n_mc=20, **FEW)
     told = json.loads(result.to_json())
-    for name, one in result.conclusions.items():
-        assert told["conclusions"][name]["pvalue"] == one.pvalue
-        assert result.conclusions[name].result is one.result
-    assert told["headline"] is not None and told["next_step"] == result.next_step
-    assert result.headline is result.headline and result.next_step is result.next_step
+    for written, one in zip(told["findings"], result.findings, strict=True):
+        assert written["pvalue"] == one.pvalue
+        assert result[one.name].test is one.test
+    assert told["conclusion"] == result.conclusion and told["step"]["sentence"] == result.step.sentence

@@ -95,14 +95,14 @@ def test_a_validation_does_not_depend_on_the_order_of_tied_rows():
     error, u = tied()
     one = validate(error, u, **FEW)
     assert one.settings["ties"] == "share"
-    assert not any("order of the rows" in caution for caution in one.cautions)
+    assert not any(caution.code == "few_distinct_uncertainties" for caution in one.cautions)
     for o in orders(error)[2:]:
         two = validate(error[o], u[o], **FEW)
         for name in ("ence", "zmse"):
             np.testing.assert_allclose(one.scores[name].estimate, two.scores[name].estimate, rtol=1e-12)
             np.testing.assert_allclose([r.value for r in one.scores[name].references.values()], [r.value for r in two.scores[name].references.values()], rtol=1e-12)
     published = validate(error, u, ties="order", conclusions=False, **FEW)
-    assert any("bins depend on the order of the rows" in caution for caution in published.cautions)
+    assert any(caution.code == "few_distinct_uncertainties" for caution in published.cautions)
     assert published.scores["ence"].estimate == ence(error, u, ties="order")
 
 

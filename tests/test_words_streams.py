@@ -107,7 +107,7 @@ def summaries():
         else: yield BoundStreamSummary(level=0.9, coverage_before=0.7, coverage_after=0.742, width_before=1.0, width_after=2.0, infinite_before=0, infinite=0, bound=None, one_sided=False, **shared)
 
 
-@pytest.mark.parametrize("summary", summaries(), ids=lambda summary: f"{summary.what} {summary.alarms} {summary.alarms_after}")
+@pytest.mark.parametrize("summary", [*summaries()], ids=lambda summary: f"{summary.what} {summary.alarms} {summary.alarms_after}")
 def test_a_summary_is_a_screen_with_a_conclusion_and_a_next_step(summary):
     screen = str(summary).splitlines()
     assert len(screen) <= 24 and max(map(len, screen)) <= 80 and screen[0].startswith(f"{summary.what} in file order, 5,000 rows")

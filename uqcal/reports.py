@@ -16,7 +16,7 @@ from ._base.page import Card, Verdict
 from ._base.results import Interval, Result, json_plain
 from ._words import (comparisons, corrections, errors, file, groups, intervals, probabilities,
                           streams)
-from ._words.text import capital
+from ._words.text import capital, short_name
 
 # %% auto #0
 __all__ = ['Place', 'Finding', 'Caution', 'Step', 'Report']
@@ -61,7 +61,7 @@ class Finding(Result):
     kind : str
         What is asked: "bias", "average", "size", "ranking", "coverage", "calibration" ….
     status : str
-        "valid", "minor", "invalid" or "inconclusive".
+        "valid", "minor", "invalid", "inconclusive"; "fact": no question.
     reason : str | None
         Why it is inconclusive, such as "precision" or "tails".
     direction : str | None
@@ -106,7 +106,7 @@ class Finding(Result):
 
     name: str  # the question: "bias", "on average", "along u", "coverage", "size by material" …
     kind: str  # what is asked: "bias", "average", "size", "ranking", "coverage", "calibration" …
-    status: str  # "valid", "minor", "invalid" or "inconclusive"
+    status: str  # "valid", "minor", "invalid", "inconclusive"; "fact": no question
     reason: str | None = None  # why it is inconclusive, such as "precision" or "tails"
     direction: str | None = None  # which way, such as "too small", "too large" or "reversed"
     scope: str = "whole"  # "whole": all rows; "named": along a column that was given; "place"
@@ -133,6 +133,11 @@ class Finding(Result):
     def confidence_interval(self) -> Interval | None:
         "Both limits of the estimate; None where there are none."
         return None if self.low is None else Interval(self.low, self.high)
+
+    @property
+    def label(self) -> str:
+        "What it is called where it is shown: its name, or what a model or group is called."
+        return _LABELS[self.kind](self) if self.kind in _LABELS else capital(self.name)
 
     @property
     def line(self) -> str:
@@ -185,7 +190,7 @@ class Finding(Result):
         return getattr(self.test, "plot_graph", self.test.plot)(ax)
 
     def _repr_html_(self) -> str:
-        return (f"<p>{_MARKS[self.status]} <b>{escape(capital(self.name))}</b> "
+        return (f"<p>{_MARKS[self.status]} <b>{escape(self.label)}</b> "
                 f"{escape(self.line)}</p>")
 
 # %% ../nbs/reports/09_reports.ipynb #cell-019
@@ -273,11 +278,11 @@ def _joined(tables):
     return joined
 
 
-_LINES, _SENTENCES, _METHODS, _CAUTIONS, _STEPS = (
+_LABELS, _LINES, _SENTENCES, _METHODS, _CAUTIONS, _STEPS = (
     _joined(getattr(room, name, {}) for room in _ROOMS)
-    for name in ("LINES", "SENTENCES", "METHODS", "CAUTIONS", "STEPS"))
-_MARKS = {"valid": "✓", "minor": "~", "invalid": "✗", "inconclusive": "?"}
-_URGENCY = ("invalid", "inconclusive", "minor", "valid")
+    for name in ("LABELS", "LINES", "SENTENCES", "METHODS", "CAUTIONS", "STEPS"))
+_MARKS = {"valid": "✓", "minor": "~", "invalid": "✗", "inconclusive": "?", "fact": "·"}
+_URGENCY = ("invalid", "inconclusive", "minor", "valid", "fact")
 
 # %% ../nbs/reports/09_reports.ipynb #cell-025
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -384,8 +389,11 @@ class Report(Result):
         list[str]
             Paragraphs.
         """
-        told = [f"{capital(one.name)}: {one.status}. {one.sentence}"
-                + (f" Test: {one.method}." if one.method else "") for one in self.findings]
+        told = []
+        for finding in self.findings:
+            status = "" if finding.status == "fact" else f"{finding.status}. "
+            test = f" Test: {finding.method}." if finding.method else ""
+            told.append(f"{finding.label}: {status}{finding.sentence}{test}")
         return told + [f"Caution: {caution.sentence}" for caution in self.cautions]
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
@@ -410,7 +418,7 @@ class Report(Result):
             For `render_page`.
         """
         return Verdict(self.conclusion, tuple(
-            Card(capital(one.name), one.status, one.sentence) for one in self.findings),
+            Card(one.label, one.status, one.sentence) for one in self.findings),
             "" if self.step is None else self.step.sentence)
 
     def __str__(self) -> str: return self.screen()
@@ -421,7 +429,7 @@ class Report(Result):
         raise TypeError("a report is neither true nor false: ask report.verdict == \"valid\"")
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<li>{_MARKS[one.status]} <b>{escape(capital(one.name))}</b> "
+        rows = "".join(f"<li>{_MARKS[one.status]} <b>{escape(one.label)}</b> "
                        f"{escape(one.line)}</li>" for one in self.findings)
         step = f"<p>Next: {escape(self.step.sentence)}</p>" if self.step else ""
         return f"<p><b>{escape(self.conclusion)}</b></p><ul>{rows}</ul>{step}"
@@ -449,9 +457,9 @@ def _screen(report, title, command):
 
 def _lines(findings, room):
     "Lines of findings within a number of lines, those that matter most kept."
-    width = min(max((len(one.name) for one in findings), default=0) + 2, 20)
-    blocks = [_paragraph(f"  {_MARKS[one.status]} {capital(one.name):<{width}}", one.line,
-                         4 + width) for one in findings]
+    width = min(max((len(one.label) for one in findings), default=0) + 2, 20)
+    blocks = [_paragraph(f"  {_MARKS[one.status]} {short_name(one.label):<{width}}",
+                         one.line, 4 + width) for one in findings]
     kept = set(range(len(blocks)))
     by_need = sorted(kept, key=lambda k: (_URGENCY.index(findings[k].status), k), reverse=True)
     left = 0

@@ -7,11 +7,518 @@ from __future__ import annotations
 
 from typing import Any
 
-LINES: dict[str, Any] = {}
-SENTENCES: dict[str, Any] = {}
-METHODS: dict[str, Any] = {}
-CAUTIONS: dict[str, Any] = {}
-STEPS: dict[Any, Any] = {}
+import numpy as np
+
+from .._base.results import enumerated, plus_minus, three_digits
+from .text import (capital, counted, minus, p_text, row_names, two_digits,
+                               would_decide)
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS']
+__all__ = ['LABELS', 'LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'correction_text', 'tolerance_text',
+           'models_conclusion']
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-amount
+def _amount(value, error):
+    "A mean with its standard error; alone where it has none."
+    return plus_minus(value, error).lstrip("+") if error > 0 else three_digits(value)
+
+
+def _end(x, error):
+    "A limit, to two digits of the standard error."
+    if not np.isfinite(x) or not 1e-6 < error < 1e5: return two_digits(x)
+    text = f"{x:.{int(np.clip(1 - np.floor(np.log10(error)), 0, 8))}f}"
+    return minus(f"{x + 0.0:.1g}" if float(text) == 0 else text)
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-limits
+def _limits(finding):
+    "Both limits of a difference in brackets."
+    error = finding.facts["standard_error"]
+    return f"[{_end(finding.low, error)}, {_end(finding.high, error)}]"
+
+
+def _chance(finding):
+    "A p-value, or its bound where the number of resamples has set it."
+    is_bound = finding.facts["pvalue_is_bound"] and finding.pvalue >= 0.001
+    return f"p ≤ {finding.pvalue:.2g}" if is_bound else p_text(finding.pvalue)
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-correction
+_CORRECTIONS = {"shift": "a shift of {}", "factor": "a factor of {}",
+                "curve": "isotonic regression", "line": "Platt scaling"}
+
+
+def correction_text(
+    corrections: Any,  # pairs of a step and its size, or None: ("factor", 1.9), ("line", None)
+) -> str:  # "a factor of 1.90 and isotonic regression"; empty where there is none
+    """What recalibration would do to a model.
+
+    Parameters
+    ----------
+    corrections : Any
+        Pairs of a step and its size, or None: ("factor", 1.9), ("line", None).
+
+    Returns
+    -------
+    str
+        "a factor of 1.90 and isotonic regression"; empty where there is none.
+    """
+    return enumerated([_CORRECTIONS[step].format(three_digits(size))
+                       for step, size in corrections])
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-tolerance
+_HARMLESS = {"std": "uncertainties wrong by a factor of {}", "width": "widths wrong by a factor of {}",
+             "bound": "bounds too near or too far by a factor of {}",
+             "probability": "probabilities wrong by {}"}
+
+
+def tolerance_text(kind: str,  # "std", "width", "bound", "probability" or "given"
+                   size: float,  # how wrong these are
+                   ) -> str:  # "what uncertainties wrong by a factor of 1.25 would cost"
+    """What a harmless difference in score stands for.
+
+    Parameters
+    ----------
+    kind : str
+        "std", "width", "bound", "probability" or "given".
+    size : float
+        How wrong these are.
+
+    Returns
+    -------
+    str
+        "what uncertainties wrong by a factor of 1.25 would cost".
+    """
+    if kind == "given": return "the tolerance"
+    return f"what {_HARMLESS[kind].format(three_digits(size))} would cost"
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-case
+def _case(finding):
+    "Which of the sentences below holds."
+    if finding.status == "inconclusive": return finding.reason
+    if finding.status == "minor": return "harmless"
+    return finding.facts["verdict"]
+
+
+def _deciders(facts):
+    "Rows or groups that decide alone, and the verb."
+    if facts["kind"] == "groups":
+        name = f"group{'s' * (len(facts['names']) > 1)} {enumerated([*facts['names']])}"
+        name += f" ({facts['count']:,} of {facts['n']:,} rows)"
+        return name, "decide" if len(facts["names"]) > 1 else "decides"
+    return row_names(range(facts["count"]), facts["names"]), (
+        "decide" if facts["count"] > 1 else "decides")
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-line
+def _worse(finding):
+    "By how much a model is worse than the best, for a screen."
+    facts = finding.facts
+    scores = f"{finding.unit} {_amount(facts['score'], 0)} against {_amount(facts['best_score'], 0)}"
+    if not facts["standard_error"]: return f"{scores}: worse by {_amount(finding.estimate, 0)}"
+    return f"{scores}: worse by {_amount(finding.estimate, 0)} {_limits(finding)}"
+
+
+def _worse_line(finding): return f"{_worse(finding)} ({_chance(finding)})"
+
+
+def _harmless_line(finding):
+    return f"{_worse(finding)}, within the tolerance of {three_digits(finding.tolerance)}"
+
+
+def _equivalent_line(finding):
+    return f"no difference beyond {three_digits(finding.tolerance)}: {_worse(finding)}"
+
+
+def _same_line(finding): return f"the same {finding.unit} in every row"
+
+
+def _open_line(finding):
+    rows = f"; {would_decide(finding.rows_needed, finding.n)}" if finding.rows_needed else ""
+    return f"{_worse(finding)}{rows}"
+
+
+def _few_line(finding): return f"{_worse(finding)}; too few rows for limits"
+
+
+def _resamples_line(finding): return f"{_worse(finding)}; too few resamples for limits"
+
+
+def _rows_line(finding):
+    name, verb = _deciders(finding.facts["deciders"])
+    return f"{_worse(finding)}; {name} {verb} alone"
+
+
+def _unseen_line(finding):
+    return f"{_worse(finding)}; what would count against {_loser(finding)} was hardly seen"
+
+
+def _loser(finding):
+    "Whom outcomes that have not come would count against."
+    return finding.facts["best" if finding.low < 0 else "model"]
+
+
+_LINES = {"better": _worse_line, "harmless": _harmless_line, "equivalent": _equivalent_line,
+          "the same": _same_line, "precision": _open_line, "few rows": _few_line,
+          "equal rows": _few_line, "few resamples": _resamples_line, "rows": _rows_line,
+          "unseen": _unseen_line}
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-sentence
+def _lead(finding):
+    "Who leads, and by how much."
+    facts = finding.facts
+    by = _amount(finding.estimate, facts["standard_error"])
+    return f"{facts['best']} leads {facts['model']} by {by} in {finding.unit}"
+
+
+def _harm(finding):
+    "The tolerance and what it stands for."
+    words = tolerance_text(*finding.facts["tolerance_of"])
+    return f"{three_digits(finding.tolerance)}, {words}"
+
+
+def _better_words(finding):
+    facts, error = finding.facts, finding.facts["standard_error"]
+    limits = _limits(finding) if error > 0 else "in every row"
+    said = (f"{facts['best']} is better than {facts['model']} by "
+            f"{_amount(finding.estimate, error)} in {finding.unit} {limits} ({_chance(finding)}).")
+    if finding.estimate <= finding.tolerance: said += f" That is less than {_harm(finding)}."
+    return said
+
+
+def _equivalent_words(finding):
+    return (f"{_lead(finding)} {_limits(finding)}. That is within {_harm(finding)}.")
+
+
+def _same_words(finding):
+    facts = finding.facts
+    return f"{facts['best']} and {facts['model']} have the same {finding.unit} in every row."
+
+
+def _open_words(finding):
+    rows = would_decide(finding.rows_needed, finding.n)
+    return (f"{_lead(finding)} {_limits(finding)}, which is inconclusive."
+            + f" {capital(rows)}." * bool(finding.rows_needed))
+
+
+def _few_words(finding):
+    return f"{_lead(finding)}, but {counted(finding.n)} are too few for limits."
+
+
+def _equal_words(finding):
+    return (f"{_lead(finding)} in every row, but {counted(finding.n)} are too few to exclude "
+            "chance.")
+
+
+def _resamples_words(finding):
+    number = counted(finding.facts["n_resamples"], "resample")
+    return f"{_lead(finding)}, but {number} are too few for limits."
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-rows
+def _rows_words(finding):
+    "What a few rows decide."
+    name, verb = _deciders(finding.facts["deciders"])
+    rest = finding.facts["without"]
+    by = _amount(abs(rest["difference"]), rest["standard_error"])
+    front, other = (finding.facts[key] for key in ("best", "model"))
+    if rest["difference"] < 0: front, other = other, front
+    without = {"better": f"{front} is better than {other} by {by}",
+               "equivalent": f"{front} leads by {by}, within the tolerance",
+               "the same": "they have the same score in every row",
+               "inconclusive": f"{front} leads by {by}, which is inconclusive"}[rest["verdict"]]
+    return f"{capital(name)} {verb} alone. Without: {without}. With: {_lead(finding)}."
+
+
+def _unseen_words(finding):
+    "What has hardly been seen."
+    came = "no outcome" if finding.facts["seen"] < 0.01 else "hardly any outcome"
+    ends = [three_digits(max(end, 0.0)) for end in (finding.high, -finding.low)]
+    return (f"{_lead(finding)}, but {came} that would count against {_loser(finding)} has "
+            f"occurred. Allowing for outcomes not yet seen, {finding.facts['best']} is better by "
+            f"at most {ends[0]}, or worse by at most {ends[1]}.")
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-cause
+def _ahead_words(cause, facts):
+    "A model that would be in front once recalibrated."
+    even = f", even with {cause['other']} recalibrated, too" * cause["both"]
+    return (f"Recalibrated by {correction_text(cause['correction'])}, {cause['front']} would be "
+            f"better than {cause['other']} by {_amount(*cause['by'])}{even}.")
+
+
+def _no_gain_words(cause, facts): return "Recalibration is not shown to help either model."
+
+
+def _part_words(cause, facts):
+    "How much of a difference is calibration, and what stays."
+    value, error = cause["calibration"]
+    cure = f"{correction_text(cause['correction'])} would remove it for {facts['model']}"
+    said = {"none": "Calibration is not shown to contribute.",
+            "little": f"Calibration contributes little ({_amount(value, error)}).",
+            "possible": f"Calibration may contribute ({_amount(value, error)}).",
+            "against": f"{facts['best']} leads although {facts['model']} is better calibrated, by "
+                       f"{_amount(-value, error)}.",
+            "all": f"The lead is entirely calibration ({_amount(value, error)}): {cure}.",
+            "nearly all": f"Nearly all of the lead is calibration ({_amount(value, error)}): "
+                          f"{cure}.",
+            "most": f"Most of the lead is calibration ({_amount(value, error)}): {cure}.",
+            "part": f"Part of the lead is calibration ({_amount(value, error)}): {cure}."}
+    return " ".join(filter(None, [said[cause["part"]], _rest_words(cause["rest"], facts)]))
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-rest
+_COMPARED = {"predictions": {"better": "better", "equal": "equally good", "worse": "worse",
+                             "unclear": "not clearly better or worse"},
+             "discrimination": {"better": "more informative", "equal": "equally informative",
+                                "worse": "less informative",
+                                "unclear": "not clearly more or less informative"}}
+
+
+def _rest_words(rest, facts):
+    "What would stay of a difference after recalibration; empty where it is nothing."
+    if not rest: return ""
+    value, error = rest["by"]
+    front = facts["best"] if value >= 0 else facts["model"]
+    state = {"recalibrated": "With both recalibrated",
+             "best": "With each as it is or recalibrated, whichever is better"}[rest["state"]]
+    said = f"{state}, {front} would lead by {_amount(abs(value), error)}."
+    if not rest["parts"]: return said
+    predictions, widths = (f"{_COMPARED[name][code]} ({_amount(size, spread)})"
+                           for name, code, size, spread in rest["parts"])
+    what = {"interval score": "widths"}.get(facts["score_name"], "uncertainties")
+    return f"{said} The predictions of {facts['best']} are {predictions}. Its {what} are {widths}."
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-cause-b
+_CAUSES = {"ahead": _ahead_words, "no gain": _no_gain_words, "calibration": _part_words}
+_WORDS = {"better": _better_words, "harmless": _better_words, "equivalent": _equivalent_words,
+          "the same": _same_words, "precision": _open_words, "few rows": _few_words,
+          "equal rows": _equal_words, "few resamples": _resamples_words, "rows": _rows_words,
+          "unseen": _unseen_words}
+
+
+def _difference_sentence(finding):
+    "The difference, what a few rows do to it, and what it is made of."
+    facts, said = finding.facts, [_WORDS[_case(finding)](finding)]
+    if facts["moved"]:
+        name, _ = _deciders(facts["deciders"])
+        said.append(f"Without {name} the lead is {_amount(*facts['moved'])}.")
+    cause = facts["cause"]
+    if cause: said.append(_CAUSES[cause["code"]](cause, facts))
+    return " ".join(said)
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-best
+def _best_line(finding):
+    return f"lowest {finding.unit}: {_amount(finding.estimate, 0)} (lower is better)"
+
+
+def _best_sentence(finding):
+    return (f"{finding.facts['model']} has the lowest {finding.unit}, "
+            f"{_amount(finding.estimate, 0)}; lower is better.")
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-conclusion
+def models_conclusion(report: Any,  # a `ModelComparison`
+                      ) -> str:  # a sentence or two
+    """Which model is best, as far as the differences show.
+
+    Parameters
+    ----------
+    report : Any
+        A `ModelComparison`.
+
+    Returns
+    -------
+    str
+        A sentence or two.
+    """
+    best, *others = report.findings
+    if len(others) == 1: return _of_two(others[0])
+    worse = [one for one in others if one.status in ("invalid", "minor")]
+    name, label = best.label, best.unit
+    if len(worse) == len(others): return f"{name} is best of {len(others) + 1} in {label}."
+    if not worse:
+        said = (f"No model is shown to be worse than {name}, which has the lowest {label} of "
+                f"{len(others) + 1}.")
+        return said + _not_excluded(others)
+    return (f"{name} has the lowest {label}. It is better than {len(worse)} of the "
+            f"{len(others)} others; {_of_others(others)}.")
+
+
+def _of_others(others):
+    "How many are inconclusive, and how many do equally well."
+    open_ = sum(one.status == "inconclusive" for one in others)
+    equal = sum(one.status == "valid" for one in others)
+    parts = [f"{open_} {'is' if open_ == 1 else 'are'} inconclusive"] * bool(open_)
+    parts += [f"{equal} {'does' if equal == 1 else 'do'} equally well"] * bool(equal)
+    return " and ".join(parts)
+
+
+def _not_excluded(others):
+    "The largest difference that is not excluded, if it matters."
+    open_ = [one for one in others if one.status == "inconclusive"]
+    most = max((one.high for one in open_), default=0)
+    if not (np.isfinite(most) and open_ and most > open_[0].tolerance): return ""
+    return f" Differences of up to {three_digits(most)} are not excluded."
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-two
+def _of_two(finding):
+    "The conclusion on two models."
+    facts, label = finding.facts, finding.unit
+    first, second = facts["best"], facts["model"]
+    case = _case(finding)
+    if case == "better": said = f"{first} is better than {second} in {label}."
+    elif case == "harmless":
+        said = f"{first} is better than {second} in {label}, by less than the tolerance."
+    elif case == "equivalent":
+        said = (f"{first} and {second} do equally well in {label}, within a tolerance of "
+                f"{three_digits(finding.tolerance)}.")
+    elif case == "the same": said = f"{first} and {second} have the same {label} in every row."
+    elif case == "rows":
+        name, verb = _deciders(facts["deciders"])
+        said = f"Inconclusive whether {first} or {second} is better: {name} {verb} alone."
+    else: said = f"Inconclusive whether {first} or {second} is better in {label}."
+    cause = facts["cause"]
+    if cause.get("code") != "ahead": return said
+    return f"{said} Recalibrated, {cause['front']} would be better."
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-repeats
+def _repeated(caution):
+    facts = caution.facts
+    return (f"{facts['repeated']:,} of {facts['n']:,} {facts['what']} repeat an earlier one; "
+            "copies count once.")
+
+
+def _apart(caution):
+    facts = caution.facts
+    return (f"Rows that lie {facts['lag']:,} apart are correlated "
+            f"({two_digits(facts['correlation'])}): the file may hold the same rows "
+            f"{facts['n'] // facts['lag']} times. They count once.")
+
+
+def _shared(caution): return "Rows with the same uncertainty are correlated and count as one cluster."
+
+
+def _correlated(caution): return "Adjacent rows are correlated. If they are clusters, pass groups."
+
+
+def _duplicates(caution):
+    facts = caution.facts
+    return (f"{facts['repeated']:,} of {facts['n']:,} {facts['what']} equal an earlier one. If they "
+            "are copies or clusters, pass groups.")
+
+
+def _stretches(caution):
+    return (f"Adjacent rows are correlated, so {caution.facts['number']} blocks of the file count "
+            "as clusters. If you know the clusters, pass groups.")
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-cautions
+def _zero(caution): return f"All errors of {enumerated([*caution.facts['models']])} are zero."
+
+
+def _one_bound(caution):
+    facts = caution.facts
+    return (f"All {facts['infinite']} bounds are infinite, so the {facts['scored']} ones alone are "
+            f"scored, as {facts['share']:g} % quantiles. The score is the pinball loss divided by "
+            f"{facts['divisor']:.3g}.")
+
+
+def _one_row(caution):
+    facts = caution.facts
+    return (f"{capital(row_names((0,), (facts['row'],)))} alone makes up "
+            f"{100 * facts['share']:.0f} % of the scatter between {facts['best']} and "
+            f"{facts['model']}. With such tails the limits may be too narrow.")
+
+
+def _tails(caution):
+    return ("The largest differences look as heavy-tailed as Student's t with three degrees of "
+            "freedom. For these, one of four verdicts is wrong.")
+
+
+def _few(caution):
+    facts = caution.facts
+    return (f"{facts['n']:,} independent rows are too few to show how heavy the tails are: the "
+            f"verdict may err in one of {facts['one_of']} cases.")
+
+
+def _other(caution):
+    facts = caution.facts
+    return (f"By {facts['score_name']} it is the other way round: {facts['model']} is better than "
+            f"{facts['best']} by {_amount(*facts['by'])}.")
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-steps
+def _shown(step, names):
+    "Models as they are shown, the first three of them."
+    return [step.facts["shown"][name] for name in names[:3]]
+
+
+def _with_rivals(said, step):
+    "The same, with others that may be as good once recalibrated."
+    rivals = [f"{step.facts['shown'][name]} ({correction_text(step.facts['corrections'][name])})"
+              for name in step.arguments["rivals"][:3]]
+    return f"{said} Recalibrated, {enumerated(rivals)} may be as good." if rivals else said
+
+
+def _use(step):
+    first, *others = step.arguments["models"]
+    said = f"Use {step.facts['shown'][first]}."
+    if others:
+        said = (f"{step.facts['shown'][first]} and {enumerated(_shown(step, others))} do equally "
+                "well: choose by what they cost.")
+    return _with_rivals(" ".join([said, *_gains(step, len(others) > 0)]), step)
+
+
+def _gains(step, is_named):
+    "What recalibration gains for each model that is to be used."
+    for name in step.arguments["recalibrate"][:4]:
+        what = step.facts["shown"][name] if is_named else "it"
+        yield (f"Recalibrate {what} first: {correction_text(step.facts['corrections'][name])} gains "
+               f"{_amount(*step.facts['gains'][name])} in {step.facts['score_name']} on held-out "
+               "rows.")
+
+
+def _recalibrate(step):
+    name = step.arguments["models"][0]
+    over = enumerated(_shown(step, step.arguments["over"]))
+    said = (f"Recalibrate {step.facts['shown'][name]} first "
+            f"({correction_text(step.facts['corrections'][name])}): it would then be better than "
+            f"{over}. Then compare again, on other rows.")
+    return _with_rivals(said, step)
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-steps-b
+def _collect(step):
+    first, *others = step.arguments["models"]
+    rows = would_decide(step.arguments["n_needed"], step.facts["n"])
+    said = (f"Do not choose between {step.facts['shown'][first]} and "
+            f"{enumerated(_shown(step, others))} by this score yet; {rows}.")
+    return _with_rivals(said, step)
+
+
+def _check(step):
+    name, _ = _deciders(step.facts["deciders"])
+    return f"Check {name} first: correct or leave out, then compare again."
+
+
+def _separate(step):
+    name, _ = _deciders(step.facts["deciders"])
+    return f"Compare on {name} and on all others separately: they disagree."
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-left-out
+def _left_out(caution):
+    facts = caution.facts
+    infinite = enumerated([f"{count:,} of {name}" for name, count in facts["infinite"].items()])
+    return (f"{facts['count']:,} of {facts['n']:,} rows are left out: infinite bounds ({infinite}) "
+            "are not those of every model. An infinite width would make any mean score infinite.")
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-tables
+LABELS: dict[str, Any] = dict.fromkeys(("best_model", "model_difference"),
+                                       lambda finding: finding.facts["model"])
+LINES: dict[str, Any] = {"best_model": _best_line,
+                         "model_difference": lambda finding: _LINES[_case(finding)](finding)}
+SENTENCES: dict[str, Any] = {"best_model": _best_sentence,
+                             "model_difference": _difference_sentence}
+METHODS: dict[str, Any] = {}
+CAUTIONS: dict[str, Any] = {
+    "models_repeat": _repeated, "models_apart": _apart, "models_shared": _shared,
+    "models_correlated": _correlated, "models_duplicates": _duplicates,
+    "models_blocks": _stretches, "models_zero": _zero, "models_one_bound": _one_bound,
+    "models_one_row": _one_row, "models_tails": _tails, "models_few": _few,
+    "models_left_out": _left_out,
+    "models_other_score": _other}
+STEPS: dict[Any, Any] = {
+    ("use", "models"): _use, ("recalibrate", "models"): _recalibrate,
+    ("collect", "models"): _collect, ("check", "models"): _check,
+    ("separate", "models"): _separate}

@@ -7,11 +7,276 @@ from __future__ import annotations
 
 from typing import Any
 
-LINES: dict[str, Any] = {}
-SENTENCES: dict[str, Any] = {}
-METHODS: dict[str, Any] = {}
-CAUTIONS: dict[str, Any] = {}
-STEPS: dict[Any, Any] = {}
+from .._base.inputs import printable
+from .._base.results import enumerated, plus_minus, three_digits
+from .text import capital, row_names, two_digits
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS']
+__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'map_text', 'mending_conclusion', 'probability_conclusion']
+
+# %% ../../nbs/words/33_corrections.ipynb #w-maps
+def _times(factor): return f"× {three_digits(factor)}"
+
+
+def _factor(effect):
+    heavy = " (the tails are too heavy for a standard deviation)" * effect["is_heavy"]
+    return f"u {_times(effect['factor'])} ± {effect['standard_error']:.1g}{heavy}"
+
+
+def _power(effect):
+    here, power = f"u {_times(effect['factor'])}", effect["power"]
+    if power == 1: return here
+    side = "more" if power > 1 else "less"
+    return (f"{here} at u = {three_digits(effect['at'])}, {side} above it (recalibrated u goes as "
+            f"u to the power {three_digits(power)})")
+
+
+def _isotonic(effect):
+    if effect["levels"] == 1: return "u made nearly equal, since errors do not rise with it"
+    first, last = effect["first"], effect["last"]
+    between = ""
+    if effect["highest"] > 1.05 * max(first, last):
+        between = f", up to {_times(effect['highest'])} between"
+    if effect["lowest"] < min(first, last) / 1.05:
+        between += f", down to {_times(effect['lowest'])} between"
+    return (f"u {_times(first)} (smallest) to {_times(last)} (largest){between}, isotonic in "
+            f"{effect['levels']} levels")
+
+
+def _groups(effect):
+    parts = [f"{_times(factor)} in {name}" for name, factor in effect["factors"]]
+    if effect["others"]:
+        low, high = map(three_digits, (effect["lowest"], effect["highest"]))
+        span = low if low == high else f"{low} to {high}"
+        parts.append(f"× {span} in {effect['others']:,} others")
+    return f"u {enumerated(parts)}; {_times(effect['common'])} in groups that were not seen"
+
+
+def _regression(effect):
+    names = [printable(name)[:40] or "u" for name in effect["along"]]
+    varies = f", varying with {enumerated(names)}" if names else ""
+    return f"u {_times(effect['factor'])} at the median{varies}"
+
+
+def _shift(effect):
+    low, high = (f"{'+' * (x > 0)}{three_digits(x)}" for x in (effect["low"], effect["high"]))
+    if low == high: return f"predictions shifted by {low}"
+    by = "u" if effect["along"] is None else printable(effect["along"])[:40]
+    return f"predictions shifted by {low} to {high}, depending on {by}"
+
+# %% ../../nbs/words/33_corrections.ipynb #w-map-text
+_EFFECTS = {"unchanged": lambda effect: "u unchanged", "factor": _factor, "power": _power,
+            "isotonic": _isotonic, "groups": _groups, "regression": _regression, "shift": _shift,
+            "steps": lambda effect: "; ".join(map(map_text, effect["steps"]))}
+
+
+def map_text(effect: Any,  # what a map does: `kind` and its numbers
+             ) -> str:  # "u × 1.50 ± 0.04"
+    """What a map does to predictions or uncertainties.
+
+    Parameters
+    ----------
+    effect : Any
+        What a map does: `kind` and its numbers.
+
+    Returns
+    -------
+    str
+        "u × 1.50 ± 0.04".
+    """
+    return _EFFECTS[effect["kind"]](effect)
+
+# %% ../../nbs/words/33_corrections.ipynb #w-gain
+def _gain(finding):
+    "A gain with its standard error."
+    return plus_minus(finding.estimate, finding.facts["standard_error"])
+
+
+def _gain_line(finding): return f"log score {_gain(finding)} per row, cross-validated"
+
+
+def _gain_sentence(finding):
+    return (f"The log score gains {_gain(finding).lstrip('+')} per row in cross-validation. The "
+            "same rows chose the method, so this is optimistic.")
+
+
+def _answer_line(finding):
+    facts = finding.facts
+    if facts["before"] is None: return f"after: {facts['after'].line}"
+    return f"before: {facts['before'].status}; after: {facts['after'].line}"
+
+
+def _answer_sentence(finding):
+    facts = finding.facts
+    before = "" if facts["before"] is None else (
+        f"Before: {facts['before'].status}. {facts['before'].sentence} ")
+    return f"{before}After, cross-validated: {facts['after'].status}. {facts['after'].sentence}"
+
+# %% ../../nbs/words/33_corrections.ipynb #w-calibration
+def _short(report):
+    "A calibration report in a few words, without a full stop."
+    return report["calibration"].line
+
+
+def _calibration_line(finding):
+    facts = finding.facts
+    if facts["after"] is None: return _short(facts["before"])
+    return f"before: {facts['before'].verdict}; after: {_short(facts['after'])}"
+
+
+def _calibration_sentence(finding):
+    facts = finding.facts
+    if facts["after"] is None: return f"{_short(facts['before'])}."
+    return (f"Before: {_short(facts['before'])}. After, cross-validated: "
+            f"{_short(facts['after'])}.")
+
+# %% ../../nbs/words/33_corrections.ipynb #w-unchanged
+_UNCHANGED = {
+    "no fewer faults": "no candidate that scores better has fewer faults in cross-validation",
+    "no gain": "no candidate gains more than its standard error",
+    "rows": "no fault is shown, and what a few rows decide is no reason to recalibrate",
+    "brings fault": "no fault is shown, and what scores better brings one in cross-validation",
+    "nothing": "no fault is shown, and no candidate gains more than its standard error",
+    "impossible": "a few rows alone are the fault, which is no reason to recalibrate",
+    "no map": "no map gains in cross-validation"}
+
+
+def _named(names): return enumerated([printable(name) for name in names])
+
+# %% ../../nbs/words/33_corrections.ipynb #w-conclusion
+def mending_conclusion(report: Any,  # a `Mending`
+                       ) -> str:  # a few sentences
+    """What was done to predictions and uncertainties, and which faults were there before and after.
+
+    Parameters
+    ----------
+    report : Any
+        A `Mending`.
+
+    Returns
+    -------
+    str
+        A few sentences.
+    """
+    before, after = report.faults
+    if report.outcome == "unchanged":
+        faults = f" Faults: {_named(before)}." if before else ""
+        return f"Unchanged: {_UNCHANGED[report.reason]}.{faults}"
+    open_ = [name for name, finding in report.after.items() if finding.status == "inconclusive"]
+    was = f"Faults before: {_named(before)}." if before else "No fault was shown before."
+    unclear = f"; inconclusive: {_named(open_)}" if open_ else ""
+    now = f"After, cross-validated: {_named(after) or 'none shown'}{unclear}."
+    return f"Recalibrated: {_done(report.model.effect)}. {was} {now}"
+
+
+def _done(effect):
+    "What a map does, a sentence for each step."
+    return ". ".join(map_text(step) for step in effect["steps"])
+
+
+def probability_conclusion(report: Any,  # a `ProbabilityMending`
+                           ) -> str:  # a few sentences
+    """What was done to probabilities, and what is found before and after.
+
+    Parameters
+    ----------
+    report : Any
+        A `ProbabilityMending`.
+
+    Returns
+    -------
+    str
+        A few sentences.
+    """
+    if report.outcome == "unchanged":
+        return f"Unchanged: {_UNCHANGED[report.reason]}. {_short(report.before)}."
+    return (f"Recalibrated by {report.chosen}: {report.model.sentence}. Before: "
+            f"{_short(report.before)}. After, cross-validated: {_short(report.after)}.")
+
+# %% ../../nbs/words/33_corrections.ipynb #w-cautions
+def _repeats(caution):
+    facts = caution.facts
+    return (f"{facts['repeated']:,} of {facts['n']:,} {facts['what']} repeat an earlier one and "
+            "stay in one fold.")
+
+
+def _apart(caution):
+    facts = caution.facts
+    return (f"Rows that lie {facts['lag']:,} apart are correlated "
+            f"({two_digits(facts['correlation'])}) and stay in one fold.")
+
+
+def _similar(caution): return "Some rows are near-duplicates; if they are clusters, pass groups."
+
+
+def _rows_decide(caution):
+    who = row_names(caution.facts["rows"], caution.facts["row_names"])
+    return f"{capital(who)} alone would change an answer: check first."
+
+
+def _outcome(caution):
+    return (f"Left out: {_named(caution.facts['columns'])}, which seems to hold what was "
+            "observed.")
+
+
+def _rows(facts):
+    "Rows by the names of a file, or counted from 0."
+    names = facts["row_names"]
+    return row_names(facts["rows"], names) + ("" if names else " (counted from 0)")
+
+
+def _impossible(caution):
+    return f"What was predicted to be impossible happened in {_rows(caution.facts)}: check first."
+
+# %% ../../nbs/words/33_corrections.ipynb #w-steps
+def _validate(step):
+    facts = step.facts
+    said = ("Apply it to new predictions, and validate on rows that were not used here; the gain "
+            f"above is optimistic. Pass n_calibration={facts['n_calibration']}.")
+    if facts["n_calibration"] < facts["n"]:
+        rough = ", roughly" * facts["few_groups"]
+        said += (f" The {facts['n']:,} rows are worth {facts['n_calibration']:,} independent "
+                 f"ones{rough}.")
+    if facts["faults"]:
+        look = ". Look for a column that explains it" * facts["is_unexplained"]
+        said += f" Still a fault: {_named(facts['faults'])}{look}."
+    return said
+
+
+def _correct(step):
+    facts = step.facts
+    if facts["any_gain"]:
+        said = f"No method that scores better corrects {_named(facts['faults'])}. Name"
+    else:
+        said = f"No method is shown to correct {_named(facts['faults'])}. Collect more rows, name"
+    return f"{said} columns that may explain the errors (features), or refit the model."
+
+
+def _check_rows(step):
+    return f"Check {_rows(step.facts)}: what was predicted to be impossible happened there."
+
+# %% ../../nbs/words/33_corrections.ipynb #w-tables
+LINES: dict[str, Any] = {"recalibration_gain": _gain_line, "recalibrated_answer": _answer_line,
+                         "recalibrated_calibration": _calibration_line}
+SENTENCES: dict[str, Any] = {"recalibration_gain": _gain_sentence,
+                             "recalibrated_answer": _answer_sentence,
+                             "recalibrated_calibration": _calibration_sentence}
+METHODS: dict[str, Any] = {
+    "recalibrated_answer": lambda finding: finding.facts["after"].method}
+CAUTIONS: dict[str, Any] = {
+    "recalibration_repeats": _repeats, "recalibration_apart": _apart,
+    "recalibration_similar": _similar, "recalibration_rows": _rows_decide,
+    "recalibration_outcome": _outcome, "recalibration_impossible": _impossible,
+    "recalibration_reversed": lambda caution: (
+        "More was predicted where less happened: check how the outcomes are coded.")}
+STEPS: dict[Any, Any] = {
+    ("validate", "recalibration"): _validate, ("correct", "recalibration"): _correct,
+    ("validate", "recalibrated_probabilities"): lambda step: (
+        "Apply it to new rows, and validate on rows that were not used here; the gain above is "
+        "optimistic."),
+    ("correct", "probabilities"): lambda step: (
+        "No map corrects this. Look for a column that explains it, or refit the model."),
+    ("check", "recalibration_rows"): _check_rows,
+    ("check", "coding"): lambda step: (
+        "Check how the outcomes are coded: more was predicted where less happened."),
+    ("use", "calibrated_probabilities"): lambda step: "Use the probabilities as they are."}

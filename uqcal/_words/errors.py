@@ -13,8 +13,8 @@ import numpy as np
 from .._base.inputs import printable
 from .._base.results import enumerated
 from .text import (capital, counted, decimals_for, factor_text, limits_text, p_text,
-                               place_text, row_names, signed, small, two_digits, value_text,
-                               would_decide)
+                               place_text, row_names, short_name, signed, small, two_digits,
+                               value_text, would_decide)
 
 # %% auto #0
 __all__ = ['CAUTIONS', 'STEPS', 'LINES', 'SENTENCES', 'METHODS', 'bias_line', 'bias_sentence', 'average_line', 'average_sentence',
@@ -28,9 +28,9 @@ def _not_asked(finding):
     facts = finding.facts
     if finding.reason == "nothing to test": return f"not tested: {facts['nothing']}"
     if finding.reason == "outcome":
-        return f"not asked: {printable(finding.by)} seems to hold the observed values"
+        return f"not tested: {short_name(finding.by)} seems to hold the observed values"
     if finding.reason == "signs":
-        return (f"not asked: {facts['share']} errors are {facts['sign']} and many near 0, as if "
+        return (f"not tested: {facts['share']} errors are {facts['sign']} and many near 0, as if "
                 "signs were lost")
     if finding.reason == "shuffles":
         return (f"too few shuffles ({facts['n_shuffles']:,}) to test so many columns "
@@ -40,7 +40,7 @@ def _not_asked(finding):
 # %% ../../nbs/words/06_errors.ipynb #cell-016
 def _not_asked_sentence(finding):
     "Why a question was not answered, in sentences; empty where it was."
-    facts, by = finding.facts, printable(finding.by)
+    facts, by = finding.facts, short_name(finding.by)
     if finding.reason == "nothing to test": return f"Not tested: {facts['nothing']}."
     if finding.reason == "outcome":
         return (f"The errors correlate with {by}, but not with what remains of {by} without them. "
@@ -48,11 +48,11 @@ def _not_asked_sentence(finding):
                 "errors, however good the predictions are. Name columns that are known beforehand.")
     if finding.reason == "signs":
         return (f"Signs seem to be lost: {facts['share']} errors are {facts['sign']} and many lie "
-                "near 0. A bias cannot be tested; sizes are tested as they are.")
+                "near 0. A bias cannot be tested. Sizes are tested as they are.")
     if finding.reason == "shuffles":
-        return (f"None of {facts['n_shuffles']:,} shuffles was as extreme as the data. Adjusted for "
-                f"the number of columns, the p-value cannot fall below {finding.pvalue:.2g}. Ask "
-                "about fewer columns.")
+        return (f"None of {facts['n_shuffles']:,} shuffles was as extreme as the data. Adjusted "
+                f"for the number of columns, the p-value cannot fall below {finding.pvalue:.2g}. Name "
+                "fewer columns.")
     return ""
 
 # %% ../../nbs/words/06_errors.ipynb #cell-017
@@ -77,10 +77,10 @@ def _also(finding):
     "Sentences behind the main one: the answer with the bias, and without a few rows."
     text, facts = "", finding.facts
     if facts.get("as_is"):
-        text += f" With the bias left in: {small(facts['as_is'].line)}."
+        text += f" With the bias left in: {small(facts['as_is'].sentence)}"
     if facts.get("without_rows"):
         who = row_names(facts["moved_by"], facts["row_names"])
-        text += f" Without {who}: {facts['without_rows'].line}."
+        text += f" Without {who}: {small(facts['without_rows'].sentence)}"
     return text
 
 # %% ../../nbs/words/06_errors.ipynb #cell-020
@@ -99,7 +99,7 @@ def _where(finding):
 # %% ../../nbs/words/06_errors.ipynb #cell-022
 def _parts(covers):
     "Which parts the limits are about."
-    if covers["kind"] == "whole": return "on all rows"
+    if covers["kind"] == "whole": return "over all rows"
     if covers["kind"] == "fifths": return "in any fifth of the rows"
     few = covers["n_small"]
     if not few: return "in any group"
@@ -114,8 +114,14 @@ def _limits_sentence(finding, low, high, sign=False):
 
 # %% ../../nbs/words/06_errors.ipynb #cell-025
 def _u(size):
-    "A size in units of u."
-    return f"{two_digits(np.ceil(100 * size) / 100)} u" if size < 999.5 else "a bias of any size"
+    "A size in units of u, rounded up."
+    return f"{two_digits(np.ceil(100 * size) / 100)} u"
+
+# %% ../../nbs/words/06_errors.ipynb #cell-025b
+def _up_to(finding):
+    "What is not excluded of a bias."
+    if finding.excluded_beyond >= 999.5: return "any size"
+    return f"up to {_u(finding.excluded_beyond)}"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-026
 def _mean(mean, low, high):
@@ -123,6 +129,12 @@ def _mean(mean, low, high):
     if low is None: return f"{signed(mean)} u", ""
     digits = decimals_for(low, high)
     return f"{signed(mean, digits)} u", limits_text(low, high, 0.0, sign=True, digits=digits)
+
+# %% ../../nbs/words/06_errors.ipynb #cell-026b
+def _too(mean, low, high):
+    "A mean error as a fault of the predictions."
+    side = "high" if mean < 0 else "low"
+    return f"too {side} by {signed(abs(mean), decimals_for(low, high))[1:]} u"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-027
 def bias_line(finding: Any,  # of kind "bias"
@@ -139,7 +151,7 @@ def bias_line(finding: Any,  # of kind "bias"
     str
         A fragment.
     """
-    facts, by = finding.facts, printable(finding.by or "u")
+    facts, by = finding.facts, short_name(finding.by)
     if text := _not_asked(finding) or _rows_line(finding): return text
     mean, limits = _mean(finding.estimate, finding.low, finding.high)
     if finding.status == "invalid" and facts["place_unknown"]:
@@ -154,39 +166,43 @@ def bias_line(finding: Any,  # of kind "bias"
         return f"none found; more than {_u(finding.excluded_beyond)} {part} is excluded"
     whole = "" if finding.by else f": mean error {mean} {limits}"
     decide = would_decide(finding.rows_needed, finding.n)
-    return (f"none found{whole}; up to {_u(finding.excluded_beyond)} {part} is not excluded "
-            f"({decide})")
+    return f"none found{whole}; {_up_to(finding)} {part} is not excluded ({decide})"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-028
 def _bias_shown(finding):
     "A bias that is shown."
-    facts, by = finding.facts, printable(finding.by or "u")
+    facts, by = finding.facts, short_name(finding.by)
+    if facts["place_unknown"] and finding.by_group:
+        return (f"The mean error differs between groups of {by} ({_p(finding)}). No single group "
+                "is surely biased.")
     if facts["place_unknown"]:
-        change = f"differs between the groups of {by}" if finding.by_group else (
-            f"changes along {by}")
-        return f"The mean error {change} ({_p(finding)}), but no range or group is surely biased."
-    side = "high" if finding.estimate < 0 else "low"
+        return (f"The mean error changes along {by} ({_p(finding)}). No single range is surely "
+                "biased.")
     limits = _limits_sentence(finding, finding.low, finding.high, sign=True)
-    digits = decimals_for(finding.low, finding.high)
-    size = f"{signed(abs(finding.estimate), digits)[1:]} u on average ({limits})"
-    if finding.part is None: return f"Predictions are too {side} by {size}; {_p(finding)}."
-    return (f"Predictions are too {side} by {size} {_where(finding)}; {_p(finding)}.")
+    mean, _ = _mean(finding.estimate, finding.low, finding.high)
+    size = _too(finding.estimate, finding.low, finding.high)
+    if finding.part is None:
+        return (f"Predictions are {size} on average ({_p(finding)}). The mean error is {mean}, "
+                f"{limits}.")
+    return (f"Predictions are {size} {_where(finding)}; {_p(finding)}. The mean error there is "
+            f"{mean}, {limits}.")
 
 # %% ../../nbs/words/06_errors.ipynb #cell-029
 def _bias_besides(finding):
     "What else is shown of a bias: the other side of zero elsewhere, all rows, the dependence on u."
     facts, text = finding.facts, ""
     if other := facts["opposite"]:
-        mean, limits = _mean(other["mean"], other["low"], other["high"])
-        text += f" The opposite holds {place_text(other['part'])}: {mean} {limits}."
+        _, limits = _mean(other["mean"], other["low"], other["high"])
+        size = _too(other["mean"], other["low"], other["high"])
+        text += f" They are {size} {place_text(other['part'])} {limits}."
     if facts["whole_too"]:
         mean, limits = _mean(facts["mean"], facts["mean_low"], facts["mean_high"])
         text += f" Over all rows the mean error is {mean} {limits}."
     if facts["depends_on_u"]:
-        text += " It depends on u."
+        text += " The bias depends on u."
         if other := facts["largest"]:
             mean, limits = _mean(other["mean"], other["low"], other["high"])
-            text += f" It is largest {place_text(other['part'])}: {mean} {limits}."
+            text += f" The mean error is largest {place_text(other['part'])}: {mean} {limits}."
     return text
 
 # %% ../../nbs/words/06_errors.ipynb #cell-030
@@ -208,16 +224,19 @@ def bias_sentence(finding: Any,  # of kind "bias"
     if text := _not_asked_sentence(finding) or _rows_sentence(finding): return text
     if finding.status == "invalid": text = _bias_shown(finding) + _bias_besides(finding)
     else:
-        dependence = f" along {printable(finding.by)}" if finding.by else ""
+        dependence = f" along {short_name(finding.by)}" if finding.by else ""
         text = f"No bias is found{dependence} ({_p(finding)})."
         if not finding.by:
             mean, limits = _mean(facts["mean"], facts["mean_low"], facts["mean_high"])
             text += f" The mean error is {mean} {limits}."
-        part, size = _parts(facts["covers"]), _u(finding.excluded_beyond)
-        if finding.status == "valid": text += f" A bias above {size} {part} is excluded."
+            if not facts["mean_low"] <= 0 <= facts["mean_high"]:
+                text += " The p-value is adjusted for two tests, these limits are not."
+        part = _parts(facts["covers"])
+        if finding.status == "valid":
+            text += f" A bias above {_u(finding.excluded_beyond)} {part} is excluded."
         else:
             decide = capital(would_decide(finding.rows_needed, finding.n))
-            text += f" Up to {size} {part} is not excluded. {decide}."
+            text += f" {capital(_up_to(finding))} {part} is not excluded. {decide}."
     if facts["is_skewed"]:
         text += (" Scaled errors look skewed. Limits over ranges may then fail in one set of four, "
                  "and the test of a change in one of twelve.")
@@ -225,11 +244,11 @@ def bias_sentence(finding: Any,  # of kind "bias"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-032
 def _unseen(facts):
-    "The rare large errors that could be missing; empty where they could not."
+    "The rare large errors that could be missing; empty where none could."
     unseen = facts.get("unseen")
     if not unseen: return ""
-    return (f"one in {1 / unseen['rate']:,.0f} {unseen['of']} off by {unseen['size']:.2g} u would "
-            "make it right")
+    return (f" One in {1 / unseen['rate']:,.0f} {unseen['of']} with an error of "
+            f"{unseen['size']:.2g} u would make it right. No such error is here.")
 
 # %% ../../nbs/words/06_errors.ipynb #cell-033
 def average_line(finding: Any,  # of kind "average"
@@ -254,9 +273,10 @@ def average_line(finding: Any,  # of kind "average"
         kind = "overconfident" if finding.direction == "too small" else "underconfident"
         return f"{kind}: {size} (tolerance {finding.tolerance:g}){removed}"
     if finding.status == "valid": return f"{size} (tolerance {finding.tolerance:g}){removed}"
+    if finding.facts["tails"] == "few": return f"{size}{removed}; too few rows for these tails"
     if finding.facts["tails"]: return f"{size}{removed}, but a few large errors decide"
     decide = would_decide(finding.rows_needed, finding.n)
-    if finding.facts["fit_decides"]: decide = "the recalibration's own fit limits it"
+    if finding.facts["fit_decides"]: decide = "the std was fitted to too few errors"
     return f"{size}{removed}; no fault found ({decide})"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-034
@@ -279,17 +299,16 @@ def average_sentence(finding: Any,  # of kind "average"
     factor, _ = factor_text(finding.estimate, finding.low, finding.high)
     limits = _limits_sentence(finding, finding.low, finding.high)
     size = f"Errors are {factor} × the predicted std on average ({limits})"
-    start = "With the bias removed: " if finding.centred else ""
+    start = "With the bias removed, " if finding.centred else ""
     if start: size = small(size)
     if finding.status == "invalid":
         kind = "overconfident" if finding.direction == "too small" else "underconfident"
         text = f"{start}{size}: {kind} ({_p(finding)})."
         if facts["pvalue_if_heavy"] is not None:
             text += f" With tails like Student's t3, p = {facts['pvalue_if_heavy']:.1g}."
-        if unseen := _unseen(facts): text += f" No such row is here, but {unseen}."
-        return text + _also(finding)
+        return text + _unseen(facts) + _also(finding)
     if finding.status == "valid":
-        return f"{start}{size}; no fault is found ({_p(finding)})." + _also(finding)
+        return f"{start}{size}. No fault is found ({_p(finding)})." + _also(finding)
     text = f"{start}{size}."
     if facts["tails"] == "few": text += " These rows are too few to tell how heavy the tails are."
     elif facts["tails"]: text += " The tails are so heavy that a few rows decide any mean square."
@@ -303,9 +322,9 @@ def average_sentence(finding: Any,  # of kind "average"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-036
 def _depend(finding):
-    "That sizes depend on a column."
-    by = printable(finding.by or "u")
-    return f"differ between groups of {by}" if finding.by_group else f"depend on {by}"
+    "That error/std depends on a column."
+    by = short_name(finding.by)
+    return f"differs between groups of {by}" if finding.by_group else f"varies with {by}"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-037
 def size_line(finding: Any,  # of kind "size"
@@ -322,23 +341,29 @@ def size_line(finding: Any,  # of kind "size"
     str
         A fragment.
     """
-    facts, by = finding.facts, printable(finding.by or "u")
+    facts, by = finding.facts, short_name(finding.by)
     if text := _not_asked(finding) or _rows_line(finding): return text
     if finding.status == "invalid":
-        change = f"error sizes relative to u {_depend(finding)} ({_p(finding)})"
+        change = f"error/std {_depend(finding)} ({_p(finding)})"
         if finding.part is None: return change
         factor, limits = factor_text(finding.estimate, finding.low, finding.high)
         if facts["place_is_sure"] and not facts["elsewhere_is_surer"]:
             size = f"errors {factor} × the predicted std"
             if finding.by_group:
-                return f"{printable(finding.part.first)}: {size} {limits} ({_p(finding)})"
+                group = short_name(finding.part.first)
+                return f"{group}: {size} {limits} ({_p(finding)})"
             return f"{size} {place_text(finding.part)} {limits} ({_p(finding)})"
         return f"{change}; clearest {place_text(finding.part)}: {factor} × {limits}"
     if facts["doubt"]:
-        return f"size may {_depend(finding)}, but no place surely differs ({_p(finding)})"
+        change = _depend(finding).replace("differs", "differ").replace("varies", "vary")
+        part = "group" if finding.by_group else "range"
+        return f"error/std may {change} ({_p(finding)}), but no {part} surely differs"
     if finding.status == "valid":
-        return f"the same to within × {_reach(facts)} {_parts(facts['covers'])}"
-    if facts["tails"]: return "no dependence found, but a few large errors decide"
+        part = _parts(facts["covers"])
+        return f"error/std is the same within a factor of {_reach(facts)} {part}"
+    if facts["tails"] == "few":
+        return f"no dependence on {by} found; too few rows for these tails"
+    if facts["tails"]: return f"no dependence on {by} found, but a few large errors decide"
     low, high = facts["relative_low"], facts["relative_high"]
     span = f"factors of {two_digits(low)} to {two_digits(high)}" if np.isfinite(high) else (
         "any factor")
@@ -357,11 +382,11 @@ def _reach(facts):
 def _size_shown(finding):
     "A size that is shown to differ."
     facts = finding.facts
-    text = f"Error sizes relative to u {_depend(finding)} ({_p(finding)})."
+    text = f"Error/std {_depend(finding)} ({_p(finding)})."
     if finding.part is None: return text
     factor, _ = factor_text(finding.estimate, finding.low, finding.high)
     limits = _limits_sentence(finding, finding.low, finding.high)
-    text += f" Errors are {factor} × the predicted std ({limits}) {_where(finding)}."
+    text += f" Errors are {factor} × the predicted std {_where(finding)}, with {limits}."
     if (rest := facts["elsewhere"]) is not None:
         other, other_limits = factor_text(rest["factor"], rest["low"], rest["high"])
         text += f" Elsewhere they are {other} × {other_limits}."
@@ -383,23 +408,23 @@ def size_sentence(finding: Any,  # of kind "size"
     str
         Sentences.
     """
-    facts, by = finding.facts, printable(finding.by or "u")
+    facts, by = finding.facts, short_name(finding.by)
     if text := _not_asked_sentence(finding) or _rows_sentence(finding): return text
     start = "The bias was removed first. " if finding.centred else ""
     if finding.status == "invalid": return start + _size_shown(finding) + _also(finding)
     if facts["doubt"] == "shape":
-        return (f"{start}Scaled errors differ between the groups of {by} ({_p(finding)}), perhaps "
-                "only in the shape of their distribution. No group surely has another size."
+        return (f"{start}Scaled errors differ between groups of {by} ({_p(finding)}). They may "
+                "differ only in the shape of their distribution. No group surely has another size."
                 + _also(finding))
     if facts["doubt"] == "unequal groups":
-        return (f"{start}Scaled errors may depend on {by} ({_p(finding)}). With groups of such "
-                "unequal sizes small p-values are too frequent, and no range surely differs."
+        return (f"{start}Scaled errors may depend on {by} ({_p(finding)}). With clusters of such "
+                "unequal sizes small p-values are too frequent. No range surely differs."
                 + _also(finding))
     text = f"{start}No dependence on {by} is found ({_p(finding)})."
     low, high = two_digits(facts["relative_low"]), two_digits(facts["relative_high"])
     part = _parts(facts["covers"])
     if finding.status == "valid":
-        text += f" Sizes lie between {low} and {high} times their average {part}."
+        text += f" Error/std lies between {low} and {high} times its average {part}."
     elif facts["tails"] == "few": text += " The rows are too few to tell how heavy the tails are."
     elif facts["tails"]: text += " The tails are too heavy to say which factors are excluded."
     else:
@@ -427,8 +452,8 @@ def ranking_line(finding: Any,  # of kind "ranking"
     if finding.direction == "reversed": return f"larger errors come with smaller u ({value})"
     if finding.status == "invalid": return f"u hardly ranks the errors ({value})"
     if finding.status == "valid":
-        less = ", less than it should" if finding.facts["is_less"] else ""
-        return f"u ranks the errors ({value}{less})"
+        less = ", less well than perfect u would" if finding.facts["is_less"] else ""
+        return f"u ranks the errors{less} ({value})"
     return f"no ranking of the errors by u found ({value}; {_p(finding)})"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-043
@@ -453,8 +478,8 @@ def ranking_sentence(finding: Any,  # of kind "ranking"
         finding.estimate, facts["expected_low"], facts["expected_high"]))
     begin = "Larger errors come with larger u"
     if finding.direction == "reversed": begin = "Larger errors come with smaller u"
-    elif finding.status == "invalid": begin = "Larger errors hardly come with larger u"
-    elif finding.status == "inconclusive": begin = "No sign that larger errors come with larger u"
+    elif finding.status == "invalid": begin = "u hardly ranks the errors"
+    elif finding.status == "inconclusive": begin = "No ranking of the errors by u is found"
     if finding.direction == "reversed" and facts["rises"]:
         begin += ", by rank though not on average"
     return (f"{begin} (rank correlation {value}, {_p(finding)}). Perfect uncertainties would give "
@@ -582,15 +607,18 @@ def scores_sentence(finding: Any,  # of kind "scores"
     what = _QUESTIONS[finding.name]
     if finding.direction:
         kind = "overconfident" if finding.direction == "too small" else "underconfident"
-        return f"By its statistics the std is {kind} on average ({_statistics(finding)})."
+        return (f"{capital(kind)} on average: errors {two_digits(finding.estimate)} × the "
+                f"predicted std ({_statistics(finding)}).")
     if finding.status == "valid":
         return (f"The statistics of {what} agree with perfect uncertainties "
                 f"({_statistics(finding)}).")
     if finding.status == "invalid":
         return (f"The statistics of {what} differ from those of perfect uncertainties "
                 f"({_statistics(finding)}).")
-    return (f"The statistics of {what} decide nothing ({_statistics(finding)}). What perfect "
-            "uncertainties would give depends on the distribution of the errors.")
+    text = f"The statistics of {what} decide nothing ({_statistics(finding)})."
+    if not any(score.reason == "distribution" for score in finding.test): return text
+    return (f"{text} What perfect uncertainties would give depends on the distribution of the "
+            "errors.")
 
 # %% ../../nbs/words/06_errors.ipynb #cell-055
 def scores_method(finding: Any,  # of kind "scores"
@@ -609,11 +637,20 @@ def scores_method(finding: Any,  # of kind "scores"
     """
     return f"scores of {enumerated(list(finding.facts['statistics']))}"
 
+# %% ../../nbs/words/06_errors.ipynb #cell-056b
+def _scores_clause(finding, where):
+    "What the statistics say of a question."
+    if finding.direction:
+        kind = "overconfident" if finding.direction == "too small" else "underconfident"
+        return f"{kind} {where}"
+    return f"{where} {finding.status} by its statistics"
+
 # %% ../../nbs/words/06_errors.ipynb #cell-057
 def _average_clause(finding):
     if finding.rows:
         return f"{row_names(finding.rows, finding.facts['row_names'])} alone decides the average"
-    if finding.kind == "scores" or finding.estimate is None: return f"average size {finding.status}"
+    if finding.kind == "scores": return _scores_clause(finding, "on average")
+    if finding.estimate is None: return "average size inconclusive"
     factor, _ = factor_text(finding.estimate, finding.low, finding.high)
     size = f"errors {factor} × std"
     if finding.status == "valid": return f"calibrated on average ({size})"
@@ -625,7 +662,7 @@ def _average_clause(finding):
 def _bias_clause(finding):
     if finding.status == "inconclusive":
         if finding.rows or finding.excluded_beyond is None: return "bias inconclusive"
-        return f"no bias found, but up to {_u(finding.excluded_beyond)} not excluded"
+        return f"no bias found, but {_up_to(finding)} not excluded"
     if finding.status == "valid": return "no bias"
     if finding.facts["place_unknown"]: return "biased in places"
     mean = f"{signed(finding.estimate)} u"
@@ -634,11 +671,13 @@ def _bias_clause(finding):
 
 # %% ../../nbs/words/06_errors.ipynb #cell-059
 def _size_clause(finding):
-    if finding.status == "invalid": return "error size varies along u"
+    if finding.kind == "scores": return _scores_clause(finding, "along u")
+    if finding.status == "invalid": return "error/std varies with u"
     if finding.status == "valid": return ""
     if finding.rows or finding.estimate is None or finding.facts.get("tails"):
         return "size along u inconclusive"
     reach = _reach(finding.facts)
+    if reach == "∞": return "any factor along u not excluded"
     return f"up to × {reach} along u not excluded"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-060
@@ -655,12 +694,21 @@ def _local_clause(whole):
 
 # %% ../../nbs/words/06_errors.ipynb #cell-061
 def _ranking_clause(finding):
-    if finding.direction == "reversed": return "u ranks the errors the wrong way round"
-    return "u hardly ranks the errors" if finding.status == "invalid" else ""
+    if finding.kind == "scores": return _scores_clause(finding, "ranking")
+    if finding.direction == "reversed": return "errors are ranked the wrong way round by u"
+    return "errors are hardly ranked by u" if finding.status == "invalid" else ""
 
 # %% ../../nbs/words/06_errors.ipynb #cell-062
 _CLAUSES = {"on average": _average_clause, "bias": _bias_clause, "along u": _size_clause,
             "ranking": _ranking_clause}
+
+# %% ../../nbs/words/06_errors.ipynb #cell-062b
+def _column_fault(finding):
+    "What is wrong along a column."
+    if finding.kind == "bias" and finding.facts["place_unknown"]: return "bias differs"
+    if finding.kind == "bias": return f"biased by {signed(finding.estimate)} u"
+    if finding.part is None: return "error/std varies"
+    return f"errors {two_digits(finding.estimate)} × std"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-063
 def _columns_clause(findings):
@@ -668,16 +716,16 @@ def _columns_clause(findings):
     wrong = [finding for finding in findings if finding.status == "invalid"]
     clauses = []
     for finding in wrong[:3]:
-        name = printable(finding.by)
-        part = finding.part
-        where = f"{name} {printable(part.first)}" if part is not None and part.by_group else (
-            f"{name}" if part is None else place_text(part).removeprefix("where "))
-        if finding.kind == "bias": what = f"biased by {signed(finding.estimate)} u"
-        elif finding.estimate is None: what = "another size"
-        else: what = f"errors {two_digits(finding.estimate)} × std"
-        clauses.append(f"{where}: {what}")
+        where = f"along {short_name(finding.by)}"
+        if finding.part is not None: where = place_text(finding.part)
+        clauses.append(f"{where}: {_column_fault(finding)}")
     if wrong[3:]: clauses.append(f"{len(wrong) - 3} more along columns")
     return "; ".join(clauses)
+
+# %% ../../nbs/words/06_errors.ipynb #cell-063b
+def _as_sentence(clause):
+    "A clause as a sentence behind others; empty where there is none."
+    return f" {capital(clause)}." if clause else ""
 
 # %% ../../nbs/words/06_errors.ipynb #cell-064
 def errors_conclusion(findings: Iterable[Any],  # of one set of errors
@@ -696,16 +744,15 @@ def errors_conclusion(findings: Iterable[Any],  # of one set of errors
     """
     findings = list(findings)
     whole = {finding.name: finding for finding in findings if finding.by is None}
-    clauses = [clause(whole[name]) for name, clause in _CLAUSES.items() if name in whole]
-    if text := _local_clause(whole): clauses = [clauses[0], text, *clauses[3:]]
-    text = f"{capital('; '.join(filter(None, clauses)))}." if any(clauses) else ""
+    clauses = {name: clause(whole[name]) for name, clause in _CLAUSES.items() if name in whole}
+    if local := _local_clause(whole): clauses |= {"bias": local, "along u": ""}
+    ranking = clauses.pop("ranking", "")
+    text = _as_sentence("; ".join(filter(None, clauses.values()))) + _as_sentence(ranking)
     along = [finding for finding in findings if finding.by is not None]
-    if columns := _columns_clause(along): text += f" {capital(columns)}."
-    unclear = dict.fromkeys(printable(finding.by) for finding in along
-                            if finding.status == "inconclusive")
+    text += _as_sentence(_columns_clause(along))
+    unclear = dict.fromkeys(finding.by for finding in along if finding.status == "inconclusive")
     if unclear:
-        names = enumerated(list(unclear)) if len(unclear) <= 3 else f"{len(unclear)} columns"
-        text += f" Inconclusive along {names}."
+        text += f" Inconclusive along {_columns(list(unclear))}."
     return text.strip()
 
 # %% ../../nbs/words/06_errors.ipynb #cell-066
@@ -742,8 +789,9 @@ def parts_lines(
         if not size.by_group: return []
         farthest = np.abs(np.log(parts["estimate"].clip(1e-9))).nlargest(most).index
         parts = parts.loc[farthest.sort_values()]
-    name = printable(size.by or "u")[:12] + ("" if size.by_group else " from")
-    rows = {name: _part_names(parts, size.by_group), "error/std": [two_digits(factor) for factor in parts["estimate"]]}
+    name = short_name(size.by)[:12] + ("" if size.by_group else " from")
+    rows = {name: _part_names(parts, size.by_group),
+            "error/std": [two_digits(factor) for factor in parts["estimate"]]}
     if bias is not None and bias.parts is not None and len(bias.parts) == len(size.parts):
         means = bias.parts.set_index("first")["estimate"]
         if means.index.is_unique and set(parts["first"]) <= set(means.index):
@@ -785,7 +833,7 @@ CAUTIONS = {
         f"Bins of ENCE and ZMSE hold {caution.facts['in_bin']:,} rows, fewer than 30."),
     "references_ignore_groups": lambda caution: (
         "Simulated references take rows of one cluster as independent. If they are correlated, "
-        "perfect uncertainties give a larger ENCE and ZMSE, which stay inconclusive here."),
+        "perfect uncertainties give a larger ENCE and ZMSE. Both stay inconclusive here."),
     "unstable_interval": _interval_shift,
     "interval_misses_estimate": lambda caution: (
         f"The interval of {caution.facts['statistic']} does not contain its estimate. The ζ-score "
@@ -800,8 +848,8 @@ CAUTIONS = {
 # %% ../../nbs/words/06_errors.ipynb #cell-073
 def _columns(names):
     "Columns by name, or their number."
-    return enumerated([printable(name) for name in names]) if len(names) <= 3 else (
-        f"{len(names)} columns")
+    if len(names) > 3: return f"{len(names)} columns"
+    return enumerated([short_name(name) for name in names])
 
 # %% ../../nbs/words/06_errors.ipynb #cell-074
 def _recalibrate(step):
@@ -813,18 +861,19 @@ def _recalibrate(step):
 def _recalibrate_ranking(step):
     by = step.facts["by"]
     along = f" by {_columns(by)}" if by else ""
-    return (f"Recalibrate{along}, then validate on rows not used for it. Do not rank or select by u "
-            "until then.")
+    return (f"Recalibrate{along}, then validate on rows not used for it. Do not rank or select by "
+            "u until then.")
 
 # %% ../../nbs/words/06_errors.ipynb #cell-076
 def _rows_decide(step):
     who = row_names(step.facts["rows"], step.facts["row_names"])
-    return f"Look at {who} first. Correct it or leave it out, then validate again."
+    what = "it is" if len(step.facts["rows"]) == 1 else "they are"
+    return f"Look at {who} first. If {what} wrong, correct or remove, then validate again."
 
 # %% ../../nbs/words/06_errors.ipynb #cell-077
 def _row_turns(step):
     who = row_names(step.facts["rows"], step.facts["row_names"])
-    return f"Look at {who}, which alone changes a verdict. If it is in order, collect more rows."
+    return f"Look at {who}, which alone changes a verdict. If it is right, collect more rows."
 
 # %% ../../nbs/words/06_errors.ipynb #cell-078
 STEPS = {
@@ -839,11 +888,11 @@ STEPS = {
     ("check", "signs"): lambda step: (
         "Recover the signs of the errors, observed minus predicted, then validate again."),
     ("use", "slight_bias"): lambda step: (
-        "Use u as it is. Correct the predictions only if a bias as small as this one matters."),
+        "Use u as it is. Correct the predictions only if a bias this small matters."),
     ("collect", "errors"): lambda step: (
         f"No fault is found; {would_decide(step.facts['needed'], step.facts['n'])}."),
     ("collect", "columns"): lambda step: (
-        "No fault is found. These columns cannot decide what is inconclusive."),
+        "No fault is found. More rows of these columns would not decide what is inconclusive."),
     ("validate", "conclusions"): lambda step: (
         "Conclusions were switched off. Run without --no-conclusions before you rely on this."),
     ("use", "errors"): lambda step: "Use u as it is.",

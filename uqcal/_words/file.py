@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .text import p_text, two_digits
+from .text import capital, p_text, two_digits
 
 LINES: dict[str, Any] = {}
 SENTENCES: dict[str, Any] = {}
@@ -26,27 +26,31 @@ def _distance(lag):
     "Rows that are correlated, by their distance in the file."
     return "adjacent rows" if lag <= 3 else f"rows {lag:,} apart"
 
+# %% ../../nbs/words/37_file.ipynb #cell-015b
+_OTHERWISE = "Otherwise limits are too narrow and p-values too small."
+
 # %% ../../nbs/words/37_file.ipynb #cell-016
 def _correlated_rows(caution):
     facts = caution.facts
     where = _distance(facts["lag"])
-    return (f"{where[0].upper()}{where[1:]} have correlated errors (rank correlation "
+    return (f"{capital(where)} have correlated errors (rank correlation "
             f"{two_digits(facts['correlation'])}, {p_text(facts['pvalue'])}). If they form "
-            "clusters, pass groups= (--groups); limits and p-values are too optimistic otherwise.")
+            f"clusters, pass groups= (--groups). {_OTHERWISE}")
 
 # %% ../../nbs/words/37_file.ipynb #cell-017
 def _shared_uncertainty(caution):
     return ("Rows with the same u have correlated errors. If they form clusters, pass groups= "
-            "(--groups); limits and p-values are too optimistic otherwise.")
+            f"(--groups). {_OTHERWISE}")
 
 # %% ../../nbs/words/37_file.ipynb #cell-018
 def _counted_once(caution):
-    return f"{_repeated(caution.facts)} and count once. Pass groups= (--groups) if you know them."
+    return (f"{_repeated(caution.facts)}, so each set of repeats counts once. If you know the "
+            "clusters, pass groups= (--groups).")
 
 # %% ../../nbs/words/37_file.ipynb #cell-019
 def _copies(caution):
-    return (f"{_repeated(caution.facts)}. If they are copies, pass groups= (--groups); limits and "
-            "p-values are too optimistic otherwise.")
+    return (f"{_repeated(caution.facts)}. If they are copies, pass groups= (--groups). "
+            f"{_OTHERWISE}")
 
 # %% ../../nbs/words/37_file.ipynb #cell-020
 def _check_clusters(step):

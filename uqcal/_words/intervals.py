@@ -7,11 +7,825 @@ from __future__ import annotations
 
 from typing import Any
 
-LINES: dict[str, Any] = {}
-SENTENCES: dict[str, Any] = {}
-METHODS: dict[str, Any] = {}
-CAUTIONS: dict[str, Any] = {}
-STEPS: dict[Any, Any] = {}
+import numpy as np
+
+from .._base.inputs import printable
+from .._base.results import enumerated, plus_minus, three_digits
+from .text import (capital, counted, p_text, percent, place_text, value_text,
+                               would_decide)
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS']
+__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'part_lines', 'part_name', 'range_text', 'coverage_along',
+           'conclusion', 'title', 'row_text', 'why_unchanged', 'reach', 'moved', 'enters', 'in_groups', 'guarantee',
+           'conformal_intervals', 'coverage_test', 'stratified_coverage', 'hsic_test']
+
+# %% ../../nbs/words/07_intervals.ipynb #words-share
+def _share(share, level): return f"{percent(share, level)} %"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-limits
+def _limits(finding):
+    "Both limits of a coverage in brackets, in percent."
+    level = finding.facts["level"]
+    return f"[{percent(finding.low, level)}, {percent(finding.high, level)}]"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-span
+def _span(low, high, level):
+    "From one share to another."
+    return f"{percent(low, level)} to {percent(high, level)} %"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-tolerated
+def _tolerated(finding, middle):
+    "The coverages that do no harm."
+    reach = finding.tolerance
+    return _span(max(middle - reach, 0), min(middle + reach, 1), finding.facts["level"])
+
+# %% ../../nbs/words/07_intervals.ipynb #words-level
+def _claimed(level): return f"{100 * level:g} %"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-coverage
+def _seen(finding):
+    "The coverage, its rows and limits."
+    share = _share(finding.estimate, finding.facts["level"])
+    return f"{share} of {counted(finding.n)} covered {_limits(finding)}"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-decided
+def _what_decides(finding):
+    "What would decide about the coverage."
+    if finding.facts["needs_calibrations"]: return "only other calibrations would decide"
+    return would_decide(finding.rows_needed, finding.n)
+
+# %% ../../nbs/words/07_intervals.ipynb #words-coverage-line
+def _coverage_line(finding):
+    "The coverage against its claim."
+    claimed = f"{_claimed(finding.facts['level'])} claimed"
+    if finding.status == "invalid":
+        fault = "undercoverage" if finding.direction == "too small" else "overcoverage"
+        return f"{fault}: {_seen(finding)}, {claimed} ({p_text(finding.pvalue)})"
+    if finding.status == "inconclusive":
+        return f"{_seen(finding)}, {claimed}; {_what_decides(finding)}"
+    allowed = _tolerated(finding, finding.facts["promised"])
+    return f"{_seen(finding)}, {claimed}; coverage outside {allowed} is excluded"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-coverage-sentence
+def _coverage_sentence(finding):
+    "The count, its limits and claim, and what follows."
+    level = finding.facts["level"]
+    parts = [f"{finding.facts['covered']:,} of {counted(finding.n)} are covered: "
+             f"{_share(finding.estimate, level)} {_limits(finding)} where {_claimed(level)} is "
+             "claimed."]
+    calibration = finding.facts["n_calibration"]
+    if calibration is not None:
+        parts.append(f"The limits are those of the method, calibrated on {counted(calibration)}.")
+    if finding.status == "invalid": parts += _faulty_coverage(finding)
+    if finding.status == "valid":
+        allowed = _tolerated(finding, finding.facts["promised"])
+        parts.append(f"A coverage outside {allowed} is excluded.")
+    if finding.status == "inconclusive":
+        parts.append(f"No fault is found, but {_span(finding.low, finding.high, level)} is not "
+                     f"excluded; {_what_decides(finding)}.")
+    return " ".join(parts)
+
+# %% ../../nbs/words/07_intervals.ipynb #words-faulty
+def _faulty_coverage(finding):
+    "The direction of a fault, whether it is within the tolerance, and values at the bounds."
+    facts, parts = finding.facts, []
+    if finding.direction == "too small": parts.append("That is undercoverage.")
+    else: parts.append("That is overcoverage.")
+    if facts["is_slight"]:
+        parts.append(f"The difference is within the tolerance of ± {100 * finding.tolerance:.3g} "
+                     "percentage points.")
+    if facts["at_bound"] is not None:
+        parts.append(f"{100 * facts['at_bound']:.1f} % of the values equal a bound; values in "
+                     "steps can raise the coverage above the claim.")
+        if facts["n_calibration"] is not None:
+            parts.append("A calibrated method may do so.")
+    return parts
+
+# %% ../../nbs/words/07_intervals.ipynb #words-coverage-method
+def _coverage_method(finding):
+    "How the coverage was tested."
+    names = {"binomial": "exact binomial test",
+             "beta-binomial": "exact beta-binomial test, which allows for the calibration",
+             "clusters": "binomial test with the effective number of rows, from whole clusters"}
+    return (f"{names[finding.facts['null']]}, {p_text(finding.facts['single_pvalue'])} before the "
+            "correction for all questions")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-of-part
+def _of_part(finding):
+    "Which parts the limits are about."
+    if finding.by_group: return "a group"
+    return "a fifth of the rows" if finding.facts["in_fifths"] else "a part of the rows"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-lowest
+def _lowest(finding):
+    "The part that is covered least."
+    lowest = finding.facts["lowest"]
+    return f"{_share(finding.estimate, finding.facts['level'])} {place_text(lowest)}"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-highest
+def _highest(finding):
+    "The part that is covered most."
+    share = _share(finding.facts["highest_coverage"], finding.facts["level"])
+    return f"{share} {place_text(finding.facts['highest'])}"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-small
+def _small_parts(finding):
+    "The parts that are too small to tell anything."
+    small = finding.facts["small"]
+    kind = "group" if finding.by_group else "part"
+    return counted(len(small), f"small {kind}") if small else ""
+
+# %% ../../nbs/words/07_intervals.ipynb #words-by-line
+def _by_line(finding):
+    "Whether coverage depends on a column."
+    level, (low, high) = finding.facts["level"], finding.facts["span"]
+    if finding.status == "invalid":
+        return (f"coverage depends on {printable(finding.by)} ({p_text(finding.pvalue)}): "
+                f"{_share(finding.estimate, level)} {_limits(finding)} "
+                f"{place_text(finding.facts['lowest'])}, {_highest(finding)}")
+    if finding.status == "valid":
+        allowed = _tolerated(finding, finding.facts["overall"])
+        text = f"no dependence found; outside {allowed} in {_of_part(finding)} is excluded"
+    else:
+        text = (f"no dependence found; {_span(low, high, level)} in {_of_part(finding)} is not "
+                "excluded")
+    small = _small_parts(finding)
+    return f"{text} ({small} left out)" if small else text
+
+# %% ../../nbs/words/07_intervals.ipynb #words-by-sentence
+def _by_sentence(finding):
+    "Where coverage is lowest and highest, or what is excluded in every part."
+    level, (low, high) = finding.facts["level"], finding.facts["span"]
+    by, found = printable(finding.by), ""
+    if finding.pvalue is not None: found = f" ({p_text(finding.pvalue)})"
+    if finding.status == "invalid":
+        parts = [f"Coverage depends on {by}{found}.",
+                 f"It is lowest {place_text(finding.facts['lowest'])}: "
+                 f"{_share(finding.estimate, level)} {_limits(finding)}.",
+                 f"It is highest {place_text(finding.facts['highest'])}: "
+                 f"{_share(finding.facts['highest_coverage'], level)}."]
+    elif finding.status == "valid":
+        parts = [f"No dependence on {by} is found{found}.",
+                 f"In {_of_part(finding)}, a coverage outside "
+                 f"{_tolerated(finding, finding.facts['overall'])} is excluded."]
+    else:
+        parts = [f"No dependence on {by} is found{found}.",
+                 f"In {_of_part(finding)}, a coverage of {_span(low, high, level)} is not "
+                 "excluded."]
+    return " ".join([*parts, *_left_out(finding)])
+
+# %% ../../nbs/words/07_intervals.ipynb #words-left-out
+def _left_out(finding):
+    "What the limits of parts are not about."
+    small, parts = finding.facts["small"], []
+    if len(small) == 1:
+        parts.append(f"Rows {place_text(small[0])} are too few for limits: "
+                     f"{finding.facts['small_covered']:,} of {small[0].count:,} are covered.")
+    if len(small) > 1:
+        rows = sum(place.count for place in small)
+        parts.append(f"{capital(_small_parts(finding))} are too small for limits: "
+                     f"{finding.facts['small_covered']:,} of {counted(rows)} are covered.")
+    if finding.facts["n_empty"]: parts.append("Empty sets are left out.")
+    return parts
+
+# %% ../../nbs/words/07_intervals.ipynb #words-by-method
+def _by_method(finding):
+    "How a dependence was tested."
+    names = {"rows": "misses shuffled over the rows",
+             "clusters": "misses shuffled in whole clusters",
+             "blocks": "random signs of blocks of the file"}
+    tested = f"cumulative misses along {printable(finding.by)}"
+    null = finding.facts["null"]
+    return tested if null is None else f"{tested}, {names[null]}"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-table
+def part_lines(finding: Any,  # one on the coverage in parts
+               ) -> list[str]:  # two lines, or none where they would not fit
+    """The coverage of each part, in columns.
+
+    Parameters
+    ----------
+    finding : Any
+        One on the coverage in parts.
+
+    Returns
+    -------
+    list[str]
+        Two lines, or none where they would not fit.
+    """
+    parts, level = finding.parts, finding.facts["level"]
+    if not 2 <= len(parts) <= 6: return []
+    heads = [part_name(finding, row, "–") for row in parts.to_dict("records")]
+    shares = [percent(share, level) for share in parts["estimate"]]
+    titles = (printable(finding.by), "covered %")
+    width = max(len(cell) for cell in [*heads, *shares])
+    title = max(len(text) for text in titles)
+    lines = [f"  {name:<{title}}" + "".join(f"  {cell:>{width}}" for cell in cells)
+             for name, cells in zip(titles, (heads, shares))]
+    return lines if max(len(line) for line in lines) <= 80 else []
+
+# %% ../../nbs/words/07_intervals.ipynb #words-part-name
+def part_name(finding: Any,  # one on the coverage in parts
+              row: Any,  # a row of its parts, with first and last
+              to: str = " to ",  # what stands between two values
+              ) -> str:  # "0.842 to 2.22", "wood"
+    """What a part is called in a table.
+
+    Parameters
+    ----------
+    finding : Any
+        One on the coverage in parts.
+    row : Any
+        A row of its parts, with first and last.
+    to : str, default " to "
+        What stands between two values.
+
+    Returns
+    -------
+    str
+        "0.842 to 2.22", "wood".
+    """
+    if finding.by_group: return printable(row["first"])[:40]
+    return range_text(row["first"], row["last"], to)
+
+# %% ../../nbs/words/07_intervals.ipynb #words-range
+def range_text(first: float,  # smallest value
+               last: float,  # largest value
+               to: str = " to ",  # what stands between them
+               ) -> str:  # "0.842 to 2.22"
+    """A range of values, or the only value.
+
+    Parameters
+    ----------
+    first : float
+        Smallest value.
+    last : float
+        Largest value.
+    to : str, default " to "
+        What stands between them.
+
+    Returns
+    -------
+    str
+        "0.842 to 2.22".
+    """
+    ends = value_text(first), value_text(last)
+    return ends[0] if ends[0] == ends[1] else to.join(ends)
+
+# %% ../../nbs/words/07_intervals.ipynb #words-along
+def coverage_along(along: Any,  # a `CoverageAlong`
+                   ) -> str:  # "coverage 82.0 to 98.5 % in 5 parts by width"
+    """The range of the parts' coverage.
+
+    Parameters
+    ----------
+    along : Any
+        A `CoverageAlong`.
+
+    Returns
+    -------
+    str
+        "coverage 82.0 to 98.5 % in 5 parts by width".
+    """
+    shares = along.parts["coverage"]
+    return (f"coverage {_span(shares.min(), shares.max(), along.claimed)} in "
+            f"{counted(len(shares), 'part')} by {printable(along.along)}")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-conclusion
+def conclusion(findings: Any,  # the findings of a report, the coverage first
+               ) -> str:  # one sentence or two
+    """The verdict on intervals or label sets.
+
+    Parameters
+    ----------
+    findings : Any
+        The findings of a report, the coverage first.
+
+    Returns
+    -------
+    str
+        One sentence or two.
+    """
+    wrong = [finding for finding in findings if finding.status == "invalid"]
+    unclear = [finding for finding in findings if finding.status == "inconclusive"]
+    if wrong: return _what_is_wrong(wrong, unclear)
+    if unclear: return _what_is_unclear(unclear)
+    level, others = findings[0].facts["level"], [printable(one.by) for one in findings[1:]]
+    share = _share(findings[0].estimate, level)
+    text = f"Coverage as claimed: {share} of rows ({_claimed(level)} claimed)."
+    if others: text += f" No dependence on {enumerated(others)} found."
+    return text + _told_of_small(findings)
+
+# %% ../../nbs/words/07_intervals.ipynb #words-told-of-small
+def _told_of_small(findings):
+    "The small parts that a verdict is not about."
+    places = [place for finding in findings for place in finding.facts.get("small", ())]
+    if not places: return ""
+    if len(places) == 1: return f" Too few rows to tell {place_text(places[0])}."
+    return f" Too few rows to tell in {len(places)} small parts."
+
+# %% ../../nbs/words/07_intervals.ipynb #words-wrong
+def _what_is_wrong(wrong, unclear):
+    "Faults, and what is inconclusive beside them."
+    whole = [finding for finding in wrong if finding.kind == "coverage"]
+    along = [finding for finding in wrong if finding.kind == "coverage_by"]
+    sentences = [_fault_of_coverage(finding) for finding in whole]
+    if len(along) == 1:
+        sentences.append(f"Coverage depends on {printable(along[0].by)}: {_lowest(along[0])}, "
+                         f"{_highest(along[0])}.")
+    if len(along) > 1:
+        names = [printable(finding.by) for finding in along]
+        sentences.append(f"Coverage depends on {enumerated(names)}.")
+    if unclear: sentences.append(f"Inconclusive: {_names(unclear)}.")
+    return " ".join(sentences)
+
+# %% ../../nbs/words/07_intervals.ipynb #words-fault-of-coverage
+def _fault_of_coverage(finding):
+    "The fault of the coverage on the whole."
+    level = finding.facts["level"]
+    what = "Overconfident" if finding.direction == "too small" else "Underconfident"
+    return f"{what}: {_share(finding.estimate, level)} covered, {_claimed(level)} claimed."
+
+# %% ../../nbs/words/07_intervals.ipynb #words-unclear
+def _what_is_unclear(unclear):
+    "What is inconclusive, where no fault is found."
+    first, rest = unclear[0], unclear[1:]
+    if first.kind == "coverage":
+        shares = _span(first.low, first.high, first.facts["level"])
+        text = f"No fault found; coverage {shares} is not excluded ({_what_decides(first)})."
+        return f"{text} Inconclusive: {_names(rest)}." if rest else text
+    return f"Coverage as claimed on the whole. Inconclusive: {_names(unclear)}."
+
+# %% ../../nbs/words/07_intervals.ipynb #words-names
+def _names(findings): return enumerated([printable(finding.name) for finding in findings])
+
+# %% ../../nbs/words/07_intervals.ipynb #words-title
+def title(level: float,  # the coverage that was claimed
+          n: int,  # rows
+          n_groups: int | None,  # clusters; None where rows are independent
+          is_sets: bool,  # whether they are label sets
+          ) -> str:  # "90 % intervals, 500 rows in 40 clusters"
+    """What was validated.
+
+    Parameters
+    ----------
+    level : float
+        The coverage that was claimed.
+    n : int
+        Rows.
+    n_groups : int | None
+        Clusters; None where rows are independent.
+    is_sets : bool
+        Whether they are label sets.
+
+    Returns
+    -------
+    str
+        "90 % intervals, 500 rows in 40 clusters".
+    """
+    what = "label sets" if is_sets else "intervals"
+    clusters = "" if n_groups is None else f" in {counted(n_groups, 'cluster')}"
+    return f"{_claimed(level)} {what}, {counted(n)}{clusters}"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-repeats
+def _repeated(caution):
+    "Rows that repeat others."
+    facts = caution.facts
+    again, n = f"{facts['repeated']:,} of {facts['n']:,}", facts["n"]
+    if facts["what"] == "blocks":
+        seen = (f"Rows {facts['lag']:,} apart have correlated errors: the file may hold the same "
+                f"rows {n // facts['lag']:,} times.")
+    elif facts["what"] == "uncertainties":
+        seen = "Rows of equal width have correlated errors: they may be clustered."
+    elif facts["what"] == "rows": seen = f"{again} rows repeat an earlier one."
+    else: seen = f"{again} {facts['what']} repeat an earlier one."
+    if facts["counted_once"]: return f"{seen} Each set of repeats counts once."
+    return f"{seen} The p-values treat all rows as independent."
+
+# %% ../../nbs/words/07_intervals.ipynb #words-equal
+def _maybe_repeated(caution):
+    "Equal rows that may be copies."
+    facts = caution.facts
+    if facts["different"] is not None:
+        seen = f"Only {facts['different']:,} of {facts['n']:,} rows differ in value and bounds."
+    else: seen = f"{facts['equal']:,} of {facts['n']:,} rows are equal in value and bounds."
+    return f"{seen} If they are copies, pass groups= (--groups)."
+
+# %% ../../nbs/words/07_intervals.ipynb #words-correlated
+def _correlated(caution):
+    "Adjacent rows with correlated errors."
+    facts = caution.facts
+    parts = ["Adjacent rows have correlated errors. If they are repeats or clusters, pass groups= "
+             "(--groups)."]
+    if facts["blocks"] is None: parts.append("The p-values treat all rows as independent.")
+    else: parts.append(f"Until then {facts['blocks']} blocks of the file count as clusters.")
+    if facts["blocks"] is not None and facts["is_calibrated"]:
+        parts.append("The coverage on the whole is tested as if rows were independent.")
+    return " ".join(parts)
+
+# %% ../../nbs/words/07_intervals.ipynb #words-swapped
+def _swapped(caution):
+    return (f"{caution.facts['crossed']:,} of {caution.facts['n']:,} pairs of bounds were crossed "
+            "and have been swapped.")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-infinite
+def _infinite(caution):
+    number, n = caution.facts["infinite"], caution.facts["n"]
+    have = "has" if number == 1 else "have"
+    return (f"{number:,} of {n:,} intervals {have} no bound on one side or both. The coverage "
+            "counts them; the mean width and the interval score are not reported.")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-row
+def row_text(facts: Any,  # of a caution or step: row, and its name in the file, if it has one
+             ) -> str:  # "row 90 (line 102)", "row 17 (counted from 0)"
+    """Which row it is.
+
+    Parameters
+    ----------
+    facts : Any
+        Of a caution or step: row, and its name in the file, if it has one.
+
+    Returns
+    -------
+    str
+        "row 90 (line 102)", "row 17 (counted from 0)".
+    """
+    if facts.get("name"): return f"row {facts['row']:,} ({facts['name']})"
+    return f"row {facts['row']:,} (counted from 0)"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-row-decides
+def _row_decides(caution):
+    share = f"{100 * caution.facts['share']:.0f} %"
+    return f"{capital(row_text(caution.facts))} makes up {share} of the interval score."
+
+# %% ../../nbs/words/07_intervals.ipynb #words-few-clusters
+def _few_clusters(caution):
+    return (f"The rows are worth about {caution.facts['clusters']:.0f} clusters, within which they "
+            "are strongly correlated. Limits of the overall coverage may hold in only about 90 % "
+            "of such samples.")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-empty
+def _empty(caution):
+    number, n = caution.facts["empty"], caution.facts["n"]
+    are, they = ("is", "It counts") if number == 1 else ("are", "They count")
+    left = "is" if number == 1 else "are"
+    return (f"{number:,} of {counted(n, 'set')} {are} empty. {they} as missed and {left} left out "
+            "by set size.")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-candidate
+def _candidate(facts):
+    "A correction of the bounds in words."
+    names = {"shift": "shifting both bounds by one length",
+             "scale": "scaling all widths by one factor",
+             "power": "scaling widths by a power of the width",
+             "shift by": f"shifting the bounds by a length per group of {printable(facts['by'])}"}
+    return names[facts["candidate"]]
+
+# %% ../../nbs/words/07_intervals.ipynb #words-recalibrate
+def _recalibrate(step):
+    "The correction that gained, and what it gained."
+    facts = step.facts
+    gain = plus_minus(facts["gain"], facts["gain_error"]).lstrip("+")
+    score = "score of finite bounds" if facts["has_infinite"] else "interval score"
+    parts = [f"Recalibrate by {_candidate(facts)}, then validate on rows not used for it.",
+             f"Held out, that covers {_share(facts['coverage'], facts['level'])} and lowers the "
+             f"{score} from {three_digits(facts['before'])} to "
+             f"{three_digits(facts['after'])} (gain {gain})."]
+    if facts["is_correlated"]: parts.append("Its guarantee assumes independent rows.")
+    return " ".join(parts)
+
+# %% ../../nbs/words/07_intervals.ipynb #words-why-unchanged
+def why_unchanged(code: str,  # why there is no correction
+                  facts: Any,  # row, level, by_cluster, scaled: what the words need
+                  ) -> str:  # words that follow "since"
+    """Why there is no correction.
+
+    Parameters
+    ----------
+    code : str
+        Why there is no correction.
+    facts : Any
+        Row, level, by_cluster, scaled: what the words need.
+
+    Returns
+    -------
+    str
+        Words that follow "since".
+    """
+    rows = "clusters" if facts["by_cluster"] else "rows"
+    tried = "neither shifting nor scaling" if facts["scaled"] else "no shift of"
+    reasons = {
+        "label_sets": "label sets are made anew from probabilities",
+        "no_fault": "no fault is found",
+        "row_decides": f"{row_text(facts)} decides the interval score",
+        "few_rows": "there are fewer than 50 rows",
+        "few_for_level": f"there are too few {rows} for bounds of {_claimed(facts['level'])}",
+        "no_gain": f"{tried} the bounds lowers the interval score on held-out rows"}
+    return reasons[code]
+
+# %% ../../nbs/words/07_intervals.ipynb #words-not-tried
+def _not_tried(step):
+    why = why_unchanged(step.facts["code"], step.facts)
+    return (f"No correction was tried, since {why}. Validate more rows, or refit the quantile "
+            "model.")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-no-gain
+def _no_gain(step):
+    why = capital(why_unchanged("no_gain", step.facts))
+    return f"{why}. Look for a feature along which coverage fails, or refit the quantile model."
+
+# %% ../../nbs/words/07_intervals.ipynb #words-steps
+def _steps(step):
+    return ("Use them where overcoverage does no harm: no correction of the bounds does better on "
+            "held-out rows.")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-check-repeats
+def _check_repeats(step):
+    return "Check the rows that repeat others first: leave them out, or pass groups= (--groups)."
+
+# %% ../../nbs/words/07_intervals.ipynb #words-check-blocks
+def _check_blocks(step):
+    return ("Check first whether the file holds rows more than once: leave copies out, or pass "
+            "groups= (--groups).")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-check-row
+def _check_row(step): return f"Check {row_text(step.facts)} first, then validate again."
+
+# %% ../../nbs/words/07_intervals.ipynb #words-sets
+def _new_sets(step):
+    return ("Make new sets from the probabilities on separate calibration rows (ConformalSets), by "
+            "class or group where coverage differs. Then validate again.")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-adaptive
+def _adaptive_sets(step):
+    return ("Validate the probabilities and recalibrate them if needed. Then make new sets on "
+            "separate calibration rows by ConformalSets(score=\"adaptive\"), whose coverage "
+            "depends less on the set size. If a difference stays, report the coverage of each "
+            "size.")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-collect
+def _collect(step):
+    if step.facts["needs_calibrations"]:
+        return "Calibrate on more rows: no fault is found, and further test rows would not decide."
+    what = "clusters" if step.facts["by_cluster"] else "rows"
+    return f"Collect more {what}: no fault is found, and more would decide what is inconclusive."
+
+# %% ../../nbs/words/07_intervals.ipynb #words-use
+def _use(step):
+    "That they can be used, and what was not excluded."
+    parts = ["Use them for rows like these."]
+    if step.facts["has_small"]: parts.append("Validate small groups or parts on more of their rows.")
+    if step.facts["has_ranges"]:
+        parts.append("A fault in fewer rows than a fifth may be missed: name such rows as a "
+                     "group, and validate again.")
+    return " ".join(parts)
+
+# %% ../../nbs/words/07_intervals.ipynb #words-reach
+def reach(thresholds: Any,  # one, or upper and lower
+          ) -> str:  # "± 1.50 u", "−0.938 u to 2.16 u"
+    """How far intervals reach from a prediction.
+
+    Parameters
+    ----------
+    thresholds : Any
+        One, or upper and lower.
+
+    Returns
+    -------
+    str
+        "± 1.50 u", "−0.938 u to 2.16 u".
+    """
+    if len(thresholds) == 1: return f"± {three_digits(thresholds[0])} u"
+    return f"{three_digits(-thresholds[1])} u to {three_digits(thresholds[0])} u"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-moved
+def moved(thresholds: Any,  # one, or upper and lower
+          per_width: bool,  # whether they are shares of the width
+          ) -> str:  # "25.0 outwards"
+    """How far outwards bounds are moved.
+
+    Parameters
+    ----------
+    thresholds : Any
+        One, or upper and lower.
+    per_width : bool
+        Whether they are shares of the width.
+
+    Returns
+    -------
+    str
+        "25.0 outwards".
+    """
+    unit = " of the width" if per_width else ""
+    if len(thresholds) == 1: return f"{three_digits(thresholds[0])}{unit} outwards"
+    return f"{three_digits(thresholds[1])} and {three_digits(thresholds[0])}{unit} outwards"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-enters
+def enters(thresholds: Any,  # one
+           score: str,  # "threshold" or "adaptive"
+           randomised: bool,  # whether a random part of a class's own probability counts
+           ) -> str:  # "a probability of 0.138 or more"
+    """Which classes enter a set.
+
+    Parameters
+    ----------
+    thresholds : Any
+        One.
+    score : str
+        "threshold" or "adaptive".
+    randomised : bool
+        Whether a random part of a class's own probability counts.
+
+    Returns
+    -------
+    str
+        "a probability of 0.138 or more".
+    """
+    if score == "threshold": return f"a probability of {three_digits(1 - thresholds[0])} or more"
+    own = " and in a random part of their own" if randomised else ""
+    return f"{three_digits(thresholds[0])} of the probability or less ahead{own}"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-each-group
+def in_groups(shown: Any,  # name and phrase of a few groups; the name is None where all are one
+              more: int,  # further groups with a threshold
+              without: int,  # groups of too few rows
+              ) -> str:  # "± 3.47 u in oxides and ± 2.07 u in metals"
+    """What holds in each group.
+
+    Parameters
+    ----------
+    shown : Any
+        Name and phrase of a few groups; the name is None where all are one.
+    more : int
+        Further groups with a threshold.
+    without : int
+        Groups of too few rows.
+
+    Returns
+    -------
+    str
+        "± 3.47 u in oxides and ± 2.07 u in metals".
+    """
+    if not shown and not more and without == 0: return "without limits"
+    named = [phrase if name is None else f"{phrase} in {printable(name)[:40]}"
+             for name, phrase in shown]
+    if more: named.append(f"others in {more} more")
+    if without: named.append(f"without limits in {counted(without, 'group')} of too few rows")
+    return enumerated(named)
+
+# %% ../../nbs/words/07_intervals.ipynb #words-guarantee
+def guarantee(facts: Any,  # level, rows, clustered, by_group, copies, tied, infinite, average, low, high
+              ) -> str:  # "coverage 90.0 % on average over calibrations on 200 rows, …"
+    """What thresholds guarantee.
+
+    Parameters
+    ----------
+    facts : Any
+        Level, rows, clustered, by_group, copies, tied, infinite, average, low, high.
+
+    Returns
+    -------
+    str
+        "coverage 90.0 % on average over calibrations on 200 rows, …".
+    """
+    level, on = f"{100 * facts['level']:.10g} %", _calibrated_on(facts)
+    if facts["clustered"] or facts["by_group"]:
+        each = " in each group" if facts["by_group"] else ""
+        if facts["clustered"]:
+            new = "different rows" if facts["copies"] else "clusters"
+            each += f", on average over new {new} that count once each"
+        return f"coverage at least {level}{each}, calibrated on {on}"
+    if facts["infinite"]: return f"too few rows for {level}: {on}"
+    average, low, high = (_near_one(facts[name]) for name in ("average", "low", "high"))
+    least = "at least " if facts["tied"] else ""
+    more = "; equal scores raise it" if facts["tied"] else ""
+    return (f"coverage {least}{average} % on average over calibrations on {on}, {low} to {high} % "
+            f"for 95 % of them{more}")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-conformal-intervals
+def conformal_intervals(groups: str,  # how far intervals reach, in each group
+                        correction: str | None,  # of the uncertainties, if there is one
+                        promise: str,  # what is guaranteed
+                        of_bounds: bool = False,  # whether they come from bounds
+                        ) -> str:  # "predictions ± 1.50 u: coverage 90.0 % on average …"
+    """What intervals are made of, and what they guarantee.
+
+    Parameters
+    ----------
+    groups : str
+        How far intervals reach, in each group.
+    correction : str | None
+        Of the uncertainties, if there is one.
+    promise : str
+        What is guaranteed.
+    of_bounds : bool, default False
+        Whether they come from bounds.
+
+    Returns
+    -------
+    str
+        "predictions ± 1.50 u: coverage 90.0 % on average …".
+    """
+    what = "middles of bounds" if of_bounds else "predictions"
+    u = ", u being half the width" if of_bounds else ""
+    recalibrated = "" if correction is None else f", u recalibrated ({correction})"
+    return f"{what} {groups}{u}{recalibrated}: {promise}"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-calibrated-on
+def _calibrated_on(facts):
+    "How many rows or clusters thresholds rest on."
+    if facts["copies"]:
+        return "{:,} different rows ({:,} of {:,} rows are copies and count once)".format(
+            facts["rows"], *facts["copies"])
+    return counted(facts["rows"], "cluster" if facts["clustered"] else "row")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-near-one
+def _near_one(share):
+    "A share in percent, with as many digits as keep it apart from all."
+    if share == 1: return "100.0"
+    digits = max(1, -int(np.floor(np.log10(100 * (1 - share)))))
+    return f"{100 * share:.{digits}f}"
+
+# %% ../../nbs/words/07_intervals.ipynb #words-coverage-test
+def coverage_test(test: Any,  # a `CoverageTest`
+                  ) -> str:  # "coverage 0.884 [0.8625, 0.9032], 0.9 claimed: p = 0.1"
+    """The coverage with its limits and claim.
+
+    Parameters
+    ----------
+    test : Any
+        A `CoverageTest`.
+
+    Returns
+    -------
+    str
+        "coverage 0.884 [0.8625, 0.9032], 0.9 claimed: p = 0.1".
+    """
+    shown = f"coverage {test.statistic:.4f}"
+    own, average = ("[{:.4f}, {:.4f}]".format(*limits)
+                    for limits in (test.own_interval, test.confidence_interval))
+    claimed, p = f"{test.coverage:g} claimed", f"p = {test.pvalue:.3g}"
+    if test.n_calibration is None: return f"{shown} {average}, {claimed}: {p}"
+    promised = f"{test.promised:.4f}"
+    means = "" if float(promised) == test.coverage else f", which guarantees {promised}"
+    return (f"{shown} ({own} as calibrated, {average} over calibrations on "
+            f"{counted(test.n_calibration)}), {claimed}{means}: {p}")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-stratified
+def stratified_coverage(test: Any,  # a `StratifiedCoverage`
+                        ) -> str:  # "coverage 0.76 to 0.98 in 5 groups by width, …"
+    """The range of the groups' coverage, and in how many it differs from the claim.
+
+    Parameters
+    ----------
+    test : Any
+        A `StratifiedCoverage`.
+
+    Returns
+    -------
+    str
+        "coverage 0.76 to 0.98 in 5 groups by width, …".
+    """
+    table, words = test.groups, {"less": "below", "greater": "above", "two-sided": "off"}
+    wrong = int((table["pvalue_adjusted"] < 1 - test.confidence).sum())
+    number = f"{wrong} of {counted(len(table), 'group')}" if wrong else "no single group"
+    calibrated = ("" if test.n_calibration is None
+                  else f", calibrated on {counted(test.n_calibration)}")
+    return (f"coverage {table['coverage'].min():.4f} to {table['coverage'].max():.4f} in "
+            f"{counted(len(table), 'group')} by {test.kind}, {test.coverage:g} claimed{calibrated}: "
+            f"{number} {words[test.alternative]}, p = {test.pvalue:.3g} for all together")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-hsic
+def hsic_test(test: Any,  # an `HsicTest`
+              ) -> str:  # "HSIC 0.0123 of coverage and width, 300 rows: p = 0.2 (999 shuffles)"
+    """The dependence of coverage and width.
+
+    Parameters
+    ----------
+    test : Any
+        An `HsicTest`.
+
+    Returns
+    -------
+    str
+        "HSIC 0.0123 of coverage and width, 300 rows: p = 0.2 (999 shuffles)".
+    """
+    return (f"HSIC {test.statistic:.4g} of coverage and width, {counted(test.n)}: "
+            f"p = {test.pvalue:.3g} ({test.n_resamples:,} shuffles)")
+
+# %% ../../nbs/words/07_intervals.ipynb #words-tables
+LINES: dict[str, Any] = {"coverage": _coverage_line, "coverage_by": _by_line}
+SENTENCES: dict[str, Any] = {"coverage": _coverage_sentence, "coverage_by": _by_sentence}
+METHODS: dict[str, Any] = {"coverage": _coverage_method, "coverage_by": _by_method}
+CAUTIONS: dict[str, Any] = {
+    "repeated_intervals": _repeated, "equal_intervals": _maybe_repeated,
+    "correlated_intervals": _correlated, "swapped_bounds": _swapped,
+    "infinite_bounds": _infinite, "row_decides_score": _row_decides,
+    "few_clusters_for_coverage": _few_clusters, "empty_sets": _empty}
+STEPS: dict[Any, Any] = {
+    ("look", "repeated_intervals"): _check_repeats, ("look", "repeated_blocks"): _check_blocks,
+    ("look", "row_decides_score"): _check_row, ("conformalize", "sets"): _new_sets,
+    ("conformalize", "set_size"): _adaptive_sets, ("recalibrate", "score"): _recalibrate,
+    ("collect", "few_to_recalibrate"): _not_tried,
+    ("use", "steps"): _steps, ("refit", "no_gain"): _no_gain,
+    ("collect", "coverage"): _collect, ("use", "coverage"): _use}

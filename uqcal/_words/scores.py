@@ -43,8 +43,8 @@ def _meaning(score):
     "What a decided statistic says, without its numbers."
     first, is_valid = score.comparisons[0], score.status == "valid"
     if score.statistic in ("ence", "zmse"):
-        if is_valid: return "Error sizes agree with u over its range"
-        return "Error sizes disagree with u in some ranges"
+        if is_valid: return "Errors agree with u over its range"
+        return "Errors disagree with u in part of its range"
     if score.statistic == "cc":
         if is_valid: return "u ranks the errors about as perfect uncertainties would"
         better = "better" if first.zeta > 0 else "worse"
@@ -53,7 +53,7 @@ def _meaning(score):
         if is_valid: return "Scaled errors show no trend along u"
         spread, large = ("little", "small") if first.zeta > 0 else ("much", "large")
         return f"u is spread too {spread}: its large values are too {large}"
-    if is_valid: return "On average u has the right size"
+    if is_valid: return "Calibrated on average"
     kind = "Overconfident" if score.direction == "too small" else "Underconfident"
     return f"{kind} on average: errors {score.factor:.2f} × the predicted std"
 

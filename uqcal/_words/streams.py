@@ -50,7 +50,7 @@ _PROBABILITIES = {"too low": "probabilities too low", "too high": "probabilities
 
 def _number(value):
     "A probability or a share."
-    return three_digits(value) if value else "0"
+    return three_digits(value) if value not in (0, 1) else f"{value:.0f}"
 
 
 def _case(alarm):

@@ -14,7 +14,8 @@ from .._base.results import enumerated
 
 # %% auto #0
 __all__ = ['minus', 'two_digits', 'value_text', 'signed', 'decimals_apart', 'decimals_for', 'limits_text', 'factor_text',
-           'percent', 'p_text', 'counted', 'would_decide', 'place_text', 'is_part', 'row_names', 'capital', 'small']
+           'percent', 'p_text', 'counted', 'would_decide', 'short_name', 'place_text', 'is_part', 'row_names',
+           'capital', 'small']
 
 # %% ../../nbs/words/05_text.ipynb #cell-015
 def minus(text: str,  # any text with numbers in it
@@ -70,6 +71,7 @@ def value_text(x: float,  # a value of a column
         "0.0857", "1,234".
     """
     if x != x: return "–"
+    if np.isinf(x): return two_digits(x)
     return minus(f"{x:.3g}" if abs(x) < 999.5 or abs(x) >= 1e7 else f"{x:,.0f}")
 
 # %% ../../nbs/words/05_text.ipynb #cell-018
@@ -167,7 +169,7 @@ def limits_text(
     str
         "[0.93, 1.12]".
     """
-    if not np.isfinite(low) and not np.isfinite(high): return "[no limits]"
+    if np.isinf(high) and (np.isinf(low) or low == 0 and not sign): return "[no limits]"
     apart = max(decimals_apart((low, high), claimed), digits or 2)
 
     def _end(x):
@@ -292,6 +294,25 @@ def would_decide(
     if needed <= n: return f"a few more {what}s would decide"
     return f"about {float(f'{needed:.2g}'):,.0f} {what}s would decide"
 
+# %% ../../nbs/words/05_text.ipynb #cell-032b
+def short_name(
+    name: Any,  # of a column or group; None: u
+) -> str:  # at most 40 characters that a terminal can show
+    """What a column or group is called in a sentence.
+
+    Parameters
+    ----------
+    name : Any
+        Of a column or group; None: u.
+
+    Returns
+    -------
+    str
+        At most 40 characters that a terminal can show.
+    """
+    text = "u" if name is None else printable(name)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
 # %% ../../nbs/words/05_text.ipynb #cell-033
 def place_text(
     place: Any,  # a `Place`: along, first, last, count, of, by_group
@@ -308,10 +329,10 @@ def place_text(
     str
         "where u is 0.0857 to 0.216", "in material wood".
     """
-    if place.by_group: return f"in {printable(place.along)} {printable(place.first)}"
+    if place.by_group: return f"in {short_name(place.along)} {short_name(place.first)}"
     ends = value_text(place.first)
     if place.last != place.first: ends += f" to {value_text(place.last)}"
-    return f"where {place.along} is {ends}"
+    return f"where {short_name(place.along)} is {ends}"
 
 # %% ../../nbs/words/05_text.ipynb #cell-034
 def is_part(

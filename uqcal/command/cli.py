@@ -25,12 +25,13 @@ from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissi
                                      as_keywords, as_labels, asked_facts, check_features,
                                      check_outputs, check_sizes, cores, deliver, differing,
                                      first_words, how_read, in_python, is_mended, label_in_parts,
-                                     mend_command, new_app, on_lines, on_one_line, open_parts, option,
+                                     mend_command, new_app, on_lines, on_one_line, open_parts,
+                                     option,
                                      options_in_parts, outcomes_of, outside_words, points_of,
                                      read_model, refuse_idle, restored, row_details, run_command,
                                      screen_text, shows_bar, source_facts, source_twice, span_of,
-                                     tell_of_parts, typed, visible, with_groups, with_places,
-                                     wrapped, write_rows)
+                                     tell_of_parts, typed, visible, with_groups, wrapped,
+                                     write_rows)
 from .cli_streams import stream_commands
 from .._base.tables import (Table, UnknownColumn, check_new_columns, display_name, read_errors,
                                 read_probabilities, read_table)
@@ -398,22 +399,23 @@ def _new_study(name: Annotated[str, typer.Argument(
                   "one to be filled in."))
 
 # %% ../../nbs/command/70_cli.ipynb #cell-094
-_MEND = """Mend standard uncertainties, and predictions where they are biased; or probabilities.
+_MEND = """Recalibrate standard uncertainties, and biased predictions; or probabilities.
 
 FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
-as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Its errors choose a mend and judge it: each row is mended by rows of
-other folds, and --out adds it in that form to the columns that are there. --model keeps the
-mend that all rows make, and --apply brings it to the rows of another table.
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Its rows choose a
+method by cross-validation: each row is recalibrated by a fit to other folds, and --out adds it
+in that form to the columns that are there. --model keeps the model that is fitted to all rows,
+and --apply applies it to another table.
 
 \b
 Examples:
-  uqcal mend --demo --out mended.csv --model mend.json
+  uqcal mend --demo --out recalibrated.csv --model model.json
   uqcal mend errors.csv --error E --uncertainty uE \\
-    --out mended.csv --model mend.json
-  uqcal mend new.csv --apply mend.json --predicted yhat --out new_mended.csv
+    --out recalibrated.csv --model model.json
+  uqcal mend new.csv --apply model.json --predicted yhat --out new_recalibrated.csv
   uqcal validate later.csv --error mended_error \\
     --uncertainty mended_uncertainty --n-calibration 2040
-  uqcal mend cases.csv --outcome y --score p --out mended.csv
+  uqcal mend cases.csv --outcome y --score p --out recalibrated.csv
 
 Exit code: 0 done; 2 input or options can't be used.
 """
@@ -422,24 +424,25 @@ _Observed = Annotated[str | None, option("Column of the true values, with --pred
 _Predicted = Annotated[str | None, option("Column of the predictions.", "NAME")]
 _Uncertainty = Annotated[str | None, option(
     "Column of the uncertainties.  [default: uncertainty, or what the model names]", "NAME")]
-_Model = Annotated[str | None, option("Write the mend to this file, as JSON.", "FILE")]
-_Apply = Annotated[str | None, option("Bring the mend in this file to the rows of FILE; nothing is "
+_Model = Annotated[str | None, option("Write the fitted model to this file, as JSON.", "FILE")]
+_Apply = Annotated[str | None, option("Apply the model in this file to the rows of FILE; nothing is "
                                       "fitted.", "FILE", "--apply")]
-_Mended = Annotated[str | None, option("Write the rows with all their columns, and mended ones "
-                                       "behind, to this CSV file; - for standard output.", "FILE")]
+_Mended = Annotated[str | None, option("Write the rows with all their columns, and recalibrated "
+                                       "ones behind, to this CSV file; - for standard output.",
+                                       "FILE")]
 _Used = Annotated[list[str] | None, option(
-    "Column that the mend may use: numbers, or text for groups; may be repeated.", "NAME",
+    "Column that the recalibration may use: numbers, or text for groups; may be repeated.", "NAME",
     "--feature")]
 _Outcome = Annotated[str | None, option(
-    "Column of outcomes, 0 or 1, to mend probabilities.  [default: outcome, with --score]", "NAME")]
+    "Column of outcomes, 0 or 1, to recalibrate probabilities.  [default: outcome, with --score]", "NAME")]
 _Score = Annotated[str | None, option(
-    "Column of the stated probabilities of outcome 1.  [default: score, with --outcome]", "NAME")]
+    "Column of the predicted probabilities of outcome 1.  [default: score, with --outcome]", "NAME")]
 _HARMLESS = option("Factor between errors and uncertainties that does no harm, > 1; for "
                    "probabilities the mean difference.  [default: 1.25; 0.05]", "NUMBER")
 
 # %% ../../nbs/command/70_cli.ipynb #cell-095
 _APPLIED = {"file", "apply_file", "out", "demo", "error", "observed", "predicted", "uncertainty",
-            "score", "jobs", "progress", *ROWS}  # what --apply has a use for
+            "score", "jobs", "progress", "verbose", *ROWS}  # what --apply has a use for
 
 
 @app.command("mend", help=_MEND)
@@ -455,7 +458,8 @@ def _mend(
     n_resamples: Annotated[str, _N_RESAMPLES] = "auto",
     seed: Seed = 0, jobs: Jobs = -1, as_groups: AsGroups = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
-    where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
+    where: Where = None, drop_missing: DropMissing = False, progress: Progress = None,
+    verbose: Verbose = False):
     if apply_file is not None: refuse_idle(context, "--apply fits nothing", only=_APPLIED)
     check_features(feature, False, as_groups)
     roles = dict(error=error, observed=observed, predicted=predicted, uncertainty=uncertainty)
@@ -473,15 +477,15 @@ def _mend(
         if demo: roles |= dict(error="E", uncertainty="uE")
         return _mend_errors(file, context, roles, how, options)
     if any(roles.values()) or feature or groups:
-        raise ValueError("--outcome, --score and --cluster mend probabilities: give them without "
+        raise ValueError("--outcome, --score and --cluster are for probabilities: give them without "
                          "columns of errors, uncertainties, features and groups")
     if options["n_resamples"] == "auto": del options["n_resamples"]
     columns = (outcome or "outcome", score or "score", cluster, positive)
-    return _mend_scores(file, columns, out, model, how, options)
+    return _mend_scores(file, columns, context, how, options)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-095b
 def _mend_errors(source, context, roles, how, options):
-    "Mend uncertainties: the whole of `uqcal mend --error --uncertainty`."
+    "Recalibrate uncertainties: the whole of `uqcal mend --error --uncertainty`."
     names = _columns(**roles)
     feature, groups, as_groups, out, model = (context.params[name] for name in (
         "feature", "groups", "as_groups", "out", "model"))
@@ -498,55 +502,52 @@ def _mend_errors(source, context, roles, how, options):
     kept = [] if model is None else [_write_model(found, names, model, columns)]
     if out is not None: kept.append(write_rows(source, table, made, out, how))
     data = {"columns": names} | asked_facts(feature, groups, table)
-    text, later = _mending_text(found, table), _later(found, data, context)
-    if len(names) == 2 and found.model.shifts: text += "\n\n" + wrapped(_SIGN)
-    first = "Later rows" + (", with --model mend.json here" if model is None else "")
-    if out is not None and found.is_mended: text += "\n\n" + wrapped(_EACH)
-    _end_mend(text + f"\n\n{first}:\n{later}" if later else text, kept, out)
+    notes = [_MODEL] if model is None and found.is_mended else []
+    if len(names) == 2 and found.model.shifts: notes.append(_SIGN)
+    if out is not None and found.is_mended: notes.append(_EACH)
+    text = _mending_text(found, table, _later(found, data, context), context)
+    _end_mend("\n\n".join([text, *map(wrapped, notes)]) + "\n", kept, out)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-096
-_EACH = ("Each row written is mended by what other rows teach, so that it can be judged like a new "
-         "one; the numbers differ a little from part to part. Later rows get one model, of all "
-         "rows.")
+_EACH = ("Each row written is recalibrated by a fit to other rows, so that you can validate it like a "
+         "new one. Later rows get one model, fitted to all rows.")
 _SIGN = ("Errors are taken for observed minus predicted. Where they are predicted minus observed, "
          "subtract the shift instead of adding it.")
+_MODEL = "To apply it to later rows, run this again with --model model.json."
 
-
-def _mending_text(found, table):
-    "What was done, before and after, the candidates, and how to judge it later."
+# %% ../../nbs/command/70_cli.ipynb #cell-096-b
+def _mending_text(found, table, later, context):
+    "The screen; with `--verbose` every sentence, what each candidate gains, and a line of Python."
     from uqcal.corrections.mending import ORIENTATION
-    from uqcal.errors.conclusions import headline_of
+    commands, line = later
     rows = [("", "gain in log score", "± ", "near the best", "faults left")]
-    rows += [(name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
-              "yes" if row["is_near"] else "", str(row["faults"]) if row["faults"] >= 0 else "")
-             for name, row in found.scores.iterrows()]
-    parts = [first_words(table, points_of(found.n)), wrapped(found.sentence),
-             wrapped(f"Before: {headline_of(found.before.values())}", rest="  ")]
-    if found.is_mended:
-        parts.append(wrapped("After, each row mended by others: "
-                             f"{headline_of(found.after.values())}", rest="  "))
-    parts += [f"{ORIENTATION}\n{aligned(rows, (1, 2))}",
-              wrapped(f"Next: {found.next_step}", rest="  ")]
-    if found.still_open: parts.append(wrapped(f"Still open: {found.still_open}."))
-    return "\n\n".join(parts)
+    rows += _candidate_rows(found, lambda row: str(row["faults"]) if row["faults"] >= 0 else "")
+    more = [f"{ORIENTATION}\n{aligned(rows, (1, 2))}", *([in_python(line)] if line else [])]
+    return screen_text(found, table, commands, context.params["verbose"], more)
+
+# %% ../../nbs/command/70_cli.ipynb #cell-096-c
+def _candidate_rows(found, last):
+    "What each candidate gains, and what is said of it last."
+    return [("unchanged" if name == "as stated" else name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
+             "yes" if row["is_near"] else "", last(row))
+            for name, row in found.candidates.iterrows()]
 
 # %% ../../nbs/command/70_cli.ipynb #cell-096b
 def _later(found, data, context):
-    "The commands that bring a mend to later rows and judge it there; empty where none was made."
-    if not found.is_mended: return ""
+    "Commands that apply a model to later rows and validate it there, and a line of Python, or nothing."
+    if not found.is_mended: return "", ""
     *errors, uncertainty = data["columns"]
     roles = [f"--{role} {shlex.quote(name)}" for role, name in zip(
         ("observed", "predicted") if errors[1:] else ("error",), errors)]
-    path = context.params["model"] or "mend.json"
+    path = context.params["model"] or "model.json"
     apply = on_lines(["uqcal mend later.csv", f"--apply {shlex.quote(path)}", *roles,
-                      *typed(context, *ROWS), "--out later_mended.csv"])
-    judge = on_lines(["uqcal validate later_mended.csv", "--error mended_error",
+                      *typed(context, *ROWS), "--out later_recalibrated.csv"])
+    judge = on_lines(["uqcal validate later_recalibrated.csv", "--error mended_error",
                       "--uncertainty mended_uncertainty", f"--n-calibration {found.n_calibration}",
                       *typed(context, *MARKS, "groups", "tolerance")])
     given = ", ".join(f"later[{json.dumps(one, ensure_ascii=False)}]"
                       for one in (uncertainty, data.get("features")) if one)
-    line = in_python(f"{_mend_line(data, context)}.model.transform({given})")
-    return f"{apply}\n{judge}\n{line}\n"
+    return f"{apply}\n{judge}", f"{_mend_line(data, context)}.model.transform({given})"
 
 # %% ../../nbs/command/70_cli.ipynb #cell-096b-b
 def _write_model(found, names, path, table):
@@ -565,7 +566,7 @@ def _end_mend(text, kept, out):
 
 # %% ../../nbs/command/70_cli.ipynb #cell-097
 def _mended_columns(table, shift, uncertainty, roles):
-    "What a mend adds to the columns of a table; roles name error, observed, predicted."
+    "What a recalibration adds to the columns of a table; roles name error, observed, predicted."
     error, observed, predicted = (roles.get(role) for role in ("error", "observed", "predicted"))
     shift = shift + np.zeros(uncertainty.size)
     made = {"mended_prediction": table.columns[predicted] + shift} if predicted else {
@@ -584,7 +585,7 @@ def _applied(context, source, roles, how):
     "Bring the correction in a file to the rows of another one."
     from uqcal.corrections.scaling import Mend
     path, out = context.params["apply_file"], context.params["out"]
-    if out is None: raise ValueError("--apply needs --out, the file for the mended rows")
+    if out is None: raise ValueError("--apply needs --out, the file for the recalibrated rows")
     state = read_model(path, "uqcal mend", _MENDS)
     if state["format"] != "uqcal mend 1": return _applied_scores(context, source, state, how)
     refuse_idle(context, f"{path} corrects uncertainties", ["score"])
@@ -628,20 +629,21 @@ def _beyond(model, uncertainty, u, features):
 
 # %% ../../nbs/command/70_cli.ipynb #cell-097b
 def _never_seen(model, kinds, features):
-    "What becomes of rows of a kind that a mend was not fitted to."
+    "What becomes of rows of groups that a model was not fitted to."
     for name in (name for name in model.names_ if name in kinds):
         known = {*kinds[name]}
         new = [one for one in features[name] if one not in known]
         if new:
             shown = ", ".join(map(str, [*dict.fromkeys(new)][:3]))
-            yield (f"{len(new):,} of {len(features[name]):,} rows are of a kind of {name} that the "
-                   f"mend was not fitted to ({shown}): they get what holds for all others "
+            yield (f"{len(new):,} of {len(features[name]):,} rows are of groups of {name} that the "
+                   f"model was not fitted to ({shown}). They get the correction for all others "
                    "together.")
 
 # %% ../../nbs/command/70_cli.ipynb #cell-098b
-def _mend_scores(source, columns, out, model, how, options):
+def _mend_scores(source, columns, context, how, options):
     "Recalibrate probabilities: the whole of `uqcal mend --outcome --score`."
     outcome, score, cluster, positive = columns
+    out, model = context.params["out"], context.params["model"]
     y, p, _, table = _read_scores(source, outcome, score, None, cluster, how, positive)
     if out is not None: check_new_columns(table, ["mended_probability"])
     from uqcal._base.page import write_whole
@@ -652,24 +654,31 @@ def _mend_scores(source, columns, out, model, how, options):
     except ValueError as wrong:
         raise ValueError(str(wrong).replace("y_true", outcome)) from wrong
     rows = [("", "gain in log score", "± ", "near the best", "held-out verdict")]
-    rows += [(name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
-              "yes" if row["is_near"] else "", row["verdict"])
-             for name, row in found.scores.iterrows()]
-    parts = [first_words(table, f"{found.n:,} cases"), wrapped(found.sentence),
-             wrapped(with_places(f"Before: {found.before.headline}", table),
-                     rest="  ")]
-    if found.is_mended:
-        parts.append(wrapped(with_places("After, each case mended by others: "
-                                         + found.after.headline, table), rest="  "))
+    rows += _candidate_rows(found, lambda row: row["verdict"])
+    text = screen_text(_with_lines(found, table), table, verbose=context.params["verbose"],
+                       more=[f"{ORIENTATION}\n{aligned(rows, (1, 2))}"])
     kept = [] if out is None else [write_rows(source, table, {
         "mended_probability": found.mended}, out, how)]
     if model is not None:
         state = None if found.model is None else found.model.to_dict()
-        write_whole(as_json(format="uqcal probability mend 1", sentence=found.sentence, n=found.n,
+        write_whole(as_json(format="uqcal probability mend 1", sentence=found.conclusion, n=found.n,
                             score=score, kind=type(found.model).__name__,
                             range=[p.min(), p.max()], mend=state), model)
         kept.append(f"Model: {display_name(model)}")
-    _end_mend("\n\n".join([*parts, f"{ORIENTATION}\n{aligned(rows, (1, 2))}"]), kept, out)
+    _end_mend(f"{text}\n", kept, out)
+
+# %% ../../nbs/command/70_cli.ipynb #cell-098b-b
+def _with_lines(found, table):
+    "The same, with the places in the file of rows that are named."
+    word = "line" if table.place == "line" else f"file {table.place}"
+
+    def named(part):
+        "A caution or step whose rows have names."
+        if "row_names" not in part.facts: return part
+        names = tuple(f"{row:,} ({word} {table.places[row]:,})" for row in part.facts["rows"][:5])
+        return dataclasses.replace(part, facts={**part.facts, "row_names": names})
+    return dataclasses.replace(found, step=named(found.step),
+                               cautions=tuple(map(named, found.cautions)))
 
 # %% ../../nbs/command/70_cli.ipynb #cell-098d
 def _applied_scores(context, source, state, how):
@@ -683,10 +692,10 @@ def _applied_scores(context, source, state, how):
     made = None if state["mend"] is None else restored(kinds, state, path)
     table = read_table(source, [score], kinds={score: "probability"}, **how)
     stated = p = table.columns[score]
-    told = ["Left as stated."]
+    told = ["Unchanged: the model changes nothing."]
     if made is not None:
         p = made.predict(stated)
-        told = [f"Mended: {made.sentence}.", f"Probabilities of these rows: {span_of(stated)} "
+        told = [f"Recalibrated: {made.sentence}.", f"Probabilities of these rows: {span_of(stated)} "
                 f"before, {span_of(p)} after.",
                 *outside_words(score, stated, state["range"])]
     kept = [write_rows(source, table, {"mended_probability": p}, out, how)]
@@ -731,7 +740,7 @@ def _calibration(
     confidence: Annotated[float, option("Level of the intervals and of the verdict.", "NUMBER",
                                         default=True)] = 0.95,
     seed: Seed = 0, jobs: Jobs = -1,
-    report: Report = None, in_parts: InParts = False,
+    report: Report = None, in_parts: InParts = False, verbose: Verbose = False,
     json_file: JsonFile = None, fail_on: _FailOnScores = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
@@ -751,9 +760,9 @@ def _calibration(
         confidence=confidence, n_jobs=cores(jobs), progress=shows_bar(progress))
     roles = dict(outcome=outcome, score=score, weight=weight, cluster=cluster)
     data = {"source": table.source, "columns": [*filter(None, roles.values())]}
-    _write_calibration(result, data | source_facts(table) | _contradicted(table, result), seed,
-                       report, json_file, first_words(table, points_of(y.size)),
-                       "" if is_mended(table) else _scores_step(result, context, roles))
+    data |= source_facts(table) | _contradicted(table, result)
+    command = "" if is_mended(table) else _scores_command(result.step, context, roles)
+    _write_calibration(result, table, data, seed, report, json_file, command, verbose)
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-037
@@ -782,8 +791,9 @@ def _read_scores(source, outcome, score, weight, cluster=None, how=None, positiv
 # %% ../../nbs/command/70_cli.ipynb #cell-037b
 def _contradicted(table, result):
     "Where in the file impossible events occurred."
-    if not result.conclusion.rows: return {}
-    places = table.places[list(result.conclusion.rows)].tolist()
+    rows = result["calibration"].rows
+    if not rows: return {}
+    places = table.places[list(rows)].tolist()
     return {"contradicted": {"by": table.place, "count": len(places), "first": places[:5]}}
 
 # %% ../../nbs/command/70_cli.ipynb #cell-037b-b
@@ -794,54 +804,50 @@ def _contradicted_places(found):
             f"{f' and {left:,} more' if left else ''}")
 
 # %% ../../nbs/command/70_cli.ipynb #cell-236
-def _scores_step(result, context, columns):
-    "The next step as a command, where there is one, and as a line of Python."
-    named = [f"--{role} {shlex.quote(name)}" for role, name in columns.items() if name]
-    source, call, rows = (shlex.quote(context.params["file"]), result.next_call,
-                          result.conclusion.rows)
-    words, command = "In Python", ""
-    if call.startswith("mend_probabilities"):
-        words = "To mend it"
-        named = [one for one in named if not one.startswith("--weight ")]  # all are alike
-        command = mend_command(f"uqcal mend {source}", [*named, *typed(
+def _scores_command(step, context, columns):
+    "The next step as a command; empty where none takes it."
+    roles = {role: name for role, name in columns.items() if name}
+    source = shlex.quote(context.params["file"])
+    if step.arguments.get("function") == "mend_probabilities":
+        roles.pop("weight", None)  # all are equal
+        return mend_command(f"uqcal mend {source}", [*_named(roles), *typed(
             context, *ROWS, "positive", "tolerance", "seed")])
-    elif "tolerance=" in call:
-        words, given = "With another tolerance", call.split("tolerance=")[1].rstrip(")")
-        command = on_lines([f"uqcal calibration {source}", *named, *typed(
+    if "tolerance" in step.arguments:
+        return on_lines([f"uqcal calibration {source}", *_named(roles), *typed(
             context, *ROWS, "positive", "n_bins", "n_boot", "n_resamples", "confidence", "seed"),
-            f"--tolerance {given}"])
-    elif call.startswith("screen"):
-        words = "To compare groups, with the column they are in"
-        named = [one.replace("--outcome ", "--response ", 1) for one in named]
-        command = on_lines([f"uqcal compare {source}", *named,
-                            *typed(context, *ROWS, "positive", "seed"), "--group COLUMN"])
-    if not call or rows: return ""
-    python = f"from uqcal import {call.split('(')[0]}\n{call}"
-    return f"\n\n{words}:\n{command}\n\nor in Python:\n{python}" if command else (
-        f"\n\n{words}:\n{python}")
+            f"--tolerance {step.arguments['tolerance']:.2g}"])
+    if step.verb == "use":
+        roles = {"response": roles.pop("outcome"), **roles}
+        return on_lines([f"uqcal compare {source}", *_named(roles),
+                         *typed(context, *ROWS, "positive", "seed"), "--group COLUMN"])
+    return ""
+
+# %% ../../nbs/command/70_cli.ipynb #cell-236b
+def _named(roles):
+    "Columns as options of a command."
+    return [f"--{role} {shlex.quote(name)}" for role, name in roles.items()]
 
 # %% ../../nbs/command/70_cli.ipynb #cell-237c
-def _write_calibration(result, data, seed, report, json_file, points, step):
-    "The verdict and its numbers, on the terminal and in the files that were asked for."
+def _write_calibration(result, table, data, seed, report, json_file, command, verbose):
+    "The screen, on the terminal, and all numbers in the files that were asked for."
+    from uqcal._words.probabilities import python_line
     from uqcal.probabilities.calibration import shown_numbers
     frame = result.to_frame()
     numbers = {name: {key: value for key, value in row.items() if value is not None}
                for name, row in frame.astype(object).where(frame.notna(),
                                                            None).to_dict("index").items()}
-    n = result.walk.n
     rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
+    python, more = python_line(result.step), [aligned(rows, (1, 2, 3, 4, 5))]
+    if "(" in python: more.append(f"In Python:\nfrom uqcal import {python.split('(')[0]}\n{python}")
+    text = screen_text(result, table, command, verbose, more)
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
                "Seed": str(seed)} | row_details(data)
-    headline, cautions = wrapped(result.headline), "".join(
-        f"\n\n{wrapped(one)}" for one in result.cautions)
     if "contradicted" in data:
         details["Contradicted"] = _contradicted_places(data["contradicted"])
-        headline += "\n" + wrapped(f"In the file: {details['Contradicted']}.")
-    headline += "\n\n" + wrapped(f"Next: {result.next_step}", rest="  ")
-    deliver(f"{points}\n\n{headline}\n\n{aligned(rows, (1, 2, 3, 4, 5))}{cautions}{step}",
-            as_json(data=data, seed=seed, verdict=result.verdict, headline=result.headline,
-                    next_step=result.next_step, n=n, numbers=numbers),
+        text += "\n\n" + wrapped(f"In the file: {details['Contradicted']}.")
+    deliver(text, as_json(data=data, seed=seed, n=result.walk.n, **result.to_dict(),
+                          numbers=numbers),
             report, json_file, lambda path: result.to_html(path, details=details))
 
 # %% ../../nbs/command/70_cli.ipynb #cell-116c

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import asdict
 from typing import Annotated
 
 import numpy as np
@@ -16,12 +15,13 @@ import typer
 from .. import __version__
 from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Groups,
                                      InParts, Jobs, JsonFile, Positive, Progress, Report, Seed,
-                                     Thousands, Where, aligned, as_json, as_labels, check_outputs,
+                                     Thousands, Verbose, Where, aligned, as_json, as_labels, check_outputs,
                                      check_sizes, cores, deliver, differing, first_words, how_read,
                                      in_python, is_mended, label_in_parts, new_app,
                                      on_lines, on_one_line,
                                      open_parts, option, options_in_parts, outcomes_of, points_of,
-                                     refuse_crossed, row_details, shows_bar, source_facts,
+                                     refuse_crossed, row_details, screen_text, shows_bar,
+                                     source_facts,
                                      tell_of_parts, typed, wrapped)
 from .._base.inputs import printable
 from .._base.tables import UnknownColumn, read_table
@@ -483,7 +483,7 @@ def _compare_models(
     n_boot: Annotated[int, option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
     seed: Seed = 0, jobs: Jobs = -1,
     report: Report = None,
-    json_file: JsonFile = None,
+    json_file: JsonFile = None, verbose: Verbose = False,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
     check_outputs(file, jobs, report=report, json=json_file)
@@ -503,9 +503,9 @@ def _compare_models(
                "Seed": str(seed)} | row_details(source_facts(table))
     for name, call in calls.items():
         details |= dict(zip((f"To recalibrate {name}", f"{name} in Python"), on_one_line(*call)))
-    deliver(_models_text(found, table, calls), as_json(
+    deliver(_models_text(found, table, calls, verbose), as_json(
         data=table.source, columns=model, observed=observed, seed=seed, **source_facts(table),
-        **_models_numbers(found)), report, json_file,
+        **found.to_dict()), report, json_file,
         lambda path: _write_models_report(found, details, path))
 
 # %% ../../nbs/command/69_cli_compare.ipynb #check-scoring
@@ -594,13 +594,19 @@ def _refuse_open(table, models):
 def _model_rows(found):
     "The table of models: score, and its parts where there are any."
     from uqcal._base.results import three_digits
-    parts = {"score": "mean score", "miscalibration": "mends would gain",
-             "discrimination": "uncertainties tell", "mended": "once mended", "mend": "by"}
-    if found.score in ("brier", "log loss"): parts["discrimination"] = "probabilities tell"
+    from uqcal._words.comparisons import correction_text
+    parts = {"score": "mean score", "miscalibration": "gain of recalibration",
+             "discrimination": "gain of varying u", "recalibrated": "once recalibrated",
+             "correction": "by"}
+    if found.score in ("brier", "log loss"):
+        parts["discrimination"] = "gain over the base rate"
     kept = [name for name in parts if name in found.models]
     rows = [("", *(parts[name] for name in kept))]
-    return rows + [(str(model), *(row[name] if name == "mend" else three_digits(row[name])
-                                  for name in kept)) for model, row in found.models.iterrows()]
+    for model, row in found.models.iterrows():
+        cells = [correction_text(row[name]) if name == "correction" else three_digits(row[name])
+                 for name in kept]
+        rows.append((str(model), *cells))
+    return rows
 
 # %% ../../nbs/command/69_cli_compare.ipynb #5212610f-b
 def _pair_rows(found):
@@ -619,28 +625,26 @@ def _orientation(found):
     label = found.score_name
     return f"{label[0].upper()}{label[1:]}: lower is better; a gain is above zero."
 
-
-def _models_text(found, table, calls):
-    points = points_of(found.n) + (f" in {found.n_groups:,} groups" if found.n_groups else "")
-    more = len(found.pairs) - 50
-    parts = [first_words(table, f"{points}, {len(found.models)} models"),
-             wrapped(found.sentence),
-             f"{_orientation(found)}\n{aligned(_model_rows(found), (1, 2, 3, 4))}",
-             aligned(_pair_rows(found), (2, 4))]
-    if more > 0: parts.append(f"and {more:,} more pairs; --json writes all")
-    parts.append(wrapped(f"Next: {found.next_step}", rest="  "))
-    parts += [f"To recalibrate {printable(name)}:\n{command}\n{in_python(line)}"
-              for name, (command, line) in calls.items()]
-    return "\n\n".join(parts)
+# %% ../../nbs/command/69_cli_compare.ipynb #5212610f-c-b
+def _models_text(found, table, calls, verbose):
+    "The screen; with `verbose` every sentence, both tables, and lines of Python."
+    command = "\n".join(command for command, _ in calls.values())
+    more = [f"{_orientation(found)}\n{aligned(_model_rows(found), (1, 2, 3, 4))}",
+            aligned(_pair_rows(found), (2, 4))]
+    hidden = len(found.pairs) - 50
+    if hidden > 0: more.append(f"and {hidden:,} more pairs; --json writes all")
+    more += [f"To recalibrate {printable(name)}:\n{in_python(line)}"
+             for name, (_, line) in calls.items()]
+    return screen_text(found, table, command, verbose, more)
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-113
 def _model_calls(found, context):
     """For each model that is to be recalibrated the command that does it, and the line of
     Python."""
     return {name: _model_call(name, k, found.score, context)
-            for k, name in enumerate(found.advice.recalibrate, start=1)}
+            for k, name in enumerate(found.step.arguments["recalibrate"], start=1)}
 
-
+# %% ../../nbs/command/69_cli_compare.ipynb #cell-113-b
 def _model_call(name, k, score, context):
     "The command and the line of Python that recalibrate one model, the k-th of those named."
     params = context.params
@@ -667,25 +671,8 @@ def _model_call(name, k, score, context):
     more = f"_{k}" if k > 1 else ""
     return (on_lines([f"uqcal {verb} {shlex.quote(params['file'])}", *named,
                       *typed(context, *ROWS, "positive", "seed"),
-                      f"--out mended{more}.csv --model mend{more}.json"]),
+                      f"--out recalibrated{more}.csv --model model{more}.json"]),
             f"uqcal.{call.format(', '.join(cells))}")
-
-# %% ../../nbs/command/69_cli_compare.ipynb #c4fca50c
-def _models_numbers(found):
-    "All numbers of a comparison, infinite and missing ones as null."
-    def _plain(value):
-        if value is None or (isinstance(value, float) and not np.isfinite(value)): return None
-        return None if not isinstance(value, (str, list, tuple)) and value != value else value
-    def _rows(frame):
-        return [{key: _plain(value) for key, value in row.items()}
-                for row in frame.astype(object).where(frame.notna(), None).to_dict("records")]
-    return {"sentence": found.sentence, "next_step": found.next_step, "score": found.score,
-            "bound": found.bound, "n": found.n,
-            "n_groups": found.n_groups, "best": found.best, "advice": asdict(found.advice),
-            "confidence": found.confidence,
-            "tolerance": found.tolerance, "n_resamples": found.n_resamples, "rows": found.rows,
-            "cautions": list(found.cautions), "models": _rows(found.models.reset_index()),
-            "pairs": _rows(found.pairs)}
 
 # %% ../../nbs/command/69_cli_compare.ipynb #c4fca50c-b
 def _write_models_report(found, facts, path):
@@ -693,16 +680,17 @@ def _write_models_report(found, facts, path):
     import pandas as pd
     from uqcal._base.page import Section, Verdict, draw_picture, render_page, write_whole
     pictures = ()
-    if "mended" in found.models:
+    if "recalibrated" in found.models:
         pictures = (draw_picture(
-            lambda ax: found.plot(ax), "What mends would gain against the score that would be "
+            lambda ax: found.plot(ax), "The gain of recalibration against the score that would be "
             "left, for each model.", caption="The lower the better; on the dashed line a model is "
-            "as good as the best one. To the left little could be mended.", width=5.6,
+            "as good as the best one. To the left recalibration gains little.", width=5.6,
             height=4.4),)
     models, pairs = _model_rows(found), _pair_rows(found)
     sections = [Section("Models", table=pd.DataFrame(models[1:], columns=models[0]),
                         paragraphs=(_orientation(found),), pictures=pictures),
                 Section("Pairs", table=pd.DataFrame(pairs[1:], columns=pairs[0])),
                 Section("Settings and versions", facts=facts | {"uqcal": __version__})]
+    sentences = Section("In words", paragraphs=tuple(found.details()))
     write_whole(render_page("Which model is better?", Verdict(
-        found.sentence, next_step=found.next_step), sections), path)
+        found.conclusion, next_step=found.step.sentence), [sentences, *sections]), path)

@@ -7,28 +7,30 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
 import typer
 
 from .cli_parts import (FILE, ROWS, AsGroups, Decimal, DropMissing, Encoding, Groups,
-                                     Jobs, JsonFile, Progress, Report, Seed, Thousands, Where,
-                                     aligned, as_json, as_keywords, as_labels, asked_facts,
+                                     Jobs, JsonFile, Progress, Report, Seed, Thousands, Verbose,
+                                     Where, aligned, as_json, as_keywords, as_labels, asked_facts,
                                      check_features, check_outputs, check_sizes, cores, deliver,
                                      differing, first_words, how_read, in_python, is_mended,
                                      mend_command, new_app, on_one_line, option, outside_words,
-                                     points_of, read_model, refuse_crossed, refuse_idle, restored,
-                                     row_details, shows_bar, source_twice, typed, visible,
-                                     with_groups, with_places, wrapped, write_rows)
+                                     read_model, refuse_crossed, refuse_idle, restored,
+                                     row_details, screen_text, shows_bar, source_twice, typed,
+                                     visible, with_groups, wrapped, write_rows)
 from .._base.tables import (UnknownColumn, check_new_columns, display_name, read_intervals,
                                 read_table)
+from .._words.text import counted
 
 # %% auto #0
 __all__ = ['interval_commands']
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-085
-_INTERVALS = """Judge the intervals, or sets of labels, that a model states.
+_INTERVALS = """Validate the intervals, or sets of labels, that a model states.
 
 FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
 as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Intervals are two columns. Sets of labels are a column of 0 and 1
@@ -56,26 +58,26 @@ _SetLists = Annotated[str | None, option("Column of JSON lists of the labels in 
 _SortBounds = Annotated[bool, option("Swap bounds that are crossed, in place of refusing them.",
                                      None, "--sort-bounds")]
 _Level = Annotated[float | None, option(
-    "Coverage that was stated, from 0 to 1; needed but with --apply.", "NUMBER")]
+    "Coverage that is claimed, from 0 to 1; needed but with --apply.", "NUMBER")]
 _Away = Annotated[float | None, option(
-    "Difference in coverage that does no harm.  [default: a fifth of what is stated to be missed]",
+    "Difference in coverage that does no harm.  [default: a fifth of what may be missed]",
     "NUMBER")]
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-105
 _MendedBounds = Annotated[str | None, option(
-    "Write the rows with all their columns, and behind them bounds mended by what other rows "
-    "taught, to this CSV file.", "FILE")]
-_BoundsModel = Annotated[str | None, option("Write what would mend the intervals to this file, as "
+    "Write the rows with all their columns, and behind them bounds corrected by what was fitted to "
+    "other rows, to this CSV file.", "FILE")]
+_BoundsModel = Annotated[str | None, option("Write the correction of the intervals to this file, as "
                                             "JSON.", "FILE")]
 _ApplyBounds = Annotated[str | None, option(
-    "Bring the mend in this file to the rows of FILE; nothing is judged.", "FILE", "--apply")]
+    "Apply the correction in this file to the rows of FILE; nothing is validated.", "FILE", "--apply")]
 _FailOnFault = Annotated[str | None, option(
     "With invalid: end with exit code 1 if a fault is shown; with inconclusive, also if that is "
-    "not decided.", "STATUS", "--fail-on")]
+    "inconclusive.", "STATUS", "--fail-on")]
 _APPLIED = {"file", "apply_file", "lower", "upper", "out", "jobs", "progress",
             *ROWS}  # what --apply has a use for
 _FewFitted = Annotated[int | None, option(
-    "Points on which a conformal method calibrated the intervals; asks about the method, not "
+    "Rows on which a conformal method calibrated the intervals; asks about the method, not "
     "these very intervals.", "NUMBER", "--n-calibration")]
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #intervals-app
@@ -88,9 +90,9 @@ def _intervals(
         str, option("Column of the true values, or labels.", "NAME", default=True)] = "value",
     lower: _Bound = None, upper: _Bound = None, set_columns: _SetColumns = None,
     sets: _SetLists = None, predicted: Annotated[str | None, option(
-        "Column of predictions, along which coverage is judged too.", "NAME")] = None,
+        "Column of predictions, along which coverage is validated, too.", "NAME")] = None,
     feature: Annotated[list[str] | None, option(
-        "Column along which coverage is judged: numbers, or text for groups; may be repeated.",
+        "Column along which coverage is validated: numbers, or text for groups; may be repeated.",
         "NAME", "--feature")] = None, as_groups: AsGroups = None,
     groups: Groups = None, sort_bounds: _SortBounds = False,
     n_calibration: _FewFitted = None, tolerance: _Away = None,
@@ -102,7 +104,8 @@ def _intervals(
     fail_on: _FailOnFault = None, out: _MendedBounds = None, model: _BoundsModel = None,
     apply_file: _ApplyBounds = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
-    where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
+    where: Where = None, drop_missing: DropMissing = False, verbose: Verbose = False,
+    progress: Progress = None):
     how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
     check_outputs(file, jobs, apply_file=apply_file, report=report, json=json_file, out=out,
                   model=model)
@@ -122,8 +125,11 @@ def _intervals(
         groups=as_labels(table.columns.get(groups)), sort_bounds=sort_bounds,
         n_calibration=n_calibration, tolerance=tolerance, confidence=confidence,
         n_resamples=n_resamples, rng=seed, n_jobs=cores(jobs), progress=shows_bar(progress))
-    _tell_intervals(result, table, {**roles, **asked_facts(feature, groups, table)}, seed, report,
-                    json_file, None if out or model else context)
+    data = {**roles, **asked_facts(feature, groups, table)}
+    calls = () if out or model or is_mended(table) else _interval_calls(result, data, context)
+    result = _named_rows(result, table)
+    outputs = {"report": report, "json_file": json_file, "verbose": verbose}
+    _tell_intervals(result, table, data, seed, calls, outputs)
     _write_bounds(result, table, stated, source, out, how, json_file == "-")
     _write_bounds_model(result, stated, roles, as_groups, model, json_file == "-")
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
@@ -205,48 +211,56 @@ def _listed_labels(cell, table, k, name):
     return {_text_label(one) for one in found}
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-090
-def _tell_intervals(result, table, data, seed, report, json_file, context):
-    """The verdict and its numbers, on the terminal and in the files that were asked for; and how to
-    mend the intervals, if a command line is given that did not."""
-    from dataclasses import replace
-    from uqcal.intervals.coverage import shown_parts
-    from uqcal._base.results import three_digits
-    calls = () if context is None or is_mended(table) else _interval_calls(result, data, context)
-    result = replace(result, cautions=tuple(with_places(one, table) for one in result.cautions))
-    data = {"source": table.source, "columns": data["columns"]} | {
+def _named_rows(result, table):
+    "The report with places in the file beside rows that are counted from 0."
+    place = "line" if table.place == "line" else f"file {table.place}"
+
+    def named(part):
+        "A caution or step with the place of its row."
+        if part is None or part.facts.get("row") is None: return part
+        name = f"{place} {table.places[part.facts['row']]:,}"
+        return replace(part, facts={**part.facts, "name": name})
+    return replace(result, cautions=tuple(named(one) for one in result.cautions),
+                   step=named(result.step))
+
+# %% ../../nbs/command/67_cli_intervals.ipynb #tell-intervals
+def _tell_intervals(result, table, data, seed, calls, outputs):
+    "The screen, and in full if asked for; numbers and the page in files that were asked for."
+    source = {"source": table.source, "columns": data["columns"]} | {
         name: data[name] for name in ("features", "groups", "left_out", "where") if name in data}
-    shown = shown_parts(result, 12)
-    rows = [tuple(shown.columns), *shown.itertuples(index=False, name=None)]
-    size = "labels in a set" if result.n_classes else "width"
-    means = [] if result.n_open else [f"Mean {size} {three_digits(result.mean_size)}" + (
-        "." if result.score is None else f", Winkler score {three_digits(result.score)}.")]
-    parts = [first_words(table, points_of(result.n)), wrapped(result.headline)
-             + "\n\n" + wrapped("Next: " + result.next_step.replace(
-                 "(`.mend`)", "(--out, --model)"), rest="  "),
-             *(wrapped(f"{question}: {one.status}. {one.sentence}", rest="  ")
-               for question, one in result.conclusions.items()),
-             *(wrapped(one) for one in result.cautions),
-             *means, aligned(rows, range(2, 7)),
-             *([f"To mend them:\n{calls[0]}\n{in_python(calls[1])}"] if calls else []),
-             *([wrapped(f"Still open: {result.still_open}.")] if result.still_open else [])]
-    questions = {question: {"status": one.status, "sentence": one.sentence, "pvalue": one.pvalue,
-                            "estimate": one.estimate, **one.confidence_interval._asdict()}
-                 for question, one in result.conclusions.items()}
-    numbers = as_json(
-        data=data, seed=seed, verdict=result.verdict, headline=result.headline,
-        next_step=result.next_step, still_open=result.still_open, n=result.n,
-        covered=result.covered, stated=result.coverage,
-        mean_size=result.mean_size, winkler_score=result.score, infinite=result.n_open,
-        crossed=result.n_crossed,
-        cautions=list(result.cautions), questions=questions,
+    text = screen_text(result, table, calls[0] if calls else "", outputs["verbose"],
+                       _in_full(result, calls))
+    details = {"Data": source["source"], "Columns": ", ".join(source["columns"]),
+               "Seed": str(seed)} | row_details(source)
+    if "groups" in source: details["Column of groups"] = source["groups"]
+    details |= dict(zip(("To recalibrate", "In Python"), on_one_line(*calls)))
+    deliver(text, _numbers(result, source, seed), outputs["report"], outputs["json_file"],
+            lambda path: result.to_html(path, details=details))
+
+# %% ../../nbs/command/67_cli_intervals.ipynb #in-full
+def _in_full(result, calls):
+    "What `--verbose` prints below all sentences: sizes, the table of parts, the line of Python."
+    from uqcal._base.results import three_digits
+    from uqcal.intervals.coverage import shown_parts
+    parts = shown_parts(result, 12)
+    rows = [tuple(parts.columns), *parts.itertuples(index=False, name=None)]
+    more = []
+    if not result.n_open:
+        size = "labels in a set" if result.n_classes else "width"
+        score = "" if result.score is None else f", interval score {three_digits(result.score)}"
+        more.append(f"Mean {size} {three_digits(result.mean_size)}{score}.")
+    more.append(aligned(rows, range(2, 7)))
+    return [*more, in_python(calls[1])] if calls else more
+
+# %% ../../nbs/command/67_cli_intervals.ipynb #numbers
+def _numbers(result, data, seed):
+    "All that was found, as JSON."
+    return as_json(
+        data=data, seed=seed, **result.to_dict(), n=result.n, covered=result.covered,
+        stated=result.coverage, mean_size=result.mean_size, winkler_score=result.score,
+        infinite=result.n_open, crossed=result.n_crossed,
         parts=result.to_frame().to_dict("records"),
         mends=None if result.mends is None else result.mends.to_dict("records"))
-    details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
-               "Seed": str(seed)} | row_details(data)
-    if "groups" in data: details["Column of groups"] = data["groups"]
-    details |= dict(zip(("To mend them", "In Python"), on_one_line(*calls)))
-    deliver("\n\n".join(parts), numbers, report, json_file,
-            lambda path: result.to_html(path, details=details))
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-111
 def _interval_calls(result, data, context):
@@ -268,7 +282,7 @@ def _interval_calls(result, data, context):
 def _check_asked(level, fail_on, feature, as_groups, n_resamples):
     "Refuse what can't be asked, before the data are read."
     from uqcal._base.inputs import check_choice
-    if level is None: raise ValueError("--level is needed: the coverage that was stated, such as "
+    if level is None: raise ValueError("--level is needed: the coverage that is claimed, such as "
                                        "0.9")
     if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "inconclusive"))
     check_features(feature, False, as_groups)
@@ -276,11 +290,11 @@ def _check_asked(level, fail_on, feature, as_groups, n_resamples):
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-103b
 def _write_bounds(result, table, stated, source, out, how, is_quiet):
-    "Rows with held-out mended bounds, or with bounds as stated where nothing helps, if asked for."
+    "Rows with held-out corrected bounds, or unchanged ones where nothing helps, if asked for."
     if out is None: return
     made = np.sort(stated, axis=1) if result.held_out is None else result.held_out
     typer.echo(visible(write_rows(source, table, _bound_columns(made), out, how)) + (
-        " (bounds as stated)" if result.held_out is None else ""), err=is_quiet)
+        " (bounds unchanged)" if result.held_out is None else ""), err=is_quiet)
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-103c
 def _write_bounds_model(result, stated, roles, as_groups, model, is_quiet):
@@ -288,7 +302,7 @@ def _write_bounds_model(result, stated, roles, as_groups, model, is_quiet):
     from uqcal._base.page import write_whole
     if model is None: return
     if result.mend is None:
-        typer.echo(f"Model: none, since {result.no_mend}", err=is_quiet)
+        typer.echo(f"Model: none, since {result.why_unchanged}", err=is_quiet)
         return
     by = result.mend.by
     columns = {"lower": roles["stated"][0], "upper": roles["stated"][1], "by": by,
@@ -314,7 +328,7 @@ def _bounds_applied(context, source, how):
     refuse_idle(context, "--apply fits nothing", only=_APPLIED)
     path, lower, upper, out = (context.params[name] for name in (
         "apply_file", "lower", "upper", "out"))
-    if out is None: raise ValueError("--apply needs --out, the file for the mended rows")
+    if out is None: raise ValueError("--apply needs --out, the file for the recalibrated rows")
     state = read_model(path, "uqcal intervals", {"uqcal intervals 1": _BOUNDS_PARTS})
     mend = restored({"ConformalBounds": ConformalBounds}, state, path)
     columns, by = state["columns"], state["columns"]["by"]
@@ -327,9 +341,9 @@ def _bounds_applied(context, source, how):
     made = mend.predict(bounds, {by: table.columns[by]} if by else None)
     rows = write_rows(source, table, _bound_columns(made), out, how)
     open_ends = int((np.isinf(made) & np.isfinite(bounds)).any(axis=1).sum())
-    told = f"; {open_ends:,} of groups that it does not know get no limits" if open_ends else ""
-    said = [f"Mended: {mend.sentence}{told}.",
+    told = f"; {open_ends:,} rows of unknown groups get no limits" if open_ends else ""
+    said = [f"Recalibrated: {mend.sentence}{told}.",
             *outside_words("the width", bounds[:, 1] - bounds[:, 0], state["widths"])]
-    typer.echo(visible("\n\n".join([first_words(table, points_of(len(made))),
+    typer.echo(visible("\n\n".join([first_words(table, counted(len(made))),
                                     *(wrapped(one) for one in said)])))
     typer.echo(visible(rows))

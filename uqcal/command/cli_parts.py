@@ -1090,7 +1090,7 @@ def on_lines(
     """
     lines = [parts[0]]
     for one in parts[1:]:
-        if len(lines[-1]) + len(one) < 76: lines[-1] += f" {one}"
+        if len(lines[-1]) + len(one) < 67: lines[-1] += f" {one}"
         else: lines.append(f"  {one}")
     return " \\\n".join(lines)
 

@@ -93,7 +93,7 @@ def _interval_picture(score):
 
 # %% ../../nbs/command/60_report.ipynb #cell-025
 def _reliability_picture(validation):
-    "Observed against stated dispersion, bin by bin."
+    "Observed against predicted dispersion, bin by bin."
     settings = validation.settings
     bins = conditional_calibration_of(validation.sample, n_bins=settings["n_bins"],
                                       ties=settings["ties"], confidence=settings["confidence"])
@@ -101,15 +101,15 @@ def _reliability_picture(validation):
     over, under = int((table["rmse_low"] > table["rmv"]).sum()), int(
         (table["rmse_high"] < table["rmv"]).sum())
     says = (f"Of {len(table)} bins, {over} {'has' if over == 1 else 'have'} errors larger than "
-            f"stated and {under} smaller, beyond their intervals.")
+            f"predicted and {under} smaller, beyond their intervals.")
 
     def _draw(ax):
         bins.plot(ax)
-        ax.set(xlabel="stated: root mean variance of the bin",
+        ax.set(xlabel="predicted: root mean variance of the bin",
                ylabel="observed: root mean squared error")
 
-    return draw_picture(_draw, f"Reliability diagram: observed against stated dispersion. {says}",
-                        caption=says, height=4.4)
+    about = "Reliability diagram: observed against predicted dispersion."
+    return draw_picture(_draw, f"{about} {says}", caption=says, height=4.4)
 
 # %% ../../nbs/command/60_report.ipynb #cell-025b
 def _link_picture(validation):
@@ -129,7 +129,7 @@ def _link_picture(validation):
                 alpha=float(np.clip(1000 / u.size, 0.02, 0.5)), rasterized=True)
         ax.plot(u[order[[0, -1]]], u[order[[0, -1]]], "k--", lw=1)
         ax.plot(x[y > 0], y[y > 0], "o-", color="#D55E00", ms=4, lw=1)
-        ax.set(xscale="log", yscale="log", xlabel="stated uncertainty u",
+        ax.set(xscale="log", yscale="log", xlabel="predicted uncertainty u",
                ylabel="absolute error |E|", title="dots: medians of bins; broken line: |E| = u")
         ax.title.set_size("medium")
         wide = u.max() > 30 * u.min()
@@ -140,7 +140,7 @@ def _link_picture(validation):
     says = (f"The median absolute error goes from {three_digits(y[0])} where uncertainties are "
             f"smallest to {three_digits(y[-1])} where they are largest.")
     hidden = f" {zero:,} errors of exactly 0 are not drawn." if zero else ""
-    return draw_picture(_draw, f"Absolute errors against stated uncertainties. {says}",
+    return draw_picture(_draw, f"Absolute errors against predicted uncertainties. {says}",
                         caption=says + hidden, height=4.2)
 
 # %% ../../nbs/command/60_report.ipynb #cell-030
@@ -177,19 +177,19 @@ _READ = {("bias", False): "Where the graph climbs, E/u lies above its mean; wher
 
 # %% ../../nbs/command/60_report.ipynb #cell-046
 _ASKS = {"zms": ("ZMS, mean squared scaled error",
-                 "Squared errors, each divided by its stated variance, should be 1 on average."),
+                 "Squared errors, each divided by its predicted variance, should be 1 on average."),
          "nll": ("NLL, negative log-likelihood",
-                 "How probable the errors are if the stated uncertainties are normal standard "
+                 "How probable the errors are if the predicted uncertainties are normal standard "
                  "deviations; compared with its value for calibrated ones."),
          "rce": ("RCE, relative calibration error", "The root mean squared error should equal the "
-                 "root of the mean stated variance; their relative difference should be 0."),
+                 "root of the mean predicted variance; their relative difference should be 0."),
          "cc": ("CC, rank correlation of |E| and u", "Larger errors should tend to come with "
                 "larger uncertainties, as strongly as they do for perfect uncertainties."),
          "correlation": ("Correlation of |E|/u with u",
                          "Scaled errors should have nothing to do with the uncertainties: their "
                          "rank correlation should be 0, whatever the distribution of the errors."),
          "ence": ("ENCE, expected normalised calibration error", "Points are sorted by uncertainty "
-                  "into bins; the stated and the observed dispersion of each bin should agree."),
+                  "into bins; the predicted and the observed dispersion of each bin should agree."),
          "zmse": ("ZMSE, calibration error from ZMS in bins", "As ENCE, with the mean squared "
                   "scaled error of each bin, which should be 1 in every bin.")}
 _SOURCES = (("P. Pernot, Validation of ML-UQ calibration statistics using simulated reference "
@@ -247,8 +247,8 @@ def _causes_section(validation):
             f"{cause.strength.capitalize()}: {cause.sentence}" for cause in validation.causes))
 
 # %% ../../nbs/command/60_report.ipynb #cell-013
-_TOGETHER = ("Means are in stated uncertainties; factors are the size of the errors over the "
-             "stated size. All limits of a column hold together, whichever row is picked.")
+_TOGETHER = ("Bias/std is the mean of E/u; error/std is the size of the errors over the predicted "
+             "std. All limits of a column hold together, whichever row is picked.")
 _CALLS = ("On the command line", "In Python")
 
 # %% ../../nbs/command/60_report.ipynb #cell-013-a
@@ -290,7 +290,7 @@ def _facts(validation, details):
     "Settings and versions, as text."
     settings = validation.settings
     distribution = (settings["distribution"]
-                    or f"not stated; compared: {', '.join(settings['n_mc'])}")
+                    or f"not known; compared: {', '.join(settings['n_mc'])}")
     sets = ", ".join(f"{n:,} ({distribution})" for distribution, n in settings["n_mc"].items())
     tolerance, groups = settings["tolerance"], settings["groups"]
     return {**details, "Points": f"{settings['n']:,}",
@@ -350,7 +350,7 @@ def write_report(
     validation: Validation,  # what `validate` returned
     path: str | os.PathLike,  # the HTML file; its folder must exist
     *,
-    title: str | None = None,  # plain text; "Can these uncertainties be believed?" unless given
+    title: str | None = None,  # plain text; "Are these uncertainties calibrated?" unless given
     details: Mapping[str, str] | None = None,  # further facts for the settings, such as {"File":
                                                # "errors.csv", "Seed": "0"}
 ) -> Path:  # the path as it was given
@@ -363,7 +363,7 @@ def write_report(
     path : str | os.PathLike
         The HTML file; its folder must exist.
     title : str | None, optional
-        Plain text; "Can these uncertainties be believed?" unless given.
+        Plain text; "Are these uncertainties calibrated?" unless given.
     details : Mapping[str, str] | None, optional
         Further facts for the settings, such as {"File": "errors.csv", "Seed": "0"}.
 
@@ -386,6 +386,6 @@ def write_report(
         raise TypeError(f"title must be text, got {type(title).__name__}")
     check_target(path)
     details = {str(name): str(value) for name, value in (details or {}).items()}
-    page = render_page(title or "Can these uncertainties be believed?", validation.page_verdict(),
+    page = render_page(title or "Are these uncertainties calibrated?", validation.page_verdict(),
                        report_sections(validation, details))
     return write_whole(page, path)

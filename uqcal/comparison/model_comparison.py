@@ -5,10 +5,8 @@
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-037
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +21,9 @@ from .._base.inputs import (check_binary, check_choice, check_count, check_error
 from .._base.kernels import kernel
 from ..sample.repeats import copies_of, repeated_cases, repeats_of
 from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
-from .._base.results import (Result, as_text, distinct_names, enumerated, html_table, new_axes,
-                                 plain_text, plus_minus, three_digits)
+from .._base.results import (distinct_names, enumerated, json_plain, new_axes, plain_text)
+from .._words.comparisons import models_conclusion
+from ..reports import Caution, Finding, Report, Step
 from ..sample.sample import Sample
 from .scores import (BoundScoring, ErrorScoring, OutcomeScoring, best_factor,
                                      best_shift, check_dof, held_out_points, read_bounds,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['SCORES', 'MeanDifferences', 'mean_differences', 'ModelAdvice', 'ModelComparison', 'compare_models']
+__all__ = ['SCORES', 'MeanDifferences', 'mean_differences', 'ModelComparison', 'compare_models']
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-039
 @kernel
@@ -238,28 +237,27 @@ def _of_ends(scoring, models):
     ends = scored_ends([columns[1:] for columns in models.values()])
     rows = np.flatnonzero(ends.any(axis=1))
     if rows.size < 3: _refuse_open(models)
-    ends, told = ends[rows], _left_out(models, rows)
+    ends, left_out = ends[rows], _left_out(models, rows)
     models = {name: [column[rows] for column in columns] for name, columns in models.items()}
     if ends.all():
         return scoring, {name: (y - (low + up) / 2, (up - low) / 2)
-                         for name, (y, low, up) in models.items()}, rows, told
+                         for name, (y, low, up) in models.items()}, rows, left_out
     end = "upper" if not ends[:, 0].any() else "either" if ends[:, 1].any() else "lower"
     return BoundScoring(end, scoring.level), {
-        name: (low - y, y - up) for name, (y, low, up) in models.items()}, rows, told
+        name: (low - y, y - up) for name, (y, low, up) in models.items()}, rows, left_out
 
-
+# %% ../../nbs/comparison/56_model_comparison.ipynb #in-ends-b
 def _left_out(models, rows):
-    "A sentence on rows in which models do not state the same bounds, or none."
+    "A caution on rows in which models do not state the same bounds, or none."
     n = next(iter(models.values()))[0].size
     if rows.size == n: return ()
     rest, shown = np.delete(np.arange(n), rows), _names(models)
-    open_ = [f"{int(np.isinf(up - low)[rest].sum()):,} of {shown[name]}"
-             for name, (_, low, up) in models.items() if np.isinf(up - low)[rest].any()]
-    return (f"Left out: {rest.size:,} of {n:,} rows, where infinite bounds ({enumerated(open_)}) "
-            "are not those of every model, or no bound is finite. The comparison holds for the "
-            "other rows; an infinite width makes the mean score of all rows infinite.",)
+    infinite = {shown[name]: int(np.isinf(up - low)[rest].sum())
+                for name, (_, low, up) in models.items() if np.isinf(up - low)[rest].any()}
+    return (Caution(code="models_left_out", decides=True, facts={
+        "count": rest.size, "n": n, "infinite": infinite}),)
 
-
+# %% ../../nbs/comparison/56_model_comparison.ipynb #in-ends-c
 def _refuse_open(models):
     "Refuse bounds that leave fewer than three rows to score."
     shown, said, whole = _names(models), [], False
@@ -317,12 +315,6 @@ def _difference(first, second):
     return np.where(np.abs(found) <= 1e-12 * (np.abs(first) + np.abs(second)), 0.0, found)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049
-_TOLERANCE = {"error": "uncertainties wrong by a factor of 1.25",
-              "interval": "widths wrong by a factor of 1.25",
-              "bound": "distances of bounds from the median wrong by a factor of 1.25",
-              "outcome": "probabilities wrong by {}"}
-
-
 def _harmless_bounds(scoring, below, above):
     "A difference that does no harm in the score of bounds, over rows with one and rows with both."
     has_low, has_up, total = np.isfinite(below), np.isfinite(above), 0.0
@@ -338,22 +330,22 @@ def _harmless_bounds(scoring, below, above):
         total += _harmless(ErrorScoring("interval", level=scoring.level), columns)[0] * both.sum()
     return float(total / below.size)
 
-
+# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049-b
 def _harmless(scoring, columns):
-    "A difference in score that does no harm, and what it stands for."
+    "A difference in score that does no harm; what else would cost as much, and how much of it."
     if isinstance(scoring, OutcomeScoring):
         ones = columns[0].sum()
         base = float((ones + 0.5) * (columns[0].size - ones + 0.5) / (columns[0].size + 1)**2)
-        size = (0.2 * base)**2 / (1 if scoring.name == "brier" else 2 * base)
-        return size, f"what {_TOLERANCE['outcome'].format(three_digits(0.2 * base))} would cost"
+        cost = (0.2 * base)**2 / (1 if scoring.name == "brier" else 2 * base)
+        return cost, ("probability", 0.2 * base)
     if isinstance(scoring, BoundScoring):
-        return _harmless_bounds(scoring, *columns), f"what {_TOLERANCE['bound']} would cost"
+        return _harmless_bounds(scoring, *columns), ("bound", 1.25)
     error, width = columns
     error = error - best_shift(scoring, error, width)
     width = best_factor(scoring, error, width) * width
     as_is, *off = (scoring.points(error, factor * width).mean() for factor in (1, 1.25, 0.8))
-    kind = "interval" if scoring.name == "interval" else "error"
-    return float(max(np.mean(off) - as_is, 0.0)), f"what {_TOLERANCE[kind]} would cost"
+    kind = "width" if scoring.name == "interval" else "std"
+    return float(max(np.mean(off) - as_is, 0.0)), (kind, 1.25)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049b
 def _verdicts(found, tolerance, confidence):
@@ -361,7 +353,7 @@ def _verdicts(found, tolerance, confidence):
     sure = found.pvalue <= 1 - confidence + 1e-12
     near = (found.low >= -tolerance) & (found.high <= tolerance)
     same = (found.standard_error == 0) & (found.low == 0) & (found.high == 0)
-    return np.select([same, sure, near], ["the same", "better", "alike"], "inconclusive")
+    return np.select([same, sure, near], ["the same", "better", "equivalent"], "inconclusive")
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049c
 def _points_needed(one, critical, tolerance, n):
@@ -454,20 +446,25 @@ def _dominant_groups(unit):
     count = np.bincount(unit)
     return np.flatnonzero((count > 1) & (5 * count > unit.size))
 
-
+# %% ../../nbs/comparison/56_model_comparison.ipynb #a03f2a5e-b
 def _deciders(difference, unit, table):
-    """The rows that may decide alone, or whole groups of them; what they are called, what they are
-    and how many."""
+    "The rows that may decide alone, or whole groups of them; what they are and how they are called."
     large = _dominant_groups(unit)
     if not large.size:
         rows = _dominant_rows(difference)
-        called = table.row_names(rows, _MOST) if rows.size else ""
-        return rows, {"rows": called, "deciders": "rows", "n_deciders": rows.size}
+        names = tuple(_row_name(table, row) for row in rows[:_MOST].tolist())
+        return rows, {"kind": "rows", "number": rows.size, "names": names, "count": rows.size,
+                      "n": unit.size}
     rows = np.flatnonzero(np.isin(unit, large))
-    shown = distinct_names(table.groups.labels[large].tolist(), 20)
-    called = (f"group{'s' * (large.size > 1)} {enumerated([*shown.values()])} ({rows.size:,} of "
-              f"{unit.size:,} rows)")
-    return rows, {"rows": called, "deciders": "groups", "n_deciders": large.size}
+    names = tuple(distinct_names(table.groups.labels[large].tolist(), 20).values())
+    return rows, {"kind": "groups", "number": large.size, "names": names, "count": rows.size,
+                  "n": unit.size}
+
+# %% ../../nbs/comparison/56_model_comparison.ipynb #a03f2a5e-c
+def _row_name(table, row):
+    "A row's position, with its label where it has one."
+    label = table.row_label(row)
+    return f"{row:,} ({label})" if label else f"{row:,}"
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-051b
 def _without(rows, scoring, models, order, copied, difference, unit, **options):
@@ -501,33 +498,29 @@ def _model_table(scoring, models, points, after, unit):
             gain, worth = (_difference(before, other) for other in (stated, after[name][flat]))
             row |= {"miscalibration": gain.mean(), "miscalibration_error": _spread(gain, unit),
                     "discrimination": worth.mean(), "discrimination_error": _spread(worth, unit),
-                    "flat": after[name][flat].mean(), "mended": before.mean()}
-            row["mend"] = _mend_words(scoring, columns, row)
-        gains = bool(row.get("mend")) and row["miscalibration"] > row["miscalibration_error"]
+                    "flat": after[name][flat].mean(), "recalibrated": before.mean()}
+            row["correction"] = _corrections(scoring, columns, row)
+        gains = bool(row.get("correction")) and row["miscalibration"] > row["miscalibration_error"]
         row |= {"state": "recalibrated" if gains else "as it is",
-                "at_best": row["mended"] if gains else row["score"]}
+                "at_best": row["recalibrated"] if gains else row["score"]}
         rows.append(row)
     table = pd.DataFrame(rows, index=pd.Index(models, name="model"))
     order = sorted(range(len(rows)), key=lambda k: (table["score"].iloc[k], table.index[k]))
     return table.iloc[order]
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-054
-def _mend_words(scoring, columns, row):
-    "The corrections that gain for certain, such as 'a factor of 1.9'; empty where none does."
+def _corrections(scoring, columns, row):
+    "The corrections that gain for certain, with their sizes: (\"factor\", 1.9); none where none does."
     def _gains(step):
         return step in row and row[step] > 2 * row[f"{step}_error"] and row[step] > 0.05 * max(
             row["miscalibration"], 0)
-    words = []
     if isinstance(scoring, OutcomeScoring):
-        return enumerated([text for step, text in (("line", "a line in the log-odds"), (
-            "curve", "a rising curve of the probabilities")) if _gains(step)])
+        return tuple((step, None) for step in ("line", "curve") if _gains(step))
     error, width = columns
     shift = best_shift(scoring, error, width)
-    if _gains("shift"): words.append(f"a shift of {three_digits(shift)}")
-    if _gains("factor"):
-        words.append(f"a factor of {three_digits(best_factor(scoring, error - shift, width))}")
-    if _gains("curve"): words.append("a rising curve of the uncertainties")
-    return enumerated(words)
+    sizes = {"shift": shift, "factor": None, "curve": None}
+    if _gains("factor"): sizes["factor"] = best_factor(scoring, error - shift, width)
+    return tuple((step, size) for step, size in sizes.items() if _gains(step))
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-055
 def _pair_table(order, points, after, board, found, unit, share, seen):
@@ -543,10 +536,11 @@ def _pair_table(order, points, after, board, found, unit, share, seen):
         lead = _difference(best[a], best[b])
         row |= {"at_best": lead.mean(), "at_best_error": _spread(lead, unit)}
         if after[a]:
-            *_, mended, flat = (_difference(after[a][step], after[b][step]) for step in after[a])
+            *_, recalibrated, flat = (_difference(after[a][step], after[b][step]) for step in after[a])
             stated = _difference(points[a], points[b])
-            parts = {"calibration": _difference(mended, stated), "rest": mended,
-                     "predictions": flat, "discrimination": _difference(flat, mended)}
+            parts = {"calibration": _difference(recalibrated, stated),
+                     "rest": recalibrated,
+                     "predictions": flat, "discrimination": _difference(flat, recalibrated)}
             for name, values in parts.items():
                 row |= {name: values.mean(), f"{name}_error": _spread(values, unit)}
         rows.append(row)
@@ -571,232 +565,168 @@ def _judged(pairs, found, other, tolerance, confidence, n):
               for one in pairs.to_dict("records")]
     return pairs.assign(n_needed=pd.array(needed, dtype="Int64"))
 
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-057
-def _shown(value, error):
-    "A number to two digits of its error, and the function that shows others as precisely."
-    def _text(x):
-        if not np.isfinite(x): return three_digits(x)
-        if not 1e-6 < error < 1e5: return f"{x:.3g}".replace("-", "−")
-        decimals = int(np.clip(1 - np.floor(np.log10(error)), 0, 8))
-        return f"{x:.{decimals}f}".replace("-", "−")
-    return f"{_text(value)} ± {_text(error)}" if error > 0 else three_digits(value), _text
-
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-057b
 def _names(models):
     "What is shown for each model, by name."
     return distinct_names(sorted(models))
 
-
-def _name(model, found):
-    "What is shown for one of the compared models."
-    return _names(found.models.index)[model]
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-057c
-def _chance(pvalue, found):
-    "A p-value, or its bound where the number of resamples has set it."
-    return f"p {'≤' if pvalue <= 1.001 / (found.n_resamples + 1) else '='} {pvalue:.2g}"
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-058
-def _pair_words(one, found):
-    "The verdict on a pair in words, without what a few rows decide."
-    a, b, label = _name(one["a"], found), _name(one["b"], found), found.score_name
-    both, text = _shown(one["difference"], one["standard_error"])
-    level, low, high = f"{100 * found.confidence:g} %", text(one["low"]), text(one["high"])
-    if one["verdict"] == "the same": return f"{a} and {b} have the same {label} in every row."
-    if one["verdict"] == "better":
-        small = "" if one["difference"] > found.tolerance else (
-            f"; less than {three_digits(found.tolerance)}, {found.tolerance_words}")
-        where = f"{level}: {low} to {high}" if one["standard_error"] > 0 else "in every row"
-        return (f"{a} is better than {b} by {both} in {label} ({where}, "
-                f"{_chance(one['pvalue'], found)}){small}.")
-    if one["verdict"] == "alike":
-        return (f"{a} and {b} are alike in {label}: {a} is ahead by {both} ({level}: {low} to "
-                f"{high}), which is within {three_digits(found.tolerance)}, "
-                f"{found.tolerance_words}.")
-    if one["reason"] == "rows": return _rows_words(one, found, a, b, both)
-    if one["reason"] == "unseen": return _unseen_words(one, found, a, b, both)
-    if one["standard_error"] == 0:
-        return (f"Not decided whether {a} or {b} is better in {label}: {a} is ahead by {both} in "
-                f"every row, but {found.n:,} points are too few to tell that from chance.")
-    if not np.isfinite(one["high"]):
-        few = (f"{found.n_resamples} resamples"
-               if found.n_resamples + 1 < 1 / (1 - found.confidence) else f"{found.n:,} points")
-        return (f"Not decided whether {a} or {b} is better in {label}: {a} is ahead by {both}, and "
-                f"{few} are too few for an interval.")
-    settle = "" if pd.isna(one["n_needed"]) else (
-        f"; about {one['n_needed']:,} such points might settle it")
-    return (f"Not decided whether {a} or {b} is better in {label}: {a} is ahead by {both}, and may "
-            f"be better by up to {high} or worse by up to {text(-one['low'])} ({level}){settle}.")
-
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-059
-def _rows_words(one, found, a, b, both):
-    "What a few rows decide, in words."
-    left, _ = _shown(abs(one["without"]), one["without_error"])
-    front = (a, b) if one["without"] >= 0 else (b, a)
-    says = {"better": f"{front[0]} is better than {front[1]} by {left}",
-            "alike": "they are alike", "the same": "they have the same score in every row",
-            "inconclusive": f"nothing is decided, {front[0]} is ahead by {left}"}
-    verb = "decides" if found.n_deciders == 1 else "decide"
-    return (f"Not decided whether {a} or {b} is better in {found.score_name}: {found.rows} "
-            f"{verb} alone. Left out: {says[one['without_verdict']]}. Kept: {a} is ahead by "
-            f"{both}.")
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-059b
-def _unseen_words(one, found, a, b, both):
-    "What has hardly been seen, in words."
-    k, loser = one["seen"], a if one["low"] < 0 else b
-    came = (f"none of the outcomes that would tell against {loser} has come" if k < 0.01 else
-            f"of the outcomes that would tell against {loser} too few have come")
-    ends = [three_digits(max(end, 0.0)) for end in (one["high"], -one["low"])]
-    level = f"{100 * found.confidence:g} %"
-    return (f"Not decided whether {a} or {b} is better in {found.score_name}: {a} is ahead by "
-            f"{both}, but {came}. With as many more as chance may have hidden, {a} may be better "
-            f"by up to {ends[0]} or worse by up to {ends[1]} ({level}).")
-
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-060
-def _cause_words(one, found):
-    "Of what a difference is made, in words; empty where it is not known or does not matter."
-    if "rest" not in one or pd.isna(one["rest"]): return ""
-    if one["verdict"] == "inconclusive": return _recalibrated_words(one, found)
-    if one["verdict"] != "better": return ""
-    a, b, q = _name(one["a"], found), _name(one["b"], found), one["critical"]
-    part, _ = _shown(one["calibration"], one["calibration_error"])
-    share = one["calibration"] / one["difference"]
-    words = found.models.at[one["b"], "mend"]
-    would = f", which {words} would mend for {b}" if words else ""
-    if _lead_at_best(one, found) < 0:
-        other, _ = _shown(-one["at_best"], one["at_best_error"])
-        against = f", even with {a} recalibrated" * (
-            found.models.at[one["a"], "state"] == "recalibrated")
-        return (f"Recalibrated, {b} would be the better one by {other}{against}: what it lacks is "
-                f"calibration{would}.")
-    rest, _ = _shown(one["rest"], one["rest_error"])
-    stays = f"{rest} would stay if both were mended{_rest_words(one, found)}"
-    stays_for_sure = abs(one["rest"]) > max(q * one["rest_error"], 0.01 * found.tolerance)
-    if one["rest"] < 0 and stays_for_sure:
-        if set(found.models.loc[[one["a"], one["b"]], "state"]) == {"as it is"}:
-            return "No recalibration is shown to gain for either."
-        other, _ = _shown(one["at_best"], one["at_best_error"])
-        stays = f"{other} stays with each as it is or recalibrated, whichever is better"
-    sure = abs(one["calibration"]) > q * one["calibration_error"]
-    if not sure or share < 0.1 or not words:
-        shown = f"Calibration {'has little' if share < 0.1 else 'may have a'} part in it ({part})"
-        if not sure or share < 0: shown = "No sign that calibration has a part in it"
-        if sure and share < 0 and found.models.at[one["a"], "mend"]:
-            other, _ = _shown(-one["calibration"], one["calibration_error"])
-            shown = f"It is so in spite of calibration, in which {b} is ahead by {other}"
-        return f"{shown}: {stays}."
-    if share >= 0.9 and not stays_for_sure:
-        much = "All" if share >= 1 else "Nearly all"
-        return f"{much} of it is calibration ({part}){would}."
-    much = "Most" if share >= 0.5 else "A part"
-    return f"{much} of it is calibration ({part}){would}; {stays}."
+def _cause(pair, board, tolerance, score, shown):
+    "Of what a difference is made, as a code and numbers; empty where it is not known or no matter."
+    if "rest" not in pair or pd.isna(pair["rest"]): return {}
+    if pair["verdict"] not in ("better", "inconclusive"): return {}
+    lead = _lead_at_best(pair, tolerance)
+    if pair["verdict"] == "inconclusive" or lead < 0:
+        return _ahead_once_recalibrated(pair, board, lead, shown)
+    rest = {"state": "recalibrated", "by": (pair["rest"], pair["rest_error"]),
+            "parts": _rest_parts(pair, score, tolerance)}
+    stays = abs(pair["rest"]) > max(pair["critical"] * pair["rest_error"], 0.01 * tolerance)
+    if pair["rest"] < 0 and stays:
+        if set(board.loc[[pair["a"], pair["b"]], "state"]) == {"as it is"}:
+            return {"code": "no gain"}
+        rest = {"state": "best", "by": (pair["at_best"], pair["at_best_error"]), "parts": ()}
+    part = _calibration_part(pair, board, stays)
+    return {"code": "calibration", "part": part,
+            "calibration": (pair["calibration"], pair["calibration_error"]),
+            "correction": board.at[pair["b"], "correction"],
+            "rest": {} if part in ("all", "nearly all") else rest}
+
+# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-060-b
+def _calibration_part(pair, board, stays):
+    "How much of a difference is calibration, as a code."
+    share = pair["calibration"] / pair["difference"]
+    is_sure = abs(pair["calibration"]) > pair["critical"] * pair["calibration_error"]
+    if is_sure and share < 0 and board.at[pair["a"], "correction"]: return "against"
+    if not is_sure or share < 0: return "none"
+    if share < 0.1: return "little"
+    if not board.at[pair["b"], "correction"]: return "possible"
+    if share >= 0.9 and not stays: return "all" if share >= 1 else "nearly all"
+    return "most" if share >= 0.5 else "part"
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-061
-def _lead_at_best(one, found):
+def _lead_at_best(pair, tolerance):
     """By how much the first model of a pair is ahead for certain, each as it is or recalibrated,
     whichever is better; below zero where the second is; zero where that is not certain."""
-    if one["reason"] in ("rows", "unseen") or one["verdict"] == "the same": return 0.0
-    least = max(one["critical"] * one["at_best_error"], 0.01 * found.tolerance)
-    if one["verdict"] == "alike": least = max(least, found.tolerance)
-    return one["at_best"] if abs(one["at_best"]) > least else 0.0
+    if pair["reason"] in ("rows", "unseen") or pair["verdict"] == "the same": return 0.0
+    least = max(pair["critical"] * pair["at_best_error"], 0.01 * tolerance)
+    if pair["verdict"] == "equivalent": least = max(least, tolerance)
+    return pair["at_best"] if abs(pair["at_best"]) > least else 0.0
 
-
-def _recalibrated_words(one, found):
-    "Who of an inconclusive pair would be better if recalibrated, where that is certain."
-    lead = _lead_at_best(one, found)
-    front, other = (one["a"], one["b"]) if lead > 0 else (one["b"], one["a"])
-    if not lead or found.models.at[front, "state"] != "recalibrated": return ""
-    by, _ = _shown(abs(lead), one["at_best_error"])
-    against = f", even with {_name(other, found)} recalibrated" * (
-        found.models.at[other, "state"] == "recalibrated")
-    return (f"Recalibrated by {found.models.at[front, 'mend']}, {_name(front, found)} would be the "
-            f"better one by {by}{against}.")
+# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-061-b
+def _ahead_once_recalibrated(pair, board, lead, shown):
+    "Which of a pair would be better if recalibrated, where that is certain."
+    front, other = (pair["a"], pair["b"]) if lead > 0 else (pair["b"], pair["a"])
+    if not lead or board.at[front, "state"] != "recalibrated": return {}
+    return {"code": "ahead", "front": shown[front], "other": shown[other],
+            "by": (abs(lead), pair["at_best_error"]),
+            "both": board.at[other, "state"] == "recalibrated",
+            "correction": board.at[front, "correction"]}
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-061b
-def _rest_words(one, found):
-    "Of what a mended difference is made, where predictions may differ."
-    if found.score in ("brier", "log loss"): return ""
-    words = []
-    for name, says in (("predictions", ("being better", "being as good", "being worse",
-                                        "not surely better or worse")),
-                       ("discrimination", ("telling more", "telling as much", "telling less",
-                                           "not surely telling more or less"))):
-        value, error = one[name], one[f"{name}_error"]
-        matters = abs(value) > max(one["critical"] * error, 0.01 * found.tolerance)
-        side = int(-np.sign(value)) if matters else 0
-        text, _ = _shown(abs(value) if side else value, error)
-        if not matters and abs(value) + one["critical"] * error > found.tolerance: side = 2
-        words.append(f"{says[side + 1]} ({text})")
-    what = "widths" if found.score == "interval" else "uncertainties"
-    return f", its predictions {words[0]} and its {what} {words[1]}"
+def _rest_parts(pair, score, tolerance):
+    "Of what a difference after recalibration is made, where predictions may differ."
+    if score in ("brier", "log loss"): return ()
+    parts = []
+    for name in ("predictions", "discrimination"):
+        value, error = pair[name], pair[f"{name}_error"]
+        reach = pair["critical"] * error
+        if abs(value) > max(reach, 0.01 * tolerance):
+            code, value = "better" if value > 0 else "worse", abs(value)
+        else:
+            code = "unclear" if abs(value) + reach > tolerance else "equal"
+        parts.append((name, code, value, error))
+    return tuple(parts)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-061c
-def _moved_words(one, found):
-    "What a few rows do to a verdict that stands without them."
-    if one["verdict"] != "better" or pd.isna(one.get("without", np.nan)): return ""
-    if abs(one["without"] - one["difference"]) <= 2 * one["without_error"]: return ""
-    return f"Without {found.rows} it is {_shown(one['without'], one['without_error'])[0]}."
+def _moved(pair):
+    "The difference without a few rows, where these move it and the verdict stands; else nothing."
+    if pair["verdict"] != "better" or pd.isna(pair.get("without", np.nan)): return ()
+    if abs(pair["without"] - pair["difference"]) <= 2 * pair["without_error"]: return ()
+    return pair["without"], pair["without_error"]
 
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-004a
-@dataclass(frozen=True, kw_only=True)
-class ModelAdvice:
-    """What to do with compared models, each taken as it is or recalibrated, whichever is better.
+# %% ../../nbs/comparison/56_model_comparison.ipynb #w-finding
+_STATUS = {"better": "invalid", "equivalent": "valid", "the same": "valid",
+           "inconclusive": "inconclusive"}
 
-    Attributes
-    ----------
-    verb : str
-        "use", "recalibrate" what would then be better, "look" at the rows that decide,
-        "separate" the groups that do, or "collect" more points.
-    models : tuple[str, ...]
-        Which are to be used, recalibrated, or can't be told apart yet.
-    recalibrate : tuple[str, ...]
-        Those of them that gain from it, to be recalibrated first.
-    over : tuple[str, ...]
-        Whom these would then be better than.
-    rivals : tuple[str, ...]
-        Others that may be as good once recalibrated.
-    n_needed : int | None
-        About how many points would decide; None where that isn't known.
-    """
-    verb: str  # "use", "recalibrate" what would then be better, "look" at the rows that decide,
-               # "separate" the groups that do, or "collect" more points
-    models: tuple[str, ...]  # which are to be used, recalibrated, or can't be told apart yet
-    recalibrate: tuple[str, ...] = ()  # those of them that gain from it, to be recalibrated first
-    over: tuple[str, ...] = ()  # whom these would then be better than
-    rivals: tuple[str, ...] = ()  # others that may be as good once recalibrated
-    n_needed: int | None = None  # about how many points would decide; None where that isn't known
+# %% ../../nbs/comparison/56_model_comparison.ipynb #w-finding-b
+def _status(pair, tolerance):
+    "What is shown against the second model of a pair: minor where the difference does no harm."
+    if pair["verdict"] == "better" and pair["high"] <= tolerance: return "minor"
+    return _STATUS[pair["verdict"]]
+
+# %% ../../nbs/comparison/56_model_comparison.ipynb #w-finding-c
+def _reason(pair, confidence, n_resamples):
+    "Why a pair is inconclusive."
+    if pair["verdict"] != "inconclusive": return None
+    if pair["reason"] in ("rows", "unseen"): return pair["reason"]
+    if pair["standard_error"] == 0: return "equal rows"
+    if np.isfinite(pair["high"]): return "precision"
+    return "few resamples" if n_resamples + 1 < 1 / (1 - confidence) else "few rows"
+
+# %% ../../nbs/comparison/56_model_comparison.ipynb #w-finding-d
+def _finding(pair, found, shown):
+    "The finding on the second model of a pair."
+    board, more = found.models, {}
+    if pair["reason"] == "rows":
+        more = {"without": {"difference": pair["without"], "verdict": pair["without_verdict"],
+                            "standard_error": pair["without_error"]}}
+    facts = {"best": shown[pair["a"]], "model": shown[pair["b"]], "verdict": pair["verdict"],
+             "score_name": found.score_name, "score": board.at[pair["b"], "score"],
+             "best_score": board.at[pair["a"], "score"],
+             "standard_error": pair["standard_error"], "n_resamples": found.n_resamples,
+             "pvalue_is_bound": pair["pvalue"] <= 1.001 / (found.n_resamples + 1),
+             "tolerance_of": found.tolerance_of, "deciders": found.deciders,
+             "seen": pair.get("seen", -1.0), "moved": _moved(pair),
+             "cause": _cause(pair, board, found.tolerance, found.score, shown)} | more
+    needed = None if pd.isna(pair["n_needed"]) else float(pair["n_needed"])
+    reason = _reason(pair, found.confidence, found.n_resamples)
+    return Finding(name=pair["b"], kind="model_difference", status=_status(pair, found.tolerance),
+                   reason=reason, direction="worse" if pair["verdict"] == "better" else None,
+                   estimate=pair["difference"], low=pair["low"], high=pair["high"],
+                   pvalue=pair["pvalue"], unit=found.score_name, tolerance=found.tolerance,
+                   excluded_beyond=max(-pair["low"], pair["high"]), rows_needed=needed,
+                   n=found.n, facts=facts)
+
+# %% ../../nbs/comparison/56_model_comparison.ipynb #w-finding-e
+def _findings(found):
+    "One on the best model, and one on each other beside it."
+    shown = _names(found.models.index)
+    others = [_finding(pair, found, shown) for pair in found.pairs.to_dict("records")
+              if pair["a"] == found.best]
+    is_open = any(one.status == "inconclusive" for one in others)
+    best = Finding(name=found.best, kind="best_model",
+                   status="inconclusive" if is_open else "valid", n=found.n,
+                   estimate=found.models.at[found.best, "score"], unit=found.score_name,
+                   facts={"model": shown[found.best]})
+    return best, *others
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-004c
-def _advised(found):
+def _step(found):
     "What to do with the models."
     board, first = found.models, found.best
-    mine = [one for one in found.pairs.to_dict("records") if one["a"] == first]
-    turning = [one["b"] for one in mine if one["reason"] == "rows"]
+    mine = [pair for pair in found.pairs.to_dict("records") if pair["a"] == first]
+    leads = {pair["b"]: _lead_at_best(pair, found.tolerance) for pair in mine}
+    turning = [pair["b"] for pair in mine if pair["reason"] == "rows"]
     if turning:
-        verb = "separate" if found.deciders == "groups" else "look"
-        return ModelAdvice(verb=verb, models=(first, *turning))
-    ahead = [one["b"] for one in mine if _lead_at_best(one, found) < 0]
-    open_ = [one for one in mine if one["verdict"] == "inconclusive"]
-    won = [one for one in open_ if _lead_at_best(one, found) > 0]
+        verb = "separate" if found.deciders["kind"] == "groups" else "check"
+        return _step_of(found, verb, (first, *turning), is_about_score=False)
+    ahead = [name for name, lead in leads.items() if lead < 0]
+    open_ = [pair for pair in mine if pair["verdict"] == "inconclusive"]
+    won = [pair["b"] for pair in open_ if leads[pair["b"]] > 0]
     if ahead:
         best = min(ahead, key=lambda name: board.at[name, "at_best"])
-        return ModelAdvice(verb="recalibrate", models=(best,), recalibrate=(best,),
-                           over=(first,), rivals=_rivals(board, best))
+        return _step_of(found, "recalibrate", (best,), recalibrate=(best,), over=(first,))
     if won and board.at[first, "state"] == "recalibrated":
-        return ModelAdvice(verb="recalibrate", models=(first,), recalibrate=(first,),
-                           over=tuple(one["b"] for one in won), rivals=_rivals(board, first))
+        return _step_of(found, "recalibrate", (first,), recalibrate=(first,), over=tuple(won))
     if open_:
-        models = (first, *(one["b"] for one in open_))
-        needed = [int(one["n_needed"]) for one in open_ if not pd.isna(one["n_needed"])]
-        return ModelAdvice(verb="collect", models=models, n_needed=max(needed, default=None),
-                           rivals=_rivals(board, *models))
-    models = (first, *(one["b"] for one in mine if one["verdict"] in ("alike", "the same")))
-    return ModelAdvice(verb="use", models=models, rivals=_rivals(board, *models), recalibrate=tuple(
+        needed = [int(pair["n_needed"]) for pair in open_ if not pd.isna(pair["n_needed"])]
+        return _step_of(found, "collect", (first, *(pair["b"] for pair in open_)),
+                        n_needed=max(needed, default=None))
+    models = (first, *(pair["b"] for pair in mine if pair["verdict"] in ("equivalent", "the same")))
+    return _step_of(found, "use", models, recalibrate=tuple(
         name for name in models if board.at[name, "state"] == "recalibrated"))
 
-
+# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-004c-b
 def _rivals(board, *models):
     "Other models that score as well as the best of these once recalibrated."
     least = board.loc[list(models), "at_best"].min()
@@ -804,68 +734,54 @@ def _rivals(board, *models):
                  and row["state"] == "recalibrated" and row["at_best"] <= least)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-004d
-def _advice_words(found):
-    "What to do with the models, in words."
-    step, shown = found.advice, _names(found.models.index)
-    first, *others = (shown[name] for name in step.models)
-    if step.verb == "separate":
-        return f"Compare on {found.rows} and on all others apart: they do not say the same."
-    if step.verb == "look":
-        return f"Look at {found.rows} first: corrected or left out, compare again."
-    if step.verb == "recalibrate":
-        words, over = found.models.at[step.models[0], "mend"], [shown[name] for name in step.over]
-        says = (f"Recalibrate {first} first ({words}): it would then be better than "
-                f"{enumerated(over[:3])}. Then compare again, on other points.")
-    elif step.verb == "collect":
-        points = "many more" if step.n_needed is None else f"about {step.n_needed:,}"
-        says = (f"Don't choose by this score between {first} and {enumerated(others[:3])} yet; "
-                f"{points} such points would decide.")
-    else:
-        says = f"Use {first}." if not others else (
-            f"{first} and {enumerated(others[:3])} do alike: choose by what they cost.")
-        says = " ".join([says, *_gain_words(found, shown)])
-    if not step.rivals: return says
-    rivals = [f"{shown[name]} ({found.models.at[name, 'mend']})" for name in step.rivals[:3]]
-    return f"{says} Recalibrated, {enumerated(rivals)} may be as good."
-
-
-def _gain_words(found, shown):
-    "What recalibration gains for each model that is to be used."
-    for name in found.advice.recalibrate[:4]:
-        row = found.models.loc[name]
-        gain = plus_minus(row["miscalibration"], row["miscalibration_error"]).lstrip("+")
-        what = shown[name] if len(found.advice.models) > 1 else "it"
-        yield (f"Recalibrate {what} first: {row['mend']} gains {gain} in {found.score_name} on "
-               "held-out points.")
+def _step_of(found, verb, models, recalibrate=(), over=(), n_needed=None, is_about_score=True):
+    """The step with its arguments: the models it is about, those to be recalibrated, whom these
+    would then be better than, others that may be as good, and rows that would decide."""
+    board = found.models
+    rivals = _rivals(board, *models) if is_about_score else ()
+    arguments = {"models": models, "recalibrate": recalibrate, "over": over, "rivals": rivals,
+                 "n_needed": n_needed}
+    named = board.loc[[*recalibrate, *rivals]]
+    facts = {"shown": _names(board.index), "score_name": found.score_name, "n": found.n,
+             "deciders": found.deciders,
+             "corrections": {name: row["correction"] for name, row in named.iterrows()},
+             "gains": {name: (row["miscalibration"], row["miscalibration_error"])
+                       for name, row in named.iterrows()}}
+    return Step(verb=verb, why="models", arguments=arguments, facts=facts)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064
-_NEAR = "Rows resemble others of the file; if they belong together, give groups."
-
-
 def _repeated(models, table, scoring):
-    """The rows with groups where they repeat each other, and a warning; the rows as they are, if
-    not."""
+    "The rows with groups where they repeat each other, and a caution; the rows as they are, if not."
     if table.groups is not None: return table, ()
-    again = "{:,} of {:,} {} repeat an earlier one and count together with it.".format
     if scoring.name not in ("log", "crps"):
         labels = _copied_rows(_finite(models), isinstance(scoring, OutcomeScoring))
         kinds = 0 if labels is None else np.unique(labels).size
         if kinds < 6: return table, ()
-        return table.with_groups(labels), (again(table.n - kinds, table.n, "rows"),)
+        return table.with_groups(labels), (_copies(table.n - kinds, table.n, "rows"),)
     for columns in models.values():
         sample = Sample(*columns)
         repeats = repeats_of(sample)
-        if not repeats.is_suspect: continue
-        if repeats.repeats == "uncertainties":
-            return table.with_groups(sample.by_uncertainty.codes), (
-                "Rows that share an uncertainty are alike and count together.",)
-        if repeats.groups is not None and np.unique(repeats.groups).size >= 6:
-            said = (again(repeats.repeated, repeats.n, repeats.repeats) if repeats.repeats
-                    else f"{repeats.found[0]} Such rows count together.")
-            return table.with_groups(repeats.groups), (said,)
-        if repeats.repeats is None: return table, (_NEAR,)
-        return table, (f"{repeats.found[0]} If they belong together, give groups.",)
+        if repeats.is_suspect: return _with_repeats(table, sample, repeats)
     return table, ()
+
+# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064-b
+def _with_repeats(table, sample, repeats):
+    "The rows with the groups that one model's columns show, and a caution."
+    if repeats.repeats == "uncertainties":
+        return table.with_groups(sample.by_uncertainty.codes), (Caution(code="models_shared"),)
+    if repeats.groups is not None and np.unique(repeats.groups).size >= 6:
+        caution = _copies(repeats.repeated, repeats.n, repeats.repeats) if repeats.repeats else (
+            Caution(code="models_apart", facts={"lag": repeats.lag, "n": repeats.n,
+                                                "correlation": repeats.correlation}))
+        return table.with_groups(repeats.groups), (caution,)
+    if repeats.repeats is None: return table, (Caution(code="models_correlated", decides=True),)
+    return table, (Caution(code="models_duplicates", decides=True, facts={
+        "repeated": repeats.repeated, "n": repeats.n, "what": repeats.repeats}),)
+
+# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064-c
+def _copies(repeated, n, what):
+    "A caution on rows that count once."
+    return Caution(code="models_repeat", facts={"repeated": repeated, "n": n, "what": what})
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064c
 def _finite(models):
@@ -873,7 +789,7 @@ def _finite(models):
     return {name: [np.where(np.isfinite(one), one, 0.0) for one in columns if np.isfinite(one).any()]
             for name, columns in models.items()}
 
-
+# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064c-b
 def _copied_rows(models, is_outcome):
     """A number for each row, equal where outcome and all statements are, if these must be copies;
     None if not."""
@@ -887,20 +803,19 @@ def _copied_rows(models, is_outcome):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064s
 def _in_stretches(scores, table, cautions):
-    "The rows in stretches of the file where neighbours are alike, (2), and a word on it."
+    "The rows in stretches of the file where neighbours are alike, (2), and a caution."
     if table.groups is not None or table.n < 40: return table, cautions
     pairs = [(a, b) for a in range(len(scores)) for b in range(a)]
     ratio, near, number = np.transpose([_alikeness(_difference(scores[a], scores[b]))
                                         for a, b in pairs])
     level = 0.005 / len(pairs)
     most = scipy.stats.chi2.isf(level, 19) / 19
-    if cautions != (_NEAR,) and ratio.max() <= most and near.max() <= scipy.stats.norm.isf(level):
+    is_near = [one.code for one in cautions] == ["models_correlated"]
+    if not is_near and ratio.max() <= most and near.max() <= scipy.stats.norm.isf(level):
         return table, cautions
     number = int(number.min())
-    said = {20: "twenty", 10: "ten", 6: "six"}[number]
-    return table.with_groups(np.arange(table.n) * number // table.n), (
-        f"Neighbouring rows are alike, so {said} stretches of the file are taken for what varies; "
-        "if rows belong together, give groups.",)
+    blocks = Caution(code="models_blocks", facts={"number": number}, decides=True)
+    return table.with_groups(np.arange(table.n) * number // table.n), (blocks,)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064t
 def _alikeness(difference):
@@ -925,19 +840,19 @@ def _largest_shares(difference):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-065b
 def _heavy(mine, top, table, shown):
-    "A warning where one row makes up a quarter of a pair's scatter."
-    for one, row in zip(mine, top):
-        if one["reason"] == "rows" or table.n < 20 or one["share"] <= _HEAVY: continue
-        return (f"{table.row_names([row]).capitalize()} alone makes up {100 * one['share']:.0f} % "
-                f"of the scatter between {shown[one['a']]} and {shown[one['b']]}: with such tails "
-                "the interval may be too narrow.",)
+    "A caution where one row makes up a quarter of a pair's scatter."
+    for pair, row in zip(mine, top.tolist()):
+        if pair["reason"] == "rows" or table.n < 20 or pair["share"] <= _HEAVY: continue
+        facts = {"row": _row_name(table, row), "share": pair["share"], "best": shown[pair["a"]],
+                 "model": shown[pair["b"]]}
+        return (Caution(code="models_one_row", facts=facts, decides=True),)
     return ()
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-065c
 def _blank(models, shown):
-    "A warning of errors that are all zero, from which no mend can be learnt."
-    said = enumerated([shown[name] for name in models])
-    return (f"All errors of {said} are zero.",) if models else ()
+    "A caution on errors that are all zero, from which no correction can be learnt."
+    if not models: return ()
+    return (Caution(code="models_zero", facts={"models": tuple(shown[name] for name in models)}),)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #one-bound
 def _one_bound(scoring):
@@ -949,23 +864,20 @@ def _one_bound(scoring):
                 f"{1 - scoring.level:.3g}.")
     other = {"lower": "upper", "upper": "lower"}[scoring.end]
     share = round(100 * (scoring.level if scoring.end == "upper" else 1 - scoring.level), 9)
-    return (f"All {other} bounds are infinite, so the {scoring.end} ones alone are scored, as "
-            f"{share:g} % quantiles: pinball loss divided by {1 - scoring.level:.3g}.")
+    return Caution(code="models_one_bound", facts={
+        "infinite": other, "scored": scoring.end, "share": share, "divisor": 1 - scoring.level})
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-065d
 def _few(mine, unit, difference, squares):
-    "A warning where a verdict rests on few points, or on tails that are very heavy."
+    "A caution where a verdict rests on few rows, or on tails that are very heavy."
     units = int(unit.max()) + 1
-    better = [row for one, row in zip(mine, difference) if one["verdict"] == "better"]
+    better = [row for pair, row in zip(mine, difference) if pair["verdict"] == "better"]
     if not better: return ()
     if squares and unit.size >= 20 and any(map(_is_heavy, better)):
-        return ("The largest differences may be those of errors with tails like Student's t with "
-                "three degrees of freedom, for which a verdict errs in one of four cases.",)
+        return (Caution(code="models_tails", decides=True),)
     if units >= 200: return ()
-    share = "eight" if units <= 100 else "twelve"
-    return (f"{units} independent points are too few to show how heavy the tails are: the "
-            f"verdict may err in one of {share} cases, and in more if rows unlike these are to "
-            "come.",)
+    one_of = "eight" if units <= 100 else "twelve"
+    return (Caution(code="models_few", facts={"n": units, "one_of": one_of}, decides=True),)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-065h
 def _is_heavy(difference):
@@ -975,33 +887,40 @@ def _is_heavy(difference):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-066
 def _by_other_score(mine, models, scoring, unit, shown):
-    "A warning where the other score of numbers ± uncertainties turns a verdict."
+    "A caution where the other score of numbers ± uncertainties turns a verdict."
     if scoring.name not in ("log", "crps"): return ()
     other = ErrorScoring("crps" if scoring.name == "log" else "log", dof=scoring.dof)
-    for one in mine:
-        if one["verdict"] != "better": continue
+    for pair in mine:
+        if pair["verdict"] != "better": continue
         with np.errstate(over="ignore", invalid="ignore"):
-            difference = _difference(*(other.points(*models[one[side]]) for side in "ab"))
+            difference = _difference(*(other.points(*models[pair[side]]) for side in "ab"))
             mean, error = difference.mean(), _spread(difference, unit)
-        if mean < -one["critical"] * error:
-            return (f"By {SCORES[other.name]} it is the other way round: {shown[one['b']]} is "
-                    f"better than {shown[one['a']]} by {_shown(-mean, error)[0]}.",)
+        if mean < -pair["critical"] * error:
+            facts = {"score_name": SCORES[other.name], "best": shown[pair["a"]],
+                     "model": shown[pair["b"]], "by": (-mean, error)}
+            return (Caution(code="models_other_score", facts=facts, decides=True),)
     return ()
 
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-068
-                                                              # for each model; lower is better
-
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-005
-@dataclass(frozen=True, kw_only=True)
-class ModelComparison(Result):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ModelComparison(Report):
     """Models compared by a proper score; what `compare_models` returns.
+
+    Its first finding is on the best model, and each other one on a model beside it: how much worse
+    that is.
 
     Attributes
     ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
     n : int
-        Number of points.
+        Number of rows.
     n_groups : int | None
-        Groups of rows that belong together; None where rows don't.
+        Clusters of rows; None where rows are independent.
     score : str
         "log", "crps", "interval", "brier" or "log loss".
     bound : str | None
@@ -1013,25 +932,19 @@ class ModelComparison(Result):
         Level of all intervals together.
     tolerance : float
         A difference that does no harm, in the unit of the score.
-    tolerance_words : str
-        What it stands for.
+    tolerance_of : tuple[str, float]
+        What would cost as much: "std", "width", "bound", "probability", or "given", and how
+        wrong these would be.
     n_resamples : int
         Draws behind the intervals.
-    rows : str
-        Rows that decide a pair, or might, in words; empty where none does.
-    deciders : str
-        What these are: "rows", or "groups" of them.
-    n_deciders : int
-        How many there are of these.
-    advice : ModelAdvice | None
-        What to do; `next_step` in fields.
-    cautions : tuple[str, ...]
-        Sentences on what to beware of.
+    deciders : dict[str, Any]
+        Rows that decide a pair, or might: `kind`, "rows" or "groups" of them, their
+        `number` and `names`, the `count` of rows, of `n`.
     models : pd.DataFrame
         A row for each, the best first: mean score (the lower the better), gain of each step
         and of all (miscalibration; above 0 where it is one), discrimination, score with
-        flat uncertainties and once mended, the mends that help; no parts for fewer than 20
-        points; which `state` is better, "as it is" or "recalibrated", and the score
+        flat uncertainties and recalibrated, the corrections that help; no parts for fewer
+        than 20 rows; which `state` is better, "as it is" or "recalibrated", and the score
         `at_best`, in that state.
     pairs : pd.DataFrame
         A row for each: a and b, the better one first, difference, its standard error and
@@ -1040,27 +953,25 @@ class ModelComparison(Result):
         reason, n_needed; what is found without dominant rows, if there are any; where
         limits allow for what was hardly seen, `seen` stakes were paid, Eq. 1a (−1: enough).
     points : pd.DataFrame
-        The score of each point, a column.
+        The score of each row, a column for each model; lower is better.
     """
-    n: int  # number of points
-    n_groups: int | None  # groups of rows that belong together; None where rows don't
+    n: int  # number of rows
+    n_groups: int | None  # clusters of rows; None where rows are independent
     score: str  # "log", "crps", "interval", "brier" or "log loss"
     bound: str | None = None  # "lower" or "upper" where that bound alone is scored, as the others
     # are infinite; "either" where some rows have one alone
     best: str  # the model with the smallest mean score, shown to be better than others or not
     confidence: float  # level of all intervals together
     tolerance: float  # a difference that does no harm, in the unit of the score
-    tolerance_words: str  # what it stands for
+    tolerance_of: tuple[str, float]  # what would cost as much: "std", "width", "bound",
+    # "probability", or "given", and how wrong these would be
     n_resamples: int  # draws behind the intervals
-    rows: str  # rows that decide a pair, or might, in words; empty where none does
-    deciders: str  # what these are: "rows", or "groups" of them
-    n_deciders: int  # how many there are of these
-    advice: ModelAdvice | None = None  # what to do; `next_step` in fields
-    cautions: tuple[str, ...]  # sentences on what to beware of
+    deciders: dict[str, Any]  # rows that decide a pair, or might: `kind`, "rows" or "groups" of
+    # them, their `number` and `names`, the `count` of rows, of `n`
     models: pd.DataFrame = field(repr=False)  # a row for each, the best first: mean score (the
     # lower the better), gain of each step and of all (miscalibration; above 0 where it is one),
-    # discrimination, score with flat uncertainties and once mended, the mends that help; no parts
-    # for fewer than 20 points; which `state` is better, "as it is" or "recalibrated", and the
+    # discrimination, score with flat uncertainties and recalibrated, the corrections that help; no
+    # parts for fewer than 20 rows; which `state` is better, "as it is" or "recalibrated", and the
     # score `at_best`, in that state
     pairs: pd.DataFrame = field(repr=False)  # a row for each: a and b, the better one first,
     # difference, its standard error and interval, which reaches `critical` of these, p-value,
@@ -1069,50 +980,67 @@ class ModelComparison(Result):
     # n_needed; what is found without dominant
     # rows, if there are any; where limits allow for what was hardly seen, `seen` stakes were paid,
     # Eq. 1a (−1: enough)
-    points: pd.DataFrame = field(repr=False, compare=False)  # the score of each point, a column
+    points: pd.DataFrame = field(repr=False, compare=False)  # the score of each row, a column
+                                                              # for each model; lower is better
 
     @property
     def score_name(self) -> str:
-        "The score in words; of one bound where one is scored."
+        "The score as it is called; of one bound where one is scored."
         if self.bound == "either": return "bound score"
         return f"{self.bound}-bound score" if self.bound else SCORES[self.score]
 
-    @functools.cached_property
-    def sentence(self) -> str:
-        "Who is better, by how much, and of what the difference is made."
-        pairs, order = self.pairs.to_dict("records"), list(self.models.index)
-        first, label = order[0], self.score_name
-        mine = [one for one in pairs if one["a"] == first]
-        if len(order) == 2:
-            parts = [_pair_words(pairs[0], self), _moved_words(pairs[0], self),
-                     _cause_words(pairs[0], self)]
-            return " ".join(filter(None, [*parts, *self.cautions]))
-        if not any(one["verdict"] == "better" for one in pairs):
-            open_pairs = [one for one in pairs if one["verdict"] == "inconclusive"]
-            worst = max((one["high"] for one in open_pairs), default=0)
-            parts = [f"None of {len(order)} models is shown to be better than another in {label}"
-                     + (f", and differences of up to {three_digits(worst)} may be there"
-                        if worst > self.tolerance and np.isfinite(worst) else "") + "."]
-            parts += [_pair_words(one, self) for one in pairs if one["reason"] == "rows"][:1]
-            return " ".join([*parts, *self.cautions])
-        beaten = [one for one in mine if one["verdict"] == "better"]
-        if len(beaten) == len(mine):
-            parts = [f"Best of {len(order)} in {label}: {_name(first, self)}."]
-        else:
-            parts = [f"In front of {len(order)} in {label}: {_name(first, self)}, better than "
-                     f"{len(beaten)} of the {len(mine)} others."]
-            open_ = [one for one in mine if one["verdict"] != "better"]
-            for one in open_[:2]: parts += [_pair_words(one, self), _cause_words(one, self)]
-            if open_[2:]: parts.append(f"Nor is it shown to be better than {len(open_) - 2} more.")
-        for one in beaten[:2]:
-            parts += [_pair_words(one, self), _moved_words(one, self), _cause_words(one, self)]
-        if beaten[2:]: parts.append(f"It is better than {len(beaten) - 2} more, too.")
-        return " ".join(filter(None, [*parts, *self.cautions]))
+    @property
+    def outcome(self) -> str:
+        "\"better\" if one model is better than all others; else \"inconclusive\" or \"no difference\"."
+        status = {one.status for one in self.findings[1:]}
+        if status <= {"invalid", "minor"}: return "better"
+        return "inconclusive" if "inconclusive" in status else "no difference"
 
-    @functools.cached_property
-    def next_step(self) -> str:
-        "Which model to use, what to recalibrate first, or what would decide."
-        return _advice_words(self)
+    @property
+    def conclusion(self) -> str:
+        "Which model is best, in one sentence or two."
+        return models_conclusion(self)
+
+    @property
+    def title(self) -> str:
+        "The number of models, rows and clusters, and the score."
+        clusters = f" in {self.n_groups:,} clusters" if self.n_groups else ""
+        return f"{len(self.models)} models, {self.n:,} rows{clusters}, {self.score_name}"
+
+    @property
+    def limits(self) -> str:
+        "What the limits in brackets are."
+        level = f"{100 * self.confidence:g} %"
+        return f"[joint {level}]" if len(self.pairs) > 1 else f"[{level}]"
+
+    def details(self) -> list[str]:  # paragraphs
+        """A paragraph for each finding, and for each caution.
+
+        Returns
+        -------
+        list[str]
+            Paragraphs.
+        """
+        return [*(one.sentence for one in self.findings),
+                *(f"Caution: {one.sentence}" for one in self.cautions)]
+
+    def to_dict(self) -> dict[str, Any]:  # what JSON knows
+        """Outcome, conclusion, findings, cautions, the next step, and the tables of models and pairs.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
+        told = super().to_dict()
+        del told["verdict"]
+        told["step"] |= {"arguments": self.step.arguments}
+        names = ("n", "n_groups", "score", "bound", "best", "confidence", "tolerance",
+                 "n_resamples", "deciders")
+        own = {name: getattr(self, name) for name in names}
+        return json_plain({"outcome": self.outcome, **told, **own,
+                           "models": self.models.reset_index().to_dict("records"),
+                           "pairs": self.pairs.to_dict("records")})
 
     def to_frame(self) -> pd.DataFrame:
         """The pairs with their verdicts.
@@ -1125,7 +1053,7 @@ class ModelComparison(Result):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """What mends would gain against the score that would be left, for each model.
+        """What recalibration would gain against the score that would be left, for each model.
 
         Parameters
         ----------
@@ -1140,34 +1068,28 @@ class ModelComparison(Result):
         Raises
         ------
         ValueError
-            For fewer than 20 points or groups, where no mend was learnt, and where bounds of
-            one side are scored.
+            For fewer than 20 rows or groups, where no correction was fitted, and where bounds
+            of one side are scored.
         """
         return _plot_models(self, ax)
-
-    def __repr__(self) -> str: return as_text(self)
-
-    def _repr_html_(self) -> str:
-        return (f"<p><b>{escape(self.sentence)}</b></p><p>Scores: lower is better; a gain is above "
-                f"zero.</p>{html_table(self.models)}{html_table(self.pairs)}")
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-069
 def _plot_models(found, ax):
     table = found.models
-    if found.bound and "mended" not in table:
+    if found.bound and "recalibrated" not in table:
         which = "single" if found.bound == "either" else found.bound
         raise ValueError(f"nothing is recalibrated where {which} bounds alone are scored, so there "
                          "are no parts of a score to show")
-    if "mended" not in table:
-        raise ValueError("nothing was learnt from fewer than 20 points, so there are no parts of a "
+    if "recalibrated" not in table:
+        raise ValueError("nothing is fitted to fewer than 20 rows, so there are no parts of a "
                          "score to show")
     ax, label = new_axes(ax, 6, 4.8), found.score_name
     rest = found.pairs[found.pairs["a"] == found.best].set_index("b")["rest_error"]
     for k, (name, row) in enumerate(table.iterrows()):
         colour = "#D55E00" if k == 0 else "#0072B2"
-        ax.errorbar(row["miscalibration"], row["mended"], rest.get(name, 0.0),
+        ax.errorbar(row["miscalibration"], row["recalibrated"], rest.get(name, 0.0),
                     row["miscalibration_error"], fmt="o", color=colour, ms=7, lw=1)
-        ax.annotate(plain_text(_name(name, found)), (row["miscalibration"], row["mended"]),
+        ax.annotate(plain_text(_names(table.index)[name]), (row["miscalibration"], row["recalibrated"]),
                     xytext=(7, 7), textcoords="offset points", color=colour)
     ax.margins(0.25)
     ends, total = np.array(ax.get_xlim()), table["score"].iloc[0]
@@ -1175,8 +1097,8 @@ def _plot_models(found, ax):
     limits = ax.get_ylim()
     ax.plot(ends, total - ends, ls="--", color="0.5", lw=1, zorder=0)
     ax.axvline(0, color="0.85", lw=1, zorder=0)
-    ax.set(xlim=ends, ylim=limits, xlabel=f"what mends would gain in {label}",
-           ylabel=f"{label} once mended (lower is better)")
+    ax.set(xlim=ends, ylim=limits, xlabel=f"gain of recalibration in {label}",
+           ylabel=f"{label} once recalibrated (lower is better)")
     return ax
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-070
@@ -1194,7 +1116,7 @@ def compare_models(
                           # 2; infinite for the normal one
     confidence_level: float | None = None,  # coverage that intervals state, in (0, 1); of bounds of
                                             # one side, the share of values on their finite side
-    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+    groups: ArrayLike | None = None,  # clusters of rows (one molecule, one patient):
                                       # labels, shape (n,)
     tolerance: float | None = None,  # a mean difference that does no harm, > 0, in the unit of the
                                      # score; None: what uncertainties wrong by a factor of 1.25
@@ -1206,7 +1128,7 @@ def compare_models(
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
-) -> ModelComparison:  # `.sentence`, `.best`, `.models`, `.pairs`, `.plot()`
+) -> ModelComparison:  # `.conclusion`, `.best`, `.findings`, `.step`, `.models`, `.pairs`
     """Which model's uncertainties, intervals or probabilities are better, by how much and why.
 
     Parameters
@@ -1228,7 +1150,7 @@ def compare_models(
         Coverage that intervals state, in (0, 1); of bounds of one side, the share of values
         on their finite side.
     groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient): labels, shape (n,).
+        Clusters of rows (one molecule, one patient): labels, shape (n,).
     tolerance : float | None, optional
         A mean difference that does no harm, > 0, in the unit of the score; None: what
         uncertainties wrong by a factor of 1.25 cost, or probabilities by a fifth of ȳ(1 −
@@ -1250,7 +1172,7 @@ def compare_models(
     Returns
     -------
     ModelComparison
-        `.sentence`, `.best`, `.models`, `.pairs`, `.plot()`.
+        `.conclusion`, `.best`, `.findings`, `.step`, `.models`, `.pairs`.
 
     Raises
     ------
@@ -1268,17 +1190,16 @@ def compare_models(
     if pos_label is not None and score not in ("brier", "log loss"):
         raise ValueError(f"pos_label is for score='brier' or 'log loss', got score={score!r}")
     models = _read_models(y_true, predictions, score, pos_label)
-    n, rows, told = next(iter(models.values()))[0].size, None, ()
-    if score == "interval": scoring, models, rows, told = _of_ends(scoring, models)
+    n, rows, left_out = next(iter(models.values()))[0].size, None, ()
+    if score == "interval": scoring, models, rows, left_out = _of_ends(scoring, models)
     table = _row_table(y_true, predictions, groups, n, rows)
     table, cautions = _repeated(models, table, scoring)
     options = dict(n_boot=check_count(n_boot, "n_boot"), confidence=confidence, n_jobs=n_jobs,
                    progress=progress)
-    found = _compared(scoring, models, table, tolerance, cautions, check_generator(rng), options)
-    if told: found = replace(found, cautions=(*told, *found.cautions),
-                             points=found.points.set_axis(rows))
+    found = _compared(scoring, models, table, tolerance, (*left_out, *cautions),
+                      check_generator(rng), options)
+    if left_out: found = replace(found, points=found.points.set_axis(rows))
     return found
-
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-071
 def _scoring(score, dof, confidence_level):
@@ -1316,9 +1237,9 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     seed = int(rng.integers(2**32))
     asked = scoring, models, order, copied
     found, seen = _differences(*asked, difference, unit, rng=seed, **options)
-    harmless, words = _harmless(scoring, models[names[0]])
-    if tolerance is not None: harmless, words = float(tolerance), "the tolerance"
-    rows, called = _deciders(difference, unit, table)
+    harmless, of = _harmless(scoring, models[names[0]])
+    if tolerance is not None: harmless, of = float(tolerance), ("given", 1.0)
+    rows, deciders = _deciders(difference, unit, table)
     other = _without(rows, *asked, difference, unit, rng=seed, **options)
     top, share = _largest_shares(difference)
     pairs = _judged(_pair_table(order, points, after, board, found, unit, share, seen), found,
@@ -1328,13 +1249,13 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     cautions += _blank(blank, shown) + _few(
         mine, unit, difference, squares=scoring.name == "log") + _heavy(mine, top, table, shown)
     cautions += _by_other_score(mine, models, scoring, unit, shown)
-    if isinstance(scoring, BoundScoring):
-        called |= {"bound": scoring.end}
-        cautions = (_one_bound(scoring), *cautions)
-    if other is None: called |= {"rows": "", "n_deciders": 0}
+    bound = scoring.end if isinstance(scoring, BoundScoring) else None
+    if bound: cautions = (_one_bound(scoring), *cautions)
+    if other is None: deciders |= {"number": 0, "names": (), "count": 0}
     compared = ModelComparison(
         n=n, n_groups=None if table.groups is None else table.groups.labels.size,
-        score=scoring.name, best=names[0], confidence=options["confidence"], tolerance=harmless,
-        tolerance_words=words, n_resamples=found.n_resamples,
-        cautions=cautions, models=board, pairs=pairs, points=pd.DataFrame(points), **called)
-    return replace(compared, advice=_advised(compared))
+        score=scoring.name, bound=bound, best=names[0], confidence=options["confidence"],
+        tolerance=harmless, tolerance_of=of, n_resamples=found.n_resamples, deciders=deciders,
+        cautions=cautions, models=board, pairs=pairs, points=pd.DataFrame(points))
+    compared = replace(compared, findings=_findings(compared))
+    return replace(compared, step=_step(compared))

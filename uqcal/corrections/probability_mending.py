@@ -5,23 +5,24 @@
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-005
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ..probabilities.calibration import CalibrationReport, report_of, with_note
+from ..probabilities.calibration import CalibrationReport, report_of, with_caution
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
                                 check_labels_agree, check_probabilities, read_labels)
 from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_features
-from .mending import ORIENTATION, random_folds, score_table
+from .mending import random_folds, score_table
 from ..probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 from ..sample.repeats import related_cases, repeated_cases
-from .._base.results import Result, as_text, enumerated, html_table, new_axes, plus_minus
+from .._base.results import html_table, json_plain, new_axes
+from .._words.corrections import probability_conclusion
+from ..reports import Caution, Finding, Report, Step
 from ..sample.sample import Ordering, bin_means, whole_run_bins
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -84,9 +85,14 @@ def _log_losses(y, q):
     return -np.log(np.where(y == 1, q, 1 - q))
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-011
+def _impossible_rows(report):
+    "Rows, from 0, in which happened what was predicted to be impossible."
+    return tuple(report["calibration"].rows)
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #cell-011-b
 def _rests_on_rows(y, p, cluster, before, judged):
     "Whether a few impossible events alone are what is wrong."
-    rows, certain = list(before.conclusion.rows), np.count_nonzero((p == 0) | (p == 1))
+    rows, certain = list(_impossible_rows(before)), np.count_nonzero((p == 0) | (p == 1))
     if not 0 < len(rows) <= max(1, min(0.002 * y.size, 0.01 * certain)): return False
     kept = np.ones(y.size, bool)
     kept[rows] = False
@@ -115,91 +121,118 @@ def _check_enough(y, unit):
     for outcome, name in ((1, "events"), (0, "non-events")):
         there = np.unique(unit[y == outcome]).size
         if there < _LEAST:
-            raise ValueError(f"y_true must hold at least ten {name} for a mend, or ten clusters of "
+            raise ValueError(f"y_true must hold at least ten {name} to recalibrate, or ten clusters of "
                              f"them, got {there}")
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-013b
-_REVERSED = "More was stated where less happened: check first how the outcomes are coded."
-
-
-def _told_rows(rows):
-    "A warning where impossible events occurred."
-    named = [str(row) for row in rows[:5]] + [f"{len(rows) - 5:,} more"] * (len(rows) > 5)
-    where = f"row{'s' * (len(rows) > 1)} {enumerated(named)} (counted from 0)"
-    return (f"What was stated to be impossible happened in {where}: look there first.",
-            "As predicted, the log score is infinite there; gains take 0 and 1 for the outermost "
-            "other probability, or for 1e-5 from there.")
+def _cautions(before, caution):
+    "Cautions on cases that repeat, on events that were predicted to be impossible, on the coding."
+    cautions, rows = [], _impossible_rows(before)
+    if caution is not None: cautions.append(caution)
+    if rows:
+        cautions.append(Caution(code="recalibration_impossible", facts={"rows": rows, "row_names": ()},
+                                decides=True))
+    if before.is_reversed: cautions.append(Caution(code="recalibration_reversed", decides=True))
+    return tuple(cautions)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-015
-def _told(found):
-    "The sentence of a result."
-    row = found.scores.loc[found.chosen]
-    if not found.is_mended:
-        says = "no fault is shown, and no map is better by more than a standard error"
-        if found.before.verdict == "invalid":
-            says = ("a few rows alone are what is wrong, and they are no ground for a mend"
-                    if found.rests_on_rows else f"{found.before.conclusion.short.lower()}, but no "
-                    "map does better in cross-validation")
-        return " ".join([f"Left as stated: {says}.", *found.warnings])
-    gain = plus_minus(row["gain"], row["gain_error"]).lstrip("+")
-    return " ".join([
-        f"Mended by {found.chosen}: {found.model.sentence}.",
-        f"Gain in log score {gain} per case, in the cross-validation that chose it.",
-        f"Before: {found.before.conclusion.short}.",
-        f"After, in cross-validation: {found.after.conclusion.short}.", *found.warnings])
+def _reason(found):
+    "Why nothing was changed; None where something was."
+    if found.is_mended: return None
+    if found.before.verdict != "invalid": return "nothing"
+    return "impossible" if found.rests_on_rows else "no map"
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #cell-015-b
+def _findings(found):
+    "The gain, and calibration before and after; before alone where nothing was changed."
+    calibration = Finding(
+        name="calibration", kind="recalibrated_calibration", status=found.after.verdict, n=found.n,
+        facts={"before": found.before, "after": found.after if found.is_mended else None})
+    if not found.is_mended: return (calibration,)
+    return (found.gain, calibration)
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #cell-015-c
+def _gain_of(chosen, table, n):
+    "The cross-validated gain of what was chosen."
+    row = table.loc[chosen]
+    return Finding(name="gain", kind="recalibration_gain", status="valid", n=n, unit="log score",
+                   estimate=row["gain"], facts={"standard_error": row["gain_error"]})
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #cell-015-d
+def _step(found):
+    "What to do now."
+    if found.before.is_reversed: return Step(verb="check", why="coding")
+    if found.rests_on_rows:
+        return Step(verb="check", why="recalibration_rows",
+                    facts={"rows": _impossible_rows(found.before), "row_names": ()})
+    if found.is_mended: return Step(verb="validate", why="recalibrated_probabilities")
+    if found.before.verdict == "invalid": return Step(verb="correct", why="probabilities")
+    return Step(verb="use", why="calibrated_probabilities")
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-017b
-@dataclass(frozen=True, kw_only=True)
-class ProbabilityMending(Result):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ProbabilityMending(Report):
     """What was recalibrated, and what its own cases say, cross-validated; what `mend_probabilities` returns.
 
     Attributes
     ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
     model : Any
-        The map, fitted to all cases; None where nothing is mended.
+        The map, fitted to all cases; None where nothing is recalibrated.
     chosen : str
         Its name among the candidates.
     before : CalibrationReport
         On what was stated.
     after : CalibrationReport
         On each case as other folds taught.
-    outcome : np.ndarray
+    y_true : np.ndarray
         Outcomes, 0 or 1, shape (n,).
-    score : np.ndarray
-        Stated probabilities, shape (n,).
+    y_prob : np.ndarray
+        Predicted probabilities, shape (n,).
     mended : np.ndarray
         Each case as other folds taught, shape (n,).
-    scores : pd.DataFrame
+    gain : Finding
+        Of the log score per row, in the cross-validation that chose.
+    candidates : pd.DataFrame
         A row for each map, the simplest first: `gain`, by how much the log score per case
         is lower than as stated (above zero where it is better), in the cross-validation
         that chose, `gap` to the best, with standard errors; `is_near`: within one of the
         best; `verdict` in cross-validation, "" where not judged.
     n_folds : int
-        Parts of which each was mended by all others.
+        Parts of which each was recalibrated by all others.
+    confidence : float
+        Level of the limits.
     rests_on_rows : bool
         Whether a few impossible events alone are what is wrong.
-    warnings : tuple[str, ...]
-        On what all of this depends.
+    reason : str | None
+        Why nothing was changed, as a code.
     """
-    model: Any = field(compare=False)  # the map, fitted to all cases; None where nothing is mended
+    model: Any = field(compare=False)  # the map, fitted to all cases; None where nothing is recalibrated
     chosen: str  # its name among the candidates
     before: CalibrationReport = field(repr=False)  # on what was stated
     after: CalibrationReport = field(repr=False)  # on each case as other folds taught
-    outcome: np.ndarray = field(repr=False)  # outcomes, 0 or 1, shape (n,)
-    score: np.ndarray = field(repr=False)  # stated probabilities, shape (n,)
+    y_true: np.ndarray = field(repr=False)  # outcomes, 0 or 1, shape (n,)
+    y_prob: np.ndarray = field(repr=False)  # predicted probabilities, shape (n,)
     mended: np.ndarray = field(repr=False)  # each case as other folds taught, shape (n,)
-    scores: pd.DataFrame = field(repr=False)  # a row for each map, the simplest first: `gain`,
+    gain: Finding  # of the log score per row, in the cross-validation that chose
+    candidates: pd.DataFrame = field(repr=False)  # a row for each map, the simplest first: `gain`,
     # by how much the log score per case is lower than as stated (above zero where it is better),
     # in the cross-validation that chose, `gap` to the best, with standard errors; `is_near`: within
     # one of the best; `verdict` in cross-validation, "" where not judged
-    n_folds: int  # parts of which each was mended by all others
+    n_folds: int  # parts of which each was recalibrated by all others
+    confidence: float  # level of the limits
     rests_on_rows: bool  # whether a few impossible events alone are what is wrong
-    warnings: tuple[str, ...] = ()  # on what all of this depends
+    reason: str | None = None  # why nothing was changed, as a code
 
     @property
     def n(self) -> int:
         "Number of cases."
-        return self.outcome.size
+        return self.y_true.size
 
     @property
     def is_mended(self) -> bool:
@@ -207,13 +240,28 @@ class ProbabilityMending(Result):
         return self.chosen != "as stated"
 
     @property
-    def sentence(self) -> str:
-        "What was done, what it gained in cross-validation, and what is still wrong."
-        return _told(self)
+    def outcome(self) -> str:
+        "\"recalibrated\" or \"unchanged\"."
+        return "recalibrated" if self.is_mended else "unchanged"
+
+    @property
+    def conclusion(self) -> str:
+        "What was done, and what is found before and after, in cross-validation."
+        return probability_conclusion(self)
+
+    @property
+    def title(self) -> str:
+        "The kind of statement and the number of rows."
+        return f"recalibrated probabilities, {self.n:,} rows"
+
+    @property
+    def limits(self) -> str:
+        "What the limits in brackets are."
+        return f"[{100 * self.confidence:g} %]"
 
     def predict(self, y_prob: ArrayLike,  # scores, shape (n,), in [0, 1]
-                ) -> np.ndarray:  # mended probabilities, of the same shape
-        """What to state in place of new scores.
+                ) -> np.ndarray:  # recalibrated probabilities, of the same shape
+        """Probabilities in place of new scores.
 
         Parameters
         ----------
@@ -223,19 +271,32 @@ class ProbabilityMending(Result):
         Returns
         -------
         np.ndarray
-            Mended probabilities, of the same shape.
+            Recalibrated probabilities, of the same shape.
         """
         p = check_probabilities(y_prob)
         return p if self.model is None else self.model.predict(p)
 
     def to_frame(self) -> pd.DataFrame:
-        """The scores, a row for each map.
+        """What each map gains, a row for each.
 
         Returns
         -------
         pd.DataFrame
         """
-        return self.scores.copy()
+        return self.candidates.copy()
+
+    def to_dict(self) -> dict[str, Any]:  # what JSON knows
+        """Outcome, conclusion, findings, cautions, the next step, and what each map gains.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
+        told = super().to_dict()
+        del told["verdict"]
+        return json_plain({"outcome": self.outcome, **told, "chosen": self.chosen, "n": self.n,
+                           "candidates": self.candidates.reset_index().to_dict("records")})
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
@@ -251,26 +312,22 @@ class ProbabilityMending(Result):
         Axes
             The same axes.
         """
-        ax, along = new_axes(ax, 5.2, 5.2), Ordering.of(self.score)
+        ax, along = new_axes(ax, 5.2, 5.2), Ordering.of(self.y_prob)
         start = whole_run_bins(along, int(np.clip(self.n // 40, 1, 20)))
         at, share = (bin_means(values[along.order], start)
-                     for values in (self.score, self.outcome))
+                     for values in (self.y_prob, self.y_true))
         grid = np.linspace(0, 1, 1001)
         ax.plot([0, 1], [0, 1], ls="--", color="0.5", lw=1)
         ax.plot(grid, self.predict(grid), color="#0072B2", lw=2)
         ax.plot(at, share, "o", color="#D55E00", ms=6)
-        ax.set(xlabel="stated probability", ylabel="share of events, mended probability",
+        ax.set(xlabel="predicted probability", ylabel="share of events, recalibrated probability",
                xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        ax.annotate("dots: shares of events in bins\nline: mended probability\ndashed: as stated",
+        ax.annotate("dots: shares of events in bins\nline: recalibrated\ndashed: unchanged",
                     (0.03, 0.97), xycoords="axes fraction", va="top")
         return ax
 
-    def __repr__(self) -> str: return as_text(self)
-
     def _repr_html_(self) -> str:
-        told = [self.sentence, f"Before: {self.before.headline}", f"After: {self.after.headline}"]
-        return "".join(f"<p>{escape(one)}</p>" for one in [*told, ORIENTATION]) + html_table(
-            self.scores)
+        return super()._repr_html_() + html_table(self.candidates)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-018
 def mend_probabilities(
@@ -278,7 +335,7 @@ def mend_probabilities(
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
     *,
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
-    n_folds: int = 10,  # parts, of which each is mended by what all others teach, ≥ 2
+    n_folds: int = 10,  # parts, of which each is recalibrated by a fit to all others, ≥ 2
     tolerance: float = 0.05,  # mean difference over a fifth of the points that does no harm
     confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     n_resamples: int = 9999,  # sets of outcomes drawn for the tests, ≥ 1
@@ -287,7 +344,7 @@ def mend_probabilities(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     progress: bool = False,  # show bars on standard error
-) -> ProbabilityMending:  # `.sentence`, `.model`, `.predict()`, `.before`, `.after`, `.plot()`
+) -> ProbabilityMending:  # `.conclusion`, `.model`, `.predict()`, `.before`, `.after`
     """Recalibrate probabilities by what cross-validation favours, and judge before and after.
 
     Nothing is changed where no fault is shown and no map is clearly better.
@@ -301,7 +358,7 @@ def mend_probabilities(
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     n_folds : int, default 10
-        Parts, of which each is mended by what all others teach, ≥ 2.
+        Parts, of which each is recalibrated by a fit to all others, ≥ 2.
     tolerance : float, default 0.05
         Mean difference over a fifth of the points that does no harm.
     confidence : float, default 0.95
@@ -322,7 +379,7 @@ def mend_probabilities(
     Returns
     -------
     ProbabilityMending
-        `.sentence`, `.model`, `.predict()`, `.before`, `.after`, `.plot()`.
+        `.conclusion`, `.model`, `.predict()`, `.before`, `.after`.
 
     Raises
     ------
@@ -338,9 +395,9 @@ def mend_probabilities(
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
     if cluster is None:
         copies = repeated_cases(y, p)
-        labels, note = related_cases(y, p, copies)
-        note = note or copies[1]
-    else: labels, note = read_labels(cluster, y.size, "cluster"), ""
+        labels, caution = related_cases(y, p, copies)
+        if caution is None: caution = copies[1]
+    else: labels, caution = read_labels(cluster, y.size, "cluster"), None
     unit = np.arange(y.size) if labels is None else np.unique(labels, return_inverse=True)[1]
     options = dict(tolerance=check_fraction(tolerance, "tolerance"),
                    confidence=check_fraction(confidence, "confidence"), n_resamples=n_resamples,
@@ -350,10 +407,10 @@ def mend_probabilities(
         "A report on rows with this `outcome` and `probability`, of clusters `together`."
         return report_of(outcome, probability, np.ones(outcome.size), together, **options)
 
-    before = with_note(judged(y, p, labels), note)
+    before = with_caution(judged(y, p, labels), caution)
     _check_enough(y, unit)
     return _mended(y, p, labels, unit, random_folds(unit, n_folds, rng), before, judged,
-                   tuple(filter(None, [note])))
+                   caution, confidence)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-020s
 def _with_cluster_errors(model, y, p, unit):
@@ -369,7 +426,7 @@ def _with_cluster_errors(model, y, p, unit):
     model.standard_error_ = np.sqrt(np.diag(inverse @ spread @ inverse).clip(0))
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-020
-def _mended(y, p, labels, unit, fold, before, judged, warnings):
+def _mended(y, p, labels, unit, fold, before, judged, caution, confidence):
     "The result of `mend_probabilities` for checked columns."
     maps = _maps_for(y, p, None if labels is None else unit)
     crossed = {name: cross_fitted_map(kind, y, p, fold) for name, kind in maps.items()}
@@ -383,11 +440,9 @@ def _mended(y, p, labels, unit, fold, before, judged, warnings):
     kind = maps[chosen]
     model = None if kind is None else kind().fit(p, y)
     if labels is not None: _with_cluster_errors(model, y, p, unit)
-    rows = before.conclusion.rows
-    told = _told_rows(rows) if rows else ()
-    if before.is_reversed: told = (*told, _REVERSED)
-    return ProbabilityMending(
-        model=model, chosen=chosen, before=before, after=after,
-        outcome=y, score=p, mended=crossed[chosen], scores=table, n_folds=int(fold.max()) + 1,
-        rests_on_rows=rests_on_rows,
-        warnings=(*warnings, *told))
+    found = ProbabilityMending(
+        model=model, chosen=chosen, before=before, after=after, y_true=y, y_prob=p,
+        mended=crossed[chosen], gain=_gain_of(chosen, table, y.size), candidates=table,
+        n_folds=int(fold.max()) + 1, confidence=confidence, rests_on_rows=rests_on_rows,
+        cautions=_cautions(before, caution))
+    return replace(found, reason=_reason(found), findings=_findings(found), step=_step(found))

@@ -24,8 +24,9 @@ __all__ = ['log_density', 'likely_dof', 'read_columns', 'AsStated', 'FactorScali
 
 # %% ../../nbs/corrections/19_scaling.ipynb #1da1b309
 from .._base.inputs import (check_choice, check_column, check_count, check_labels_agree,
-                                printable, read_groups, read_vector)
-from .._base.results import distinct_names, enumerated, three_digits
+                                read_groups, read_vector)
+from .._base.results import distinct_names, enumerated
+from .._words.corrections import map_text
 from ..sample.sample import Ordering, Sample, bin_means, bin_starts
 from .._base.tickets import Storable
 
@@ -323,9 +324,14 @@ class AsStated(_Scaling):
     def _log_factor(self, uncertainty, columns): return np.zeros(uncertainty.size)
 
     @property
+    def effect(self) -> dict[str, Any]:
+        "What is done, as numbers: its `kind` and what belongs to it."
+        return {"kind": "unchanged"}
+
+    @property
     def sentence(self) -> str:
         "What is done to uncertainties, in words."
-        return "left as stated"
+        return map_text(self.effect)
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-055b
 class FactorScaling(_Scaling):
@@ -360,11 +366,16 @@ class FactorScaling(_Scaling):
         return np.full(uncertainty.size, np.log(self.factor_))
 
     @property
+    def effect(self) -> dict[str, Any]:
+        "What is done, as numbers: its `kind` and what belongs to it."
+        check_is_fitted(self)
+        return {"kind": "factor", "factor": self.factor_, "standard_error": self.standard_error_,
+                "is_heavy": self.dof_ < 2.2}
+
+    @property
     def sentence(self) -> str:
         "What is done to uncertainties, in words."
-        check_is_fitted(self)
-        heavy = " (tails so heavy that a standard uncertainty says little)" * (self.dof_ < 2.2)
-        return f"times {three_digits(self.factor_)} ± {self.standard_error_:.1g}{heavy}"
+        return map_text(self.effect)
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-024
 def fit_log_variance(design: np.ndarray,  # columns of terms, shape (n, k); the first is ones
@@ -433,14 +444,16 @@ class LogLinearScaling(_Scaling):
         return self.coef_[0] + self.coef_[1] * (x - self.middle_) - x
 
     @property
+    def effect(self) -> dict[str, Any]:
+        "What is done, as numbers: its `kind` and what belongs to it."
+        check_is_fitted(self)
+        return {"kind": "power", "factor": np.exp(self.coef_[0] - self.middle_),
+                "at": np.exp(self.middle_), "power": self.coef_[1]}
+
+    @property
     def sentence(self) -> str:
         "What is done to uncertainties, in words."
-        check_is_fitted(self)
-        factor, at = np.exp(self.coef_[0] - self.middle_), np.exp(self.middle_)
-        power, here = self.coef_[1], f"times {three_digits(factor)}"
-        if power == 1: return here
-        return (f"{here} at u = {three_digits(at)}, {'more' if power > 1 else 'less'} above it "
-                f"(mended ones go as u to the power {three_digits(power)})")
+        return map_text(self.effect)
 
 # %% ../../nbs/corrections/19_scaling.ipynb #f95142e8
 def _joined(along, mean, first, least):
@@ -524,18 +537,17 @@ class IsotonicScaling(_Scaling):
         return np.interp(x, self.centre_, self.level_) - x
 
     @property
+    def effect(self) -> dict[str, Any]:
+        "What is done, as numbers: its `kind` and what belongs to it."
+        check_is_fitted(self)
+        factor = np.exp(self.level_ - self.centre_)
+        return {"kind": "isotonic", "first": factor[0], "last": factor[-1],
+                "lowest": factor.min(), "highest": factor.max(), "levels": self.centre_.size}
+
+    @property
     def sentence(self) -> str:
         "What is done to uncertainties, in words."
-        check_is_fitted(self)
-        first, last = np.exp((self.level_ - self.centre_)[[0, -1]])
-        if self.centre_.size == 1: return "made nearly equal, since errors do not rise with them"
-        factor = np.exp(self.level_ - self.centre_)
-        ends, between = sorted((first, last)), ""
-        if factor.max() > 1.05 * ends[1]: between = f", up to {three_digits(factor.max())} between"
-        if factor.min() < ends[0] / 1.05:
-            between += f", down to {three_digits(factor.min())} between"
-        return (f"times {three_digits(first)} for the smallest to {three_digits(last)} for the "
-                f"largest{between}, by a rising curve through {self.centre_.size} levels")
+        return map_text(self.effect)
 
 # %% ../../nbs/corrections/19_scaling.ipynb #76c9e400
 def _within(excess, cell, group):
@@ -640,18 +652,22 @@ class GroupScaling(_Scaling):
         return np.log(self.factor_)[_codes(columns[self.names_[0]], self.labels_)]
 
     @property
-    def sentence(self) -> str:
-        "What is done to uncertainties, in words."
+    def effect(self) -> dict[str, Any]:
+        "What is done, as numbers: its `kind` and what belongs to it."
         check_is_fitted(self)
         common, own = self.factor_[-1], self.factor_[:-1]
         shown = distinct_names(self.labels_)
         far = np.argsort(-np.abs(np.log(own / common)), kind="stable")
         named, rest = (far, far[:0]) if far.size <= 4 else (far[:3], far[3:])
-        told = [f"{three_digits(own[k])} in {shown[self.labels_[k]]}" for k in named]
-        if rest.size:
-            low, high = map(three_digits, (own[rest].min(), own[rest].max()))
-            told.append(f"{low if low == high else f'{low} to {high}'} in {rest.size:,} others")
-        return (f"times {enumerated(told)}; {three_digits(common)} in groups that were not seen")
+        others = own[rest] if rest.size else own
+        return {"kind": "groups", "common": common, "others": rest.size,
+                "factors": tuple((shown[self.labels_[k]], own[k]) for k in named),
+                "lowest": others.min(), "highest": others.max()}
+
+    @property
+    def sentence(self) -> str:
+        "What is done to uncertainties, in words."
+        return map_text(self.effect)
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-041
 class GammaScaling(_Scaling):
@@ -715,12 +731,16 @@ class GammaScaling(_Scaling):
         return (self._design(uncertainty, columns)[0] - self.centre_) @ self.coef_
 
     @property
+    def effect(self) -> dict[str, Any]:
+        "What is done, as numbers: its `kind` and what belongs to it."
+        check_is_fitted(self)
+        return {"kind": "regression", "factor": np.exp(self.coef_[0]),
+                "along": tuple(name for name, *_ in self.terms_)}
+
+    @property
     def sentence(self) -> str:
         "What is done to uncertainties, in words."
-        check_is_fitted(self)
-        names = [printable(name)[:40] or "u" for name, *_ in self.terms_]
-        return (f"times {three_digits(np.exp(self.coef_[0]))} at the middle of all, by a "
-                f"regression on {enumerated(names) or 'nothing that varies'}")
+        return map_text(self.effect)
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-044
 class _Shift(_Fitted):
@@ -783,13 +803,16 @@ class _Shift(_Fitted):
         return np.log(uncertainty) if self.along is None else columns[self.along]
 
     @property
+    def effect(self) -> dict[str, Any]:
+        "What is done, as numbers: its `kind` and what belongs to it."
+        check_is_fitted(self)
+        return {"kind": "shift", "low": self.range_[0], "high": self.range_[1],
+                "along": self.along}
+
+    @property
     def sentence(self) -> str:
         "What is done to predictions, in words."
-        check_is_fitted(self)
-        low, high = map(three_digits, self.range_)
-        by = "u" if self.along is None else printable(self.along)[:40]
-        if low == high: return f"{low} added to predictions"
-        return f"{low} to {high} added to predictions, by {by}"
+        return map_text(self.effect)
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-045
 class LinearShift(_Shift):
@@ -985,7 +1008,7 @@ class Mend(_Fitted):
             found = self.shifts_[-1].predict_of(sample.uncertainty, columns)
             left = sample.error - found
             if found.any() and np.abs(left).max() <= 1e-9 * np.abs(found).max():
-                raise ValueError("error must vary for a mend: a correction of its bias leaves "
+                raise ValueError("error must vary to recalibrate: a correction of its bias leaves "
                                  "nothing, and no uncertainty fits such errors")
             sample = sample.with_error(left)
         self.scaling_ = clone(self.scaling).fit_of(sample, columns)
@@ -1017,11 +1040,16 @@ class Mend(_Fitted):
         return shift, self.scaling_.transform_of(uncertainty, columns)
 
     @property
+    def effect(self) -> dict[str, Any]:
+        "What is done, as numbers: its `kind` and what belongs to it."
+        check_is_fitted(self)
+        return {"kind": "steps", "steps": [*(shift.effect for shift in self.shifts_),
+                                           self.scaling_.effect]}
+
+    @property
     def sentence(self) -> str:
         "What is done to predictions and to uncertainties, in words."
-        check_is_fitted(self)
-        told = [one.sentence for one in self.shifts_]
-        return "; ".join([*told, f"uncertainties {self.scaling_.sentence}"])
+        return map_text(self.effect)
 
     def transform(self,
                   uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0

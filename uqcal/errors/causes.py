@@ -782,7 +782,7 @@ def _as_if(sample, centre, se, best, others):
     also = "".join(f", or {one}" for _, one in others)
     digits = "{:,.0f}".format if seen > 100 else three_digits
     about = (f"In a typical bin errors are about {digits(seen)} times ({digits(low)} to "
-             f"{digits(high)}) as large as stated")
+             f"{digits(high)}) as large as predicted")
     return _whole(name, strength, f"{about}, as if {looks}{also}.", factor=factor,
                   also=tuple(dict.fromkeys(n for n, _ in others if n != name)))
 

@@ -21,14 +21,15 @@ __all__ = ['conformal_threshold', 'as_decimals', 'ConformalIntervals', 'Conforma
 # %% ../../nbs/intervals/31_conformal.ipynb #b73ea070
 from .._chance.coverage_counts import conformal_rank
 from .._base.inputs import (check_choice, check_column, check_fraction, check_generator,
-                                check_labels_agree, check_multiclass, plain_array, printable,
+                                check_labels_agree, check_multiclass, plain_array,
                                 read_labels, read_vector, refuse)
 from .intervals import check_bounds, check_no_sets
 from ..sample.repeats import copies_of, repeated_cases
-from .._base.results import enumerated, three_digits
+from .._base.results import enumerated
 from ..sample.sample import Sample, stable_order
 from ..corrections.scaling import Mend, read_columns
 from .._base.tickets import Storable
+from .._words import intervals as words
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -235,48 +236,22 @@ class _Told(Storable):
                          "low": ends[0], "high": ends[1]})
         return pd.DataFrame(rows)
 
-    def _by_group(self, told):
-        "A phrase about thresholds, for all points or for a few groups and the number of others."
+    def _by_group(self, phrase):
+        "A phrase about thresholds, for all rows or for a few groups and the number of others."
         finite = np.isfinite(self.threshold_[:-1]).all(axis=1)
-        if not self.labels_: return told(self.threshold_[0]) if finite[0] else "without limit"
-        named = [f"{told(self.threshold_[k])} in {printable(self.labels_[k])[:40]}"
-                 for k in np.flatnonzero(finite)[:3]]
-        more = int(finite.sum()) - len(named)
-        if more > 0: named.append(f"others in {more} more")
-        if few := int((~finite).sum()):
-            named.append(f"without limit in {few} group{'s' * (few > 1)} of too few points")
-        return enumerated(named)
+        if not self.labels_:
+            return words.in_groups([(None, phrase(self.threshold_[0]))] if finite[0] else [], 0, 0)
+        shown = [(self.labels_[k], phrase(self.threshold_[k])) for k in np.flatnonzero(finite)[:3]]
+        return words.in_groups(shown, int(finite.sum()) - len(shown), int((~finite).sum()))
 
     def _promise(self):
-        "What the thresholds promise, in words."
-        table, rows = self.to_frame(), "groups of rows" if self.clustered_ else "points"
-        if self.copies_[0]: rows = "different rows"
-        on = f"{self.points_.sum():,} {rows}"
-        if self.copies_[0]:
-            on += " ({:,} of {:,} rows are copies and count once)".format(*self.copies_)
-        if self.clustered_ or self.labels_:
-            each = " in each group" if self.labels_ else ""
-            new = "different rows" if self.copies_[0] else "groups of rows"
-            if self.clustered_: each += f", on average over new {new} that count once each"
-            return f"at least {100 * self.level:.10g} % covered{each}, calibrated on {on}"
-        if np.isinf(self.threshold_[0]).any():
-            return f"too few points for {100 * self.level:.10g} %: {on}"
-        low, high, average = (_percent(table[name].iloc[0]) for name in ("low", "high", "promised"))
-        least, why = ("at least ", "; equal scores make it more") if self._tied(0) else ("", "")
-        return (f"{least}{average} % covered on average over calibrations on {on}, {low} to {high} "
-                f"% by these in 95 % of them{why}")
-
-# %% ../../nbs/intervals/31_conformal.ipynb #percent
-def _percent(share):
-    "A share in percent, to a digit after the point or to as many as tell it from all."
-    rest = 100 * (1 - share)
-    return f"{100 * share:.{max(1, -int(np.floor(np.log10(rest)))) if rest > 0 else 1}f}"
-
-# %% ../../nbs/intervals/31_conformal.ipynb #0dc93cf8
-def _reach(found):
-    "How far intervals reach, given the thresholds that were `found`."
-    if found.size == 1: return f"± {three_digits(found[0])} u"
-    return f"{three_digits(-found[1])} u to {three_digits(found[0])} u"
+        "What the thresholds guarantee, in words."
+        first = self.to_frame().iloc[0]
+        return words.guarantee({
+            "level": self.level, "rows": int(self.points_.sum()), "clustered": self.clustered_,
+            "by_group": bool(self.labels_), "copies": self.copies_ if self.copies_[0] else None,
+            "tied": self._tied(0), "infinite": bool(np.isinf(self.threshold_[0]).any()),
+            "average": first["promised"], "low": first["low"], "high": first["high"]})
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-020
 class ConformalIntervals(_Told):
@@ -337,8 +312,8 @@ class ConformalIntervals(_Told):
     def sentence(self) -> str:
         "What intervals are made of, and what they promise."
         check_is_fitted(self)
-        how = "" if self.mend_ is None else f" with u mended ({self.mend_.sentence})"
-        return f"predictions {self._by_group(_reach)}{how}: {self._promise()}"
+        correction = None if self.mend_ is None else self.mend_.sentence
+        return words.conformal_intervals(self._by_group(words.reach), correction, self._promise())
 
     def fit(self,
             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
@@ -422,12 +397,6 @@ class ConformalIntervals(_Told):
         if self.mend_ is not None: middle, u = self.mend_.apply(prediction, uncertainty, features)
         reach = self._thresholds(columns, u.size) * u[:, None]
         return as_decimals(middle - reach[:, -1], middle + reach[:, 0])
-
-# %% ../../nbs/intervals/31_conformal.ipynb #1aa45d76
-def _moved(found, of):
-    "How far outwards bounds go, for the thresholds that were `found`, in shares `of` something."
-    if found.size == 1: return f"{three_digits(found[0])}{of} outwards"
-    return f"{three_digits(found[1])} and {three_digits(found[0])}{of} outwards"
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-034
 class ConformalBounds(_Told):
@@ -585,9 +554,11 @@ class ConformalBounds(_Told):
         "How bounds are moved, and what they promise."
         check_is_fitted(self)
         if self.inner_ is not None:
-            return self.inner_.sentence.replace("predictions", "middles of bounds, u half their "
-                                                "width,", 1)
-        moved = partial(_moved, of=" of the width" if self.per_width else "")
+            inner = self.inner_
+            correction = None if inner.mend_ is None else inner.mend_.sentence
+            return words.conformal_intervals(inner._by_group(words.reach), correction,
+                                             inner._promise(), of_bounds=True)
+        moved = partial(words.moved, per_width=self.per_width)
         return f"bounds moved {self._by_group(moved)}: {self._promise()}"
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-039
@@ -606,13 +577,6 @@ def _class_scores(prob, kind, uniform):
     found = np.empty_like(prob)
     np.put_along_axis(found, order, above + uniform[:, None] * (upto - above), axis=1)
     return np.round(found, 12)
-
-# %% ../../nbs/intervals/31_conformal.ipynb #3f3b94ec
-def _enters(found, score, randomised):
-    "What classes in a set have, given the thresholds that were `found`."
-    if score == "threshold": return f"a probability of {three_digits(1 - found[0])} or more"
-    ahead = " ahead and in a random part of their own" if randomised else " ahead"
-    return f"{three_digits(found[0])} of the probability or less{ahead}"
 
 # %% ../../nbs/intervals/31_conformal.ipynb #c8439311
 def _copied_cases(label, prob):
@@ -698,7 +662,7 @@ class ConformalSets(_Told):
     def sentence(self) -> str:
         "Which classes enter a set, and what sets promise."
         check_is_fitted(self)
-        enters = partial(_enters, score=self.score, randomised=self.randomised)
+        enters = partial(words.enters, score=self.score, randomised=self.randomised)
         return f"classes with {self._by_group(enters)}: {self._promise()}"
 
     def fit(self,

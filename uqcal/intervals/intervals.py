@@ -23,6 +23,7 @@ from .._chance.resampling import (ALTERNATIVES, affordable, chunk_size, monte_ca
                                       run_chunks, shuffle_last, shuffle_state)
 from .._base.results import Interval, SignificanceTest, new_axes, plain_text, plot_null
 from ..sample.sample import stable_order
+from .._words import intervals as words
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -533,18 +534,8 @@ class CoverageTest(SignificanceTest):
 
     @property
     def sentence(self) -> str:
-        "The coverage, its interval, and what was stated."
-        ends, percent = "{:.4f} to {:.4f}".format, f"{100 * self.confidence:g} %"
-        if self.n_calibration is None:
-            known, stated = f"{percent} interval {ends(*self.confidence_interval)}", ""
-        else:
-            known = (f"{percent} intervals: {ends(*self.own_interval)} as calibrated, "
-                     f"{ends(*self.confidence_interval)} on average over calibrations on "
-                     f"{self.n_calibration:,} points")
-            rounded = f"{self.promised:.4f}"
-            stated = "" if float(rounded) == self.coverage else f", which promises {rounded}"
-        return (f"coverage {self.statistic:.4f} ({known}), stated {self.coverage:g}{stated}: "
-                f"p = {self.pvalue:.3g}")
+        "The coverage with its limits, and what was claimed."
+        return words.coverage_test(self)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
@@ -971,16 +962,8 @@ class StratifiedCoverage(SignificanceTest):
 
     @property
     def sentence(self) -> str:
-        "The range of the groups' coverage, and how many are shown to miss what was stated."
-        table, word = self.groups, _MISSED[self.alternative]
-        shown = int((table["pvalue_adjusted"] < 1 - self.confidence).sum())
-        number = f"{shown} of {len(table)} groups" if shown else "no single one"
-        calibrated = ("" if self.n_calibration is None
-                      else f" and calibrated on {self.n_calibration:,} points")
-        several = f"{len(table)} group{'s' * (len(table) > 1)} by {self.kind}"
-        return (f"coverage {table['coverage'].min():.4f} to {table['coverage'].max():.4f} in "
-                f"{several}, stated {self.coverage:g}{calibrated}: {number} shown {word} that, "
-                f"p = {self.pvalue:.3g} for all together")
+        "The range of the groups' coverage, and in how many it differs from what was claimed."
+        return words.stratified_coverage(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each group.
@@ -1515,8 +1498,7 @@ class HsicTest(SignificanceTest):
     @property
     def sentence(self) -> str:
         "HSIC of coverage and width, and its p-value."
-        return (f"HSIC {self.statistic:.4g} of coverage and width, {self.n:,} points: "
-                f"p = {self.pvalue:.3g} ({self.n_resamples:,} shuffles)")
+        return words.hsic_test(self)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:

@@ -16,15 +16,15 @@ from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 # %% auto #0
-__all__ = ['TITLES', 'CalibrationTest', 'tests_of', 'testable', 'kolmogorov_smirnov_test', 'kuiper_test', 'spiegelhalter_test',
+__all__ = ['CalibrationTest', 'tests_of', 'testable', 'kolmogorov_smirnov_test', 'kuiper_test', 'spiegelhalter_test',
            'CalibrationTests', 'binary_calibration_tests', 'MulticlassTests', 'multiclass_calibration_tests']
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #4d0e0750
 from .._base.inputs import (check_generator, check_labels_agree, check_multiclass,
                                 check_weights, printable, read_labels)
 from .._chance.resampling import affordable, holm
-from .._base.results import (Result, SignificanceTest, enumerated, html_table, new_axes,
-                                 plain_text)
+from .._base.results import Result, SignificanceTest, html_table, new_axes, plain_text
+from .._words.probabilities import TITLES, multiclass_text, tests_text
 from .walk import STATISTICS, Walk, significance_of, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -69,10 +69,6 @@ class CalibrationTest(SignificanceTest):
     def sentence(self) -> str:
         "The result in words."
         return f"{TITLES[self.name]}: {super().sentence}"
-
-# %% ../../nbs/probabilities/42_calibration_tests.ipynb #06d37c5f
-TITLES = {"kolmogorov_smirnov": "Kolmogorov–Smirnov", "kuiper": "Kuiper",
-          "spiegelhalter": "Spiegelhalter"}
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-025
 def tests_of(
@@ -345,12 +341,8 @@ class CalibrationTests(Result):
         "The result in words."
         tests = self._tests()
         adjusted = holm([one.pvalue for one in tests])
-        wrong = [TITLES[one.name] for one, level in zip(tests, adjusted) if level <= 0.05]
-        says = (f"{enumerated(wrong)} reject{'s' * (len(wrong) == 1)} calibration"
-                if wrong else f"no test of {len(tests)} rejects calibration")
-        found = ", ".join(f"{TITLES[one.name]} {one.pvalue:.2g}" for one in tests)
-        return (f"{self.walk.n:,} points: {says} at 5 % (corrected by Holm); "
-                f"p-values before correction: {found}")
+        rejected = [one.name for one, level in zip(tests, adjusted) if level <= 0.05]
+        return tests_text(self.walk.n, tests, rejected)
 
     def _tests(self):
         return [one for one in map(self.__getattribute__, STATISTICS) if one is not None]
@@ -470,13 +462,9 @@ class MulticlassTests(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        says = _found(self.table)
         rows = sorted({row for found in self.impossible.values() for row in found})
-        if rows:
-            shown = [str(row) for row in rows[:5]] + [f"{len(rows) - 5:,} more"] * (len(rows) > 5)
-            says.append("what was stated to be impossible, or certain, turned out otherwise in "
-                        f"row{'s' * (len(rows) > 1)} {enumerated(shown)} (counted from 0)")
-        return f"{self.n:,} points, {self.n_classes} classes: {'; '.join(says)}"
+        return multiclass_text(_found(self.table) | {
+            "n": self.n, "n_classes": self.n_classes, "rows": rows})
 
     def to_frame(self) -> pd.DataFrame:
         """Indexed by statement (\"top label\", or the class) and test.
@@ -505,11 +493,6 @@ class MulticlassTests(Result):
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.sentence)}</p>" + html_table(self.table, 3 * (self.n_classes + 1))
 
-
-# %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-021
-def _said(statement):
-    return statement if statement == "top label" else f"class {printable(statement)}"
-
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-021b
 def _inconclusive(table):
     "Tests of statements without a rejection that no result of their draws could have rejected."
@@ -518,22 +501,21 @@ def _inconclusive(table):
     left = (table["pvalue"] * sets < _FEW + 0.5) & (least >= 0.05)
     return left & ~rejects.groupby(level="statement", sort=False).transform("any")
 
+# %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-021
+def _said(statement):
+    return statement if statement == "top label" else f"class {printable(statement)}"
+
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-021c
 def _found(table):
-    "What tests reject, what is left inconclusive, and where there is nothing to test, in words."
+    "Statements that tests reject, that are left inconclusive, and with nothing to test."
     def named(which):
         "The statements of which any test is meant."
-        names = dict.fromkeys(table.index[which].get_level_values("statement"))
-        return enumerated([_said(one) for one in names])
-    rejected, left = named(table["adjusted"] < 0.05), _inconclusive(table)
-    says = [f"rejected at 5 % for {rejected}"] if rejected else []
-    if left.any():
-        most = table["n_resamples"][left].max()
-        says.append(f"cannot be decided at 5 % with {most:,} draws for {named(left)}")
-    if not rejected: says.append(f"no {'other ' if left.any() else ''}test rejects at 5 %")
-    if nothing := named(table["pvalue"].isna().groupby(level="statement").transform("all")):
-        says.append(f"nothing to test for {nothing}")
-    return says
+        return list(dict.fromkeys(table.index[which].get_level_values("statement")))
+    left = _inconclusive(table)
+    nothing = table["pvalue"].isna().groupby(level="statement").transform("all")
+    draws = int(table["n_resamples"][left].max()) if left.any() else None
+    return {"rejected": named(table["adjusted"] < 0.05), "inconclusive": named(left),
+            "draws": draws, "untested": named(nothing)}
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-015
 def multiclass_calibration_tests(

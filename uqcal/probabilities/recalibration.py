@@ -24,8 +24,9 @@ from .._base.inputs import (boxed, check_binary, check_count, check_multiclass, 
                                 read_vector)
 from .._chance.logistic import (as_counts, beta_features, fit_logistic, inner_ends,
                                     inner_scores, map_scores, platt_features, sigmoid)
-from .._base.results import new_axes, three_digits
+from .._base.results import new_axes
 from .._base.tickets import OnlineForecaster, Storable, locked
+from .._words.probabilities import logistic_text, steps_text, temperature_text
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -85,12 +86,6 @@ class _Map(Storable):
             The same axes.
         """
         return plot_map(self, ax)
-
-# %% ../../nbs/probabilities/44_recalibration.ipynb #cell-010
-def _with_error(estimate, error):
-    "A number with its standard error, for a sentence."
-    if error == 0: return f"{three_digits(estimate)} (kept)".replace("-", "−")
-    return f"{three_digits(estimate)} ± {three_digits(error)}".replace("-", "−")
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-010b
 class _Scaling(_Map):
@@ -154,8 +149,7 @@ class _Scaling(_Map):
     def sentence(self) -> str:
         "What is done to scores, in words."
         check_is_fitted(self)
-        terms = [_with_error(*pair) for pair in zip(self.coef_, self.standard_error_)]
-        return self._words.format(*terms) + " by smoothed outcomes" * bool(self.smoothed_)
+        return logistic_text(self.coef_, self.standard_error_, self.smoothed_)
 
     def _fitted(self): return None  # which parameters are fitted; all of them
 
@@ -179,7 +173,7 @@ class PlattScaling(_Scaling):
     ----------
     Platt (1999).
     """
-    _identity, _names, _words = (1.0, 0.0), ("a", "b"), "log-odds times {}, plus {}"
+    _identity, _names = (1.0, 0.0), ("a", "b")
 
     def __init__(self,
                  fit_slope: bool = True,  # False keeps a = 1: the log-odds are only shifted
@@ -204,7 +198,6 @@ class BetaScaling(_Scaling):
     Kull, Silva Filho and Flach (2017).
     """
     _identity, _names = (1.0, -1.0, 0.0), ("a", "b", "c")
-    _words = "log-odds a ln p + b ln(1 − p) + c with a = {}, b = {}, c = {}"
 
     def _features(self, p): return beta_features(p)
 
@@ -374,10 +367,7 @@ class IsotonicCalibration(_Map):
     def sentence(self) -> str:
         "What is done to scores, in words."
         check_is_fitted(self)
-        low, high = (three_digits(one) for one in self.mean_[[0, -1]])
-        steps = self.mean_.size
-        if steps == 1: return f"{low} throughout"
-        return f"a rise from {low} to {high} in {steps} steps"
+        return steps_text(self.mean_)
 
     def _forecast(self, p): return self.mean_[np.searchsorted(self.edges_, p, side="left")]
 
@@ -494,12 +484,8 @@ class TemperatureScaling(Storable):
     def sentence(self) -> str:
         "What is done to probabilities, in words."
         check_is_fitted(self)
-        if self.temperature_ >= 100:
-            return ("logarithms of probabilities divided by 100, the largest temperature: the "
-                    "probabilities rank the classes no better than chance")
-        return ("logarithms of probabilities divided by "
-                f"{_with_error(self.temperature_, self.standard_error_)}"
-                + " by smoothed outcomes" * bool(self.smoothed_))
+        return temperature_text(self.temperature_, self.standard_error_, self.smoothed_,
+                                self.temperature_ >= 100)
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-027
 class PeriodicRefit(OnlineForecaster):

@@ -22,6 +22,7 @@ from .._base.inputs import (check_binary, check_choice, check_count, check_fract
                                 check_multiclass, check_probabilities, check_weights, plain_array,
                                 read_labels, read_vector)
 from .._base.kernels import kernel
+from .._words.probabilities import calibration_error_text, diagram_text, ece_test_text
 from .._chance.rates import seen_cases
 from .._chance.resampling import affordable, monte_carlo_pvalue, run_chunks
 from .._base.results import Interval, Result, SignificanceTest, new_axes
@@ -170,7 +171,7 @@ class ReliabilityDiagram(Result):
     @property
     def sentence(self) -> str:
         "The calibration error, and over how many bins."
-        return f"ECE {self.ece:.4g} over {len(self.bins)} of {self.n_bins} bins"
+        return diagram_text(self)
 
     def to_frame(self) -> pd.DataFrame:
         """The bins.
@@ -702,12 +703,7 @@ class ECETest(SignificanceTest):
     @property
     def sentence(self) -> str:
         "The calibration error, and what a perfect model shows."
-        which = ("whose clusters each move as one (others show less) "
-                 if self.method == "whole clusters" else "")
-        return (f"calibration error {self.statistic:.4g}, p = {self.pvalue:.2g}; a perfect model "
-                f"{which}shows {self.null_mean:.4g} on average, and more than "
-                f"{self.null_limit:.4g} in 5 % of cases ({self.n_resamples:,} sets of drawn "
-                "outcomes)")
+        return ece_test_text(self)
 
     def to_frame(self) -> pd.DataFrame:
         """One row.
@@ -1119,10 +1115,7 @@ class CalibrationError(Result):
     @property
     def sentence(self) -> str:
         "The calibration error with its interval."
-        low, high = self.ece_interval
-        return (f"calibration error (ECE) {self.ece:.4g} within "
-                f"{'one bin' if self.n_bins == 1 else f'these {self.n_bins} bins'}, "
-                f"{100 * self.confidence:g} % interval {low:.4g} to {high:.4g}")
+        return calibration_error_text(self)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-040x
 def with_seen_scatter(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)

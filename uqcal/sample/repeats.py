@@ -13,6 +13,7 @@ import scipy
 
 from .._base.inputs import check_generator
 from .._base.results import Result
+from ..reports import Caution
 from .sample import Ordering, Sample, stable_order
 
 # %% auto #0
@@ -376,8 +377,8 @@ def repeated_cases(
     y: np.ndarray,  # outcomes, 0 or 1, or numbers of classes, shape (n,), in the order of the file
     p: np.ndarray,  # stated probabilities, shape (n,), or numbers of what was stated, such that
                     # neighbours are alike
-) -> tuple[np.ndarray | None, str]:  # a label for each case, equal where they must be copies, None
-                                     # where nothing is known; and a sentence, "" without a sign
+) -> tuple[np.ndarray | None, Caution | None]:  # a label for each case, equal where they must be
+                                                 # copies, None where nothing is known; a caution
     """Cases that repeat each other, as far as outcomes and probabilities tell.
 
     Parameters
@@ -390,31 +391,28 @@ def repeated_cases(
 
     Returns
     -------
-    tuple[np.ndarray | None, str]
+    tuple[np.ndarray | None, Caution | None]
         A label for each case, equal where they must be copies, None where nothing is known;
-        and a sentence, "" without a sign.
+        a caution.
     """
     values, at, count = np.unique(p, return_inverse=True, return_counts=True)
     kinds = int(y.max()) + 1
     cases, code, number = np.unique(kinds * at + y, return_inverse=True, return_counts=True)
     again = y.size - cases.size
-    told = f"{again:,} of {y.size:,} cases repeat an earlier one, outcome and probability alike"
+    copied = Caution(code="cases_copied", facts={"again": again, "n": y.size}, decides=True)
     if block := _block(code):
-        return np.arange(y.size) % block, (f"The file holds the same {block:,} cases "
-                                           f"{y.size // block} times; copies count once.")
-    if cases.size >= 20 and np.gcd.reduce(number) > 1: return code, f"{told}, and count once."
+        return np.arange(y.size) % block, Caution(
+            code="cases_in_blocks", decides=True,
+            facts={"rows": block, "times": y.size // block})
+    if cases.size >= 20 and np.gcd.reduce(number) > 1: return code, copied
     if again and values.size < 20:
-        few = (f"There are only {values.size} probabilities" if values.size > 1 else
-               "All cases have the same probability")
-        return None, (f"{few}, so that copies of a case can't be told from other cases; name them "
-                      "by cluster if there are any.")
-    if again < max(2, y.size / 100): return None, ""
+        return None, Caution(code="cases_few_values", facts={"values": values.size})
+    if again < max(2, y.size / 100): return None, None
     mean, pvalue = _rows_by_chance(Sample(y, at + 1.0), check_generator(1))
-    if pvalue > 0.001 or mean - cases.size < y.size / 100: return None, ""
+    if pvalue > 0.001 or mean - cases.size < y.size / 100: return None, None
     if np.mean(np.bincount((cases // kinds).astype(int))[count > 1] == 1) > 0.95:
-        return code, f"{told}, and count once."
-    return None, ("Cases of equal probability agree in their outcome more often than chance "
-                  "allows; if they belong together, name them by cluster.")
+        return code, copied
+    return None, Caution(code="cases_agreeing", decides=True)
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042b
 def _block(code):
@@ -429,10 +427,10 @@ def _block(code):
 def related_cases(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,), in the order of the file
     p: np.ndarray,  # stated probabilities, shape (n,)
-    copies: tuple[np.ndarray | None, str] | None = None,  # what `repeated_cases` says of them, where
-                                                          # it was asked already
-) -> tuple[np.ndarray | None, str]:  # a label for each case, equal where they count together, None
-                                     # where nothing is known; and a sentence, "" without a sign
+    copies: tuple[np.ndarray | None, Caution | None] | None = None,  # what `repeated_cases` says
+                                                                     # of them, if asked already
+) -> tuple[np.ndarray | None, Caution | None]:  # a label for each case, equal where they count
+                                                 # together, None where nothing is known; a caution
     """Cases that repeat each other, or stretches of the file where neighbours are alike.
 
     Parameters
@@ -441,22 +439,23 @@ def related_cases(
         Outcomes, 0.0 or 1.0, shape (n,), in the order of the file.
     p : np.ndarray
         Stated probabilities, shape (n,).
-    copies : tuple[np.ndarray | None, str] | None, optional
-        What `repeated_cases` says of them, where it was asked already.
+    copies : tuple[np.ndarray | None, Caution | None] | None, optional
+        What `repeated_cases` says of them, if asked already.
 
     Returns
     -------
-    tuple[np.ndarray | None, str]
+    tuple[np.ndarray | None, Caution | None]
         A label for each case, equal where they count together, None where nothing is known;
-        and a sentence, "" without a sign.
+        a caution.
     """
-    labels, note = repeated_cases(y, p) if copies is None else copies
-    if labels is not None: return labels, note
-    if np.unique(p).size < 20: note = ""  # can't be told, as is usual
-    if np.sum(y[1:] != y[:-1]) < 4 or np.ptp(p) > 0 and _is_sorted(p): return None, note
-    labels, found = _stretches(_without_trend(y - p, Ordering.of(p)),
-                               min(y.sum(), y.size - y.sum()), "cases", "the probabilities say")
-    return labels, found or note
+    labels, caution = repeated_cases(y, p) if copies is None else copies
+    if labels is not None: return labels, caution
+    if np.unique(p).size < 20: caution = None  # can't be told, as is usual
+    if np.sum(y[1:] != y[:-1]) < 4 or np.ptp(p) > 0 and _is_sorted(p): return None, caution
+    rest = _without_trend(y - p, Ordering.of(p))
+    labels, facts = _stretch_labels(rest, min(y.sum(), y.size - y.sum()))
+    if labels is None: return None, caution
+    return labels, Caution(code="cases_correlated", facts=facts, decides=True)
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042s
 def _stretch_length(rest, rare):
@@ -478,17 +477,25 @@ def _stretch_length(rest, rare):
         if not still or n < 40 * length: return length, still
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042t
+def _stretch_labels(rest, rare):
+    "The number of its stretch for each row of a file whose neighbours are correlated, and facts."
+    length, still = _stretch_length(rest, rare)
+    if not length: return None, {}
+    number = rest.size // length
+    return (np.minimum(np.arange(rest.size) // length, number - 1),
+            {"blocks": number, "length": length, "still": bool(still)})
+
+# %% ../../nbs/sample/28_repeats.ipynb #cell-042tb
 def _stretches(rest, rare, what, beyond):
     "The number of its stretch for each row of a file whose neighbours are alike, and a sentence."
-    length, still = _stretch_length(rest, rare)
-    if not length: return None, ""
-    more = ", and even these are alike, so that what is shown may be chance" if still else ""
-    number = rest.size // length
-    return np.minimum(np.arange(rest.size) // length, number - 1), (
+    labels, facts = _stretch_labels(rest, rare)
+    if labels is None: return None, ""
+    more = ", and even these are alike, so that what is shown may be chance" * facts["still"]
+    return labels, (
         f"Neighbouring {what} of the file are alike beyond what {beyond}: they belong together, or "
-        f"the file is sorted by something that matters. Its {number:,} stretches of {length:,} are "
-        f"taken for what varies{more}; name what belongs together by cluster, or shuffle {what} "
-        "that are independent.")
+        f"the file is sorted by something that matters. Its {facts['blocks']:,} stretches of "
+        f"{facts['length']:,} are taken for what varies{more}; name what belongs together by "
+        f"cluster, or shuffle {what} that are independent.")
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042v
 def repeated_members(

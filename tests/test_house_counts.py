@@ -1,0 +1,86 @@
+"""What a visitor counts in the house: classes that are not cut into ancestors, rooms of one idea, words in rooms of their own."""
+import ast
+import collections
+import re
+
+import notebooks
+import pytest
+
+PACKAGE = notebooks.ROOT / "uqcal"
+PATHS = [path for path in sorted(PACKAGE.rglob("*.py")) if path.name != "_modidx.py"]
+NAMES = {path: ".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in PATHS}
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PATHS}
+CLASSES = {node.name: (NAMES[path], node) for path, tree in TREES.items() for node in tree.body if isinstance(node, ast.ClassDef)}
+READ = re.compile(r"sentence|caution|headline|conclusion|next_step|\bline$")
+
+
+def parents(name):
+    return [base for node in CLASSES[name][1].bases if (base := getattr(node, "id", getattr(node, "attr", ""))) in CLASSES]
+
+
+def depth(name): return max((1 + depth(parent) for parent in parents(name)), default=0)
+
+
+def functions():
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef): yield path, node
+
+
+def test_modules_are_found(): assert len(PATHS) > 80 and len(CLASSES) > 150 and sum(1 for _ in functions()) > 2_000
+
+
+def test_no_private_class_is_cut_into_ancestors():
+    children = collections.Counter(parent for name in CLASSES for parent in parents(name))
+    assert not [name for name in CLASSES if name.startswith("_") and children[name] == 1]
+
+
+def test_inheritance_is_at_most_four_deep(): assert max(map(depth, CLASSES)) <= 4
+
+
+def test_folders_hold_at_most_twelve_rooms():
+    folders = collections.Counter(str(path.parent.relative_to(PACKAGE)) for path in PATHS if path.name != "__init__.py" and path.parent != PACKAGE)
+    assert max(folders.values()) <= 12, folders
+
+
+def test_conditional_expressions_stay_few():
+    counted = sum(isinstance(node, ast.IfExp) for tree in TREES.values() for node in ast.walk(tree))
+    assert counted < MOST_CONDITIONALS, counted
+
+
+MOST_CONDITIONALS = 800
+
+
+def test_no_branch_reads_a_sentence():
+    "Whether a text stands in a sentence, begins or ends it, is no ground to decide on."
+    reads = []
+    for path, function in functions():
+        for node in ast.walk(function):
+            if isinstance(node, ast.Compare) and any(isinstance(kind, (ast.In, ast.NotIn)) for kind in node.ops):
+                texts = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str) and " " in node.left.value.strip()
+                if texts and any(READ.search(getattr(part, "attr", getattr(part, "id", ""))) for part in ast.walk(node.comparators[0])): reads.append(f"{NAMES[path]}:{node.lineno}")
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("startswith", "endswith", "partition", "rpartition"):
+                if READ.search(getattr(node.func.value, "attr", getattr(node.func.value, "id", ""))): reads.append(f"{NAMES[path]}:{node.lineno}")
+    assert not reads, reads
+
+
+JUDGES = ("errors.conclusions", "errors.validation", "intervals.coverage", "probabilities.calibration", "corrections.mending", "corrections.probability_mending",
+          "comparison.model_comparison")
+SENTENCE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,} [a-z]{2,}")
+
+
+@pytest.mark.parametrize("room", JUDGES)
+def test_who_decides_holds_no_english(room):
+    "Refusals, docstrings, plots and pages aside."
+    path = next(path for path, name in NAMES.items() if name == room)
+    found = []
+    for function in [node for node in ast.walk(TREES[path]) if isinstance(node, ast.FunctionDef)]:
+        if "plot" in function.name or "page" in function.name: continue
+        aside = {id(part) for node in ast.walk(function) if isinstance(node, ast.Raise) or isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in
+                 ("NothingToTest", "refuse", "set", "annotate", "ValueError", "TypeError", "set_title") for part in ast.walk(node)}
+        for node in ast.walk(function):
+            if isinstance(node, ast.FunctionDef) and node.body and isinstance(node.body[0], ast.Expr): aside |= {id(part) for part in ast.walk(node.body[0])}
+            if isinstance(node, ast.FunctionDef): aside |= {id(part) for default in (node.returns, *[argument.annotation for argument in node.args.args]) if default is not None for part in ast.walk(default)}
+        for node in ast.walk(function):
+            if id(node) not in aside and isinstance(node, ast.Constant) and isinstance(node.value, str) and SENTENCE.search(node.value): found.append((node.lineno, node.value))
+    assert not found, found

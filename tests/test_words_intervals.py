@@ -1,0 +1,168 @@
+"""The words on intervals and label sets: every template with each of its cases, its numbers, no word that is never printed, no sentence over 28 words."""
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from uqcal._words import intervals as words
+from uqcal.intervals.coverage import interval_report
+from uqcal.reports import Caution, Finding, Place, Step
+
+NEVER = ("mend", "as stated", "stated uncert", "alike", "could be there", "settle it", "belong together", "like scores", "undecided", "not decided", "by lot", "nobody", "somebody",
+         "whoever", "errs", "of their own", "learnt from", "taught by", "is told by", "told apart", "too timid", "too extreme", "fairly", "event ratio")
+
+
+def is_sound(text):
+    "No word of the first list of words, and no sentence over 28 words."
+    assert not [word for word in NEVER if re.search(rf"\b{word}", text.replace("(.mend)", ""))], text
+    for sentence in re.split(r"(?<=[.?!]) (?=[A-Z])|; |: ", text): assert len(re.findall(r"\w[\w.,%]*", sentence)) <= 28, sentence
+    assert "None" not in text and "nan" not in text and "  " not in text
+    return text
+
+
+def whole(status, **changes):
+    "A finding on the coverage: 80 of 100 rows, 90 % claimed."
+    facts = {"level": 0.9, "promised": 0.9, "covered": 80, "n_calibration": None, "needs_calibrations": False, "is_slight": False, "null": "binomial", "single_pvalue": 0.004,
+             "at_bound": None} | changes.pop("facts", {})
+    return Finding(**{"name": "coverage", "kind": "coverage", "status": status, "direction": "too small" if status == "invalid" else None, "estimate": 0.8, "low": 0.708, "high": 0.873,
+                      "pvalue": 0.008, "unit": "share", "tolerance": 0.02, "rows_needed": 3264.0, "n": 100, "facts": facts, "test": object()} | changes)
+
+
+def place(first, last, count=40, by_group=False): return Place(along="site" if by_group else "width", first=first, last=last, count=count, of=200, by_group=by_group)
+
+
+def along(status, by_group=False, **facts):
+    "A finding on the coverage in parts, 78 to 98 %."
+    ends = [place("north", "north", by_group=True), place("south", "south", by_group=True)] if by_group else [place(0.3, 0.9), place(2.1, 5.0)]
+    told = {"level": 0.9, "overall": 0.9, "span": (0.7, 0.99), "lowest": ends[0], "highest": ends[1], "highest_coverage": 0.98, "in_fifths": not by_group, "small": (), "small_covered": 0,
+            "n_empty": 0, "null": "rows"} | facts
+    return Finding(name="by site" if by_group else "by width", kind="coverage_by", status=status, by=ends[0].along, by_group=by_group, estimate=0.78, low=0.7, high=0.85, pvalue=0.003,
+                   unit="share", tolerance=0.02, n=200, facts=told, test=object())
+
+
+@pytest.mark.parametrize(("finding", "line", "sentence"), [
+    (whole("invalid"), "undercoverage: 80.0 % of 100 rows covered [70.8, 87.3], 90 % claimed (p = 0.008)", "80 of 100 rows are covered: 80.0 % [70.8, 87.3] where 90 % is claimed. That is undercoverage."),
+    (whole("invalid", direction="too large"), "overcoverage: 80.0 %", "That is overcoverage."),
+    (whole("invalid", facts={"is_slight": True}), "undercoverage", "within the tolerance of ± 2 percentage points."),
+    (whole("invalid", direction="too large", facts={"at_bound": 0.123, "n_calibration": 50}), "overcoverage", "12.3 % of the values equal a bound; values in steps can raise the coverage above the claim. A calibrated"),
+    (whole("valid"), "; coverage outside 88.0 to 92.0 % is excluded", "A coverage outside 88.0 to 92.0 % is excluded."),
+    (whole("inconclusive"), "90 % claimed; about 3,300 rows would decide", "No fault is found, but 70.8 to 87.3 % is not excluded; about 3,300 rows would decide."),
+    (whole("inconclusive", rows_needed=None), "many more rows would be needed", "many more rows would be needed."),
+    (whole("inconclusive", facts={"needs_calibrations": True, "n_calibration": 200}), "only other calibrations would decide", "The limits are those of the method, calibrated on 200 rows."),
+    (along("invalid"), "coverage depends on width (p = 0.003): 78.0 % [70.0, 85.0] where width is 0.3 to 0.9, 98.0 % where width is 2.1 to 5", "It is lowest where width is 0.3 to 0.9: 78.0 % [70.0, 85.0]."),
+    (along("invalid", by_group=True), "78.0 % [70.0, 85.0] in site north, 98.0 % in site south", "It is highest in site south: 98.0 %."),
+    (along("valid"), "no dependence found; outside 88.0 to 92.0 % in a fifth of the rows is excluded", "No dependence on width is found (p = 0.003)."),
+    (along("inconclusive", by_group=True), "no dependence found; 70.0 to 99.0 % in a group is not excluded", "In a group, a coverage of 70.0 to 99.0 % is not excluded."),
+    (along("valid", in_fifths=False, small=(place(9, 9, 3),), small_covered=2), "in a part of the rows is excluded (1 small part left out)", "Rows where width is 9 are too few for limits: 2 of 3 are covered."),
+    (along("valid", by_group=True, small=(place("a", "a", 3, True), place("b", "b", 4, True)), small_covered=6), "(2 small groups left out)", "2 small groups are too small for limits: 6 of 7 rows are covered."),
+    (along("inconclusive", n_empty=3), "is not excluded", "Empty sets are left out.")])
+def test_a_finding_has_a_line_and_a_sentence(finding, line, sentence):
+    assert line in is_sound(finding.line) and not finding.line.endswith(".") and len(finding.line) <= 170
+    assert sentence in is_sound(finding.sentence) and finding.sentence.endswith(".")
+
+
+@pytest.mark.parametrize(("null", "method"), [("binomial", "exact binomial test, p = 0.004 before"), ("beta-binomial", "exact beta-binomial test"), ("clusters", "from whole clusters")])
+def test_the_test_of_the_whole_is_named(null, method): assert method in is_sound(whole("valid", facts={"null": null}).method)
+
+
+@pytest.mark.parametrize(("null", "method"), [("rows", "shuffled over the rows"), ("clusters", "whole clusters"), ("blocks", "random signs of blocks"), (None, "cumulative misses along width")])
+def test_the_test_of_parts_is_named(null, method): assert is_sound(along("valid", null=null).method).endswith(method) or method in along("valid", null=null).method
+
+
+@pytest.mark.parametrize(("findings", "conclusion"), [
+    ([whole("valid", estimate=0.9)], "Coverage as claimed: 90.0 % of rows (90 % claimed)."),
+    ([whole("valid", estimate=0.9), along("valid")], "No dependence on width found."),
+    ([whole("valid", estimate=0.9), along("valid", small=(place(9, 9, 3),))], "Too few rows to tell where width is 9."),
+    ([whole("valid", estimate=0.9), along("valid", small=(place(9, 9, 3), place(8, 8, 3)))], "Too few rows to tell in 2 small parts."),
+    ([whole("invalid")], "Overconfident: 80.0 % covered, 90 % claimed."),
+    ([whole("invalid", direction="too large")], "Underconfident: 80.0 % covered, 90 % claimed."),
+    ([whole("invalid"), along("invalid", by_group=True)], "Coverage depends on site: 78.0 % in site north, 98.0 % in site south."),
+    ([whole("inconclusive"), along("invalid"), along("invalid", by_group=True)], "Coverage depends on width and site. Inconclusive: coverage."),
+    ([whole("inconclusive"), along("inconclusive")], "No fault found; coverage 70.8 to 87.3 % is not excluded (about 3,300 rows would decide). Inconclusive: by width."),
+    ([whole("valid"), along("inconclusive")], "Coverage as claimed on the whole. Inconclusive: by width.")])
+def test_the_conclusion_is_made_from_findings(findings, conclusion): assert conclusion in is_sound(words.conclusion(findings))
+
+
+CAUTIONS = [
+    ("repeated_intervals", dict(what="rows", repeated=40, n=200, lag=None, counted_once=True), "40 of 200 rows repeat an earlier one. Each set of repeats counts once."),
+    ("repeated_intervals", dict(what="scaled errors", repeated=40, n=200, lag=None, counted_once=False), "40 of 200 scaled errors repeat an earlier one. The p-values treat all rows as independent."),
+    ("repeated_intervals", dict(what="blocks", repeated=0, n=300, lag=100, counted_once=True), "Rows 100 apart have correlated errors: the file may hold the same rows 3 times."),
+    ("equal_intervals", dict(different=7, equal=50, n=400), "Only 7 of 400 rows differ in value and bounds."),
+    ("equal_intervals", dict(different=None, equal=50, n=400), "50 of 400 rows are equal in value and bounds."),
+    ("correlated_intervals", dict(blocks=20, is_calibrated=False), "20 blocks of the file count as clusters."),
+    ("correlated_intervals", dict(blocks=20, is_calibrated=True), "tested as if rows were independent."),
+    ("correlated_intervals", dict(blocks=None, is_calibrated=False), "The p-values treat all rows as independent."),
+    ("swapped_bounds", dict(crossed=2, n=100), "2 of 100 pairs of bounds were crossed and have been swapped."),
+    ("infinite_bounds", dict(infinite=1, n=100), "1 of 100 intervals has no bound"), ("infinite_bounds", dict(infinite=9, n=100), "9 of 100 intervals have no bound"),
+    ("row_decides_score", dict(row=1017, share=0.84), "Row 1,017 (counted from 0) makes up 84 % of the interval score."),
+    ("row_decides_score", dict(row=17, share=0.84, name="line 19"), "Row 17 (line 19) makes up"),
+    ("few_clusters_for_coverage", dict(clusters=11.7), "worth about 12 clusters"),
+    ("empty_sets", dict(empty=1, n=100), "1 of 100 sets is empty. It counts as missed and is left out"), ("empty_sets", dict(empty=3, n=100), "3 of 100 sets are empty. They count")]
+
+
+@pytest.mark.parametrize(("code", "facts", "sentence"), CAUTIONS)
+def test_a_caution_has_its_numbers(code, facts, sentence): assert sentence in is_sound(Caution(code=code, facts=facts).sentence)
+
+
+GAIN = dict(by=None, level=0.9, coverage=0.903, before=5.23, after=4.36, gain=0.87, gain_error=0.24, is_correlated=False, has_infinite=False)
+WHY = dict(level=0.99, by_cluster=False, scaled=True, row=17, name=None)
+STEPS = [
+    ("look", "repeated_intervals", {}, "leave them out, or pass groups= (--groups)."), ("look", "repeated_blocks", {}, "leave copies out"),
+    ("look", "row_decides_score", dict(row=17), "Check row 17 (counted from 0) first, then validate again."),
+    ("conformalize", "sets", {}, "Make new sets from the probabilities"), ("conformalize", "set_size", {}, 'ConformalSets(score="adaptive")'),
+    ("recalibrate", "score", GAIN | dict(candidate="shift"), "Recalibrate by shifting both bounds by one length, then validate on rows not used for it."),
+    ("recalibrate", "score", GAIN | dict(candidate="scale"), "Held out, that covers 90.3 % and lowers the interval score from 5.23 to 4.36 (gain 0.87 ± 0.24)."),
+    ("recalibrate", "score", GAIN | dict(candidate="shift", has_infinite=True), "lowers the score of finite bounds from 5.23"),
+    ("recalibrate", "score", GAIN | dict(candidate="power", is_correlated=True), "Its guarantee assumes independent rows."),
+    ("recalibrate", "score", GAIN | dict(candidate="shift by", by="kind"), "by a length per group of kind,"),
+    ("collect", "few_to_recalibrate", WHY | dict(code="few_rows"), "since there are fewer than 50 rows."),
+    ("collect", "few_to_recalibrate", WHY | dict(code="few_for_level", by_cluster=True), "too few clusters for bounds of 99 %."),
+    ("use", "steps", {}, "where overcoverage does no harm"), ("refit", "no_gain", WHY, "Neither shifting nor scaling the bounds lowers"), ("refit", "no_gain", WHY | dict(scaled=False), "No shift of the bounds lowers"),
+    ("collect", "coverage", dict(by_cluster=False, needs_calibrations=False), "Collect more rows"), ("collect", "coverage", dict(by_cluster=True, needs_calibrations=False), "Collect more clusters"),
+    ("collect", "coverage", dict(by_cluster=False, needs_calibrations=True), "Calibrate on more rows"),
+    ("use", "coverage", dict(has_small=True, has_ranges=True), "Validate small groups or parts on more of their rows. A fault in fewer rows"), ("use", "coverage", dict(has_small=False, has_ranges=False), "Use them for rows like these.")]
+
+
+@pytest.mark.parametrize(("verb", "why", "facts", "sentence"), STEPS)
+def test_a_step_has_its_sentence(verb, why, facts, sentence): assert sentence in is_sound(Step(verb=verb, why=why, facts=facts).sentence)
+
+
+def test_every_template_was_tried():
+    assert {code for code, *_ in CAUTIONS} == set(words.CAUTIONS) and {step[:2] for step in STEPS} == set(words.STEPS)
+
+
+@pytest.mark.parametrize(("code", "reason"), [("label_sets", "made anew"), ("no_fault", "no fault is found"), ("row_decides", "row 17 (counted from 0) decides"), ("few_rows", "fewer than 50"),
+                                              ("few_for_level", "bounds of 99 %"), ("no_gain", "neither shifting")])
+def test_why_there_is_no_correction_is_said(code, reason): assert reason in is_sound(words.why_unchanged(code, WHY))
+
+
+def judged(groups=2, n=600):
+    rng = np.random.default_rng(0)
+    kind = np.array([f"kind {k}" for k in range(groups)])[rng.permutation(np.arange(n) % groups)]
+    y = rng.standard_normal(n) * np.where(kind == "kind 0", 3.0, 1.0)
+    return interval_report(y, np.tile([-1.7, 1.7], (n, 1)), 0.9, features={"kind": kind}, n_resamples=99, rng=0)
+
+
+def test_a_screen_has_rows_of_numbers_where_they_fit_and_never_more_than_24_lines():
+    report = judged()
+    lines = str(report).splitlines()
+    head, numbers = (line for line in lines if line.startswith(("  kind ", "  covered %")))
+    shares = [f"{100 * share:.1f}" for share in report["by kind"].parts["estimate"]]
+    assert head.split() == ["kind", "kind", "0", "kind", "1"] and numbers.split() == ["covered", "%", *shares] and head.index("kind 1") + 6 == len(head) == len(numbers)
+    assert lines[0].startswith("90 % intervals, 600 rows") and lines[0].endswith("[95 % each]") and len(lines) <= 24 and max(map(len, lines)) <= 80
+    assert not judged(7).table_lines() and not any(line.startswith("  covered %") for line in str(judged(7)).splitlines())
+    full = report.screen(command="\n".join(["uqcal"] * 11))                       # no room: the numbers go, findings stay
+    assert len(full.splitlines()) <= 24 and "covered %" not in full and "By kind" in full
+    with pytest.raises(TypeError, match="neither true nor false"): bool(report)
+
+
+def test_a_report_as_data_holds_no_sentence_but_what_words_make_of_it():
+    report = judged()
+    table = report.to_dict()
+    assert [one["name"] for one in table["findings"]] == ["coverage", "by kind"] and table["step"]["verb"] == "recalibrate" and table["verdict"] == "invalid"
+    for finding in report.findings:
+        values = [getattr(finding, field.name) for field in dataclasses.fields(finding) if field.name != "test"]
+        assert not [text for text in [*values, *finding.facts.values()] if isinstance(text, str) and text.count(" ") > 2]
+    for paragraph in report.details(): is_sound(paragraph)
+    is_sound(report.conclusion)

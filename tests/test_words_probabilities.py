@@ -1,0 +1,150 @@
+"""Words on probabilities: each template is called with each of its cases, and is short, plain and has its numbers."""
+
+import re
+
+import numpy as np
+import pytest
+
+from uqcal import calibration_report
+from uqcal._words import probabilities as words
+from uqcal.reports import Caution, Step
+
+NEVER = ("mend", "alike", "stated", "could be there", "settle", "belong together", "like scores", "timid", "extreme", "errs", "whoever", "somebody", "nobody", "by lot",
+         "of their own", "right ones", "fairly", "undecided", "decided", "event ratio", "is told", "told apart", "taught", "learnt", "points")
+FEW = dict(n_resamples=199, n_boot=19, rng=1)
+
+
+def plain(text):
+    "A text without the names of functions, after it was looked through."
+    text = re.sub(r"\bmend_probabilities\b|uqcal \w+", "", text)
+    for word in NEVER: assert not re.search(rf"\b{word}\b", text.lower()), (word, text)
+    for sentence in re.split(r"(?<=[.;:])\s+(?=[A-Z])", text): assert len(sentence.split()) <= 28, sentence
+    assert "nan" not in text and "None" not in text and "  " not in text
+    return text
+
+
+def logit(p): return np.log(p / (1 - p))
+
+
+def kinds():
+    "Outcomes, predictions and options, by what is to be said of them."
+    rng = np.random.default_rng(4)
+    p = rng.uniform(0.02, 0.98, 1500)
+
+    def outcomes(true): return (rng.random(1500) < true) * 1
+
+    tilted = 1 / (1 + np.exp(-0.5 * logit(p)))
+    yield "overconfident", outcomes(tilted), p, {}
+    yield "underconfident", outcomes(1 / (1 + np.exp(-2 * logit(p)))), p, {}
+    yield "too low", outcomes(np.clip(p + 0.1, 0, 1)), p.clip(0.02, 0.9), {}
+    yield "too high", outcomes(np.clip(p - 0.15, 0, 1)), p, {}
+    yield "reversed", 1 - outcomes(p), p, {}
+    many = np.random.default_rng(0).uniform(0.02, 0.98, 5000)
+    jagged = (many + np.where((many * 15).astype(int) % 2, 0.1, -0.1)).clip(0, 1)
+    yield "in parts", np.random.default_rng(5).uniform(size=5000) < jagged, many, {}
+    yield "contradicted", np.r_[1, outcomes(p)[1:]], np.r_[0.0, p[1:]], {}
+    yield "inconclusive", outcomes(p), p, {}
+    yield "clusters", outcomes(p), p, {"cluster": np.arange(1500) // 3}
+    yield "weights", outcomes(p), p, {"sample_weight": rng.uniform(1, 2, 1500)}
+    yield "valid", outcomes(p), p, {"tolerance": 0.4}
+    yield "one score", np.arange(200) % 2, np.full(200, 0.5), {}
+    yield "rare", np.zeros(300), np.full(300, 0.001), {}
+    yield "few events", (np.arange(300) < 7) * 1, np.full(300, 0.001), {}
+
+
+@pytest.fixture(scope="module")
+def reports():
+    return {name: calibration_report(y, p, **{**FEW, **more}) for name, y, p, more in kinds()}
+
+
+def test_every_report_is_plain_and_fits_its_screen(reports):
+    for report in reports.values():
+        lines = str(report).splitlines()
+        assert len(lines) <= 24 and max(map(len, lines)) <= 80 and lines[-1]
+        for finding in report.findings: plain(finding.line), plain(finding.sentence)
+        for caution in report.cautions: plain(caution.sentence)
+        plain(report.conclusion), plain(report.step.sentence), plain(report.title)
+        for small in (report.largest, report.error, report.null, report.brier, report.ratio, report.diagram): plain(small.sentence)
+
+
+@pytest.mark.parametrize(("name", "says"), [
+    ("overconfident", "Overconfident: too close to 0 and 1"), ("underconfident", "Underconfident: too far from 0 and 1"), ("too low", "too low by 0.0"), ("too high", "too high by 0.1"),
+    ("reversed", "Reversed: events are rarer where predictions are higher."), ("in parts", "Miscalibrated in parts; no difference on average is shown."),
+    ("contradicted", "Contradicted: predictions of 0 or 1 were wrong in row 0"), ("inconclusive", "in a fifth of the rows is not excluded (about"), ("clusters", "clusters would decide"),
+    ("valid", "Calibrated: any fifth of the rows off by at most 0.1"), ("one score", "over all rows is not excluded"), ("rare", "tolerance 0.05; predictions there average 0.001")])
+def test_the_conclusion_says_what_was_found(reports, name, says):
+    assert says in reports[name].conclusion and reports[name].conclusion.count(".") >= 1
+
+
+def test_numbers_of_the_findings_are_printed(reports):
+    over = reports["overconfident"]
+    fifth = over["worst fifth"]
+    assert f"({fifth.part.count} rows)" in fifth.line and f"off by more than {words._at_most(fifth.high)}" in fifth.sentence
+    assert f"{round(1500 * over.ratio.observed):,} " in over["overall"].line and "O/E" in over["overall"].line and "in 15 bins" in over["ECE"].line
+    assert "a rate of" in reports["weights"]["overall"].line and reports["clusters"].title == "probabilities, 1,500 rows in 500 clusters"
+    assert "limits contain 1" in over["overall"].sentence and "does not show the fault" in over["overall"].sentence
+    assert "predicted %" in str(over) and "predicted %" not in str(reports["rare"]) and "worst fifth" not in [one.name for one in reports["rare"].findings]
+    assert [len(line) for line in over.table_lines()] == [59, 59]
+
+
+def test_facts_decide_nothing(reports):
+    for report in reports.values():
+        assert {finding.status for finding in report.findings[1:]} == {"fact"} and report.verdict == report["calibration"].status
+        assert "fact" not in " ".join(report.details()) and "· " in str(report)
+
+
+@pytest.mark.parametrize(("code", "facts", "says"), [
+    ("ece_from_zero", {}, "begin at 0"), ("cases_in_blocks", {"rows": 1200, "times": 3}, "the same 1,200 rows 3 times"), ("cases_copied", {"again": 2700, "n": 3000}, "2,700 of 3,000 rows"),
+    ("cases_few_values", {"values": 1}, "All rows have one probability"), ("cases_few_values", {"values": 7}, "Only 7 probabilities"), ("cases_agreeing", {}, "more often than chance"),
+    ("cases_correlated", {"blocks": 30, "length": 20, "still": False}, "30 blocks of 20 rows"), ("cases_correlated", {"blocks": 30, "length": 20, "still": True}, "Even the blocks"),
+    ("clusters_untested", {}, "cluster=")])
+def test_cautions(code, facts, says):
+    assert says in plain(Caution(code=code, facts=facts).sentence)
+
+
+GIVEN = {"weighted": False, "clustered": True}
+
+
+@pytest.mark.parametrize(("verb", "why", "facts", "arguments", "says", "python"), [
+    ("check", "reversed_outcomes", {}, {}, "how the outcomes are coded", ""), ("check", "impossible_rows", {"rows": (3,), "step": None}, {}, "Look at row 3 first", 'report["calibration"].rows'),
+    ("check", "impossible_rows", {"rows": (3, 5), "step": 0.1}, {}, "keep them 0.05 away from 0 and 1", 'report["calibration"].rows'),
+    ("collect", "few_events", {"unit": "row", "outcome": 1, "count": 7}, {}, "there are 7 with the event", ""), ("collect", "few_events", {"unit": "cluster", "outcome": 0, "count": 3}, {}, "ten clusters with the event", ""),
+    ("recalibrate", "map_passes", {}, {**GIVEN, "function": "mend_probabilities", "map": "Platt scaling"}, "Platt scaling, fitted in-sample", "mend_probabilities(y_true, y_prob, cluster=cluster)"),
+    ("recalibrate", "no_map_passes", {}, {**GIVEN, "function": "HistogramBinning"}, "Recalibrate in bins", "HistogramBinning().fit(y_prob, y_true)"),
+    ("collect", "unseen_difference", {"more": 3812.0, "unit": "cluster", "limit": 0.27}, {**GIVEN, "tolerance": 0.1}, "about 3,800 more clusters", "calibration_report(y_true, y_prob, cluster=cluster, tolerance=0.1)"),
+    ("collect", "unseen_difference", {"more": None, "unit": "row", "limit": 0.27}, {**GIVEN, "tolerance": 0.1}, "beyond 0.27 is excluded", "calibration_report("),
+    ("validate", "rare_tolerance", {"tolerance": 0.05, "rare": 0.001, "n_scores": 9}, {**GIVEN, "tolerance": 0.0005}, "average 0.001 in a fifth", "calibration_report("),
+    ("use", "probabilities", {}, GIVEN, "Use these probabilities", "screen(")])
+def test_steps(verb, why, facts, arguments, says, python):
+    step = Step(verb=verb, why=why, facts=facts, arguments=arguments)
+    assert says in plain(step.sentence) and words.python_line(step).startswith(python)
+
+
+def test_every_entry_of_the_room_is_tried_here():
+    text = open(__file__, encoding="utf-8").read()
+    for code in words.CAUTIONS: assert f'"{code}"' in text
+    for verb, why in words.STEPS: assert f'("{verb}", "{why}"' in text
+
+
+def test_maps_and_tests_have_a_sentence():
+    from uqcal.probabilities.calibration_tests import binary_calibration_tests, multiclass_calibration_tests
+    from uqcal.probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling, TemperatureScaling
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.02, 0.98, 600)
+    y = (rng.random(600) < p**2) * 1
+    assert "log-odds times " in plain(PlattScaling().fit(p, y).sentence) and "(kept)" in plain(PlattScaling(fit_slope=False).fit(p, y).sentence)
+    assert "a ln p + b ln(1 − p) + c" in plain(BetaScaling().fit(p, y).sentence) and "steps" in plain(IsotonicCalibration().fit(p, y).sentence)
+    assert "divided by" in plain(TemperatureScaling().fit(np.column_stack([1 - p, p]), y).sentence)
+    assert "reject calibration" in plain(binary_calibration_tests(y, p, rng=1).sentence)
+    three = rng.dirichlet(np.ones(3), 300)
+    assert "300 rows, 3 classes: " in plain(multiclass_calibration_tests(rng.integers(3, size=300), three, rng=1).sentence)
+    assert words.multiclass_text({"rejected": [], "inconclusive": [1], "draws": 99, "untested": [2], "rows": [4], "n": 9, "n_classes": 3}) == (
+        "9 rows, 3 classes: inconclusive at 5 % with 99 draws for class 1; no other test rejects at 5 %; nothing to test for class 2; predictions of 0 or 1 were wrong in row 4 (counted from 0)")
+
+
+def test_a_recalibration_reads_the_findings():
+    from uqcal import mend_probabilities
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.02, 0.98, 600)
+    found = mend_probabilities((rng.random(600) < 0.3 + 0.4 * p) * 1, p, **FEW)
+    assert found.is_mended and found.before["calibration"].facts["slope"] == "overconfident"
