@@ -69,7 +69,7 @@ def _ratios(q, y, b, learnt, centre, out):
         k += 1
 
 # %% ../../nbs/online/49_monitor.ipynb #cell-011
-_LIKELIER = 100.0  # how many times likelier the stretch must be under a rival than as stated
+_LIKELIER = 100.0  # how many times likelier the stretch must be under a rival than as predicted
 
 # %% ../../nbs/online/49_monitor.ipynb #3bfb238b
 @kernel
@@ -138,7 +138,7 @@ class Alarm(Result):
     since : int
         The number of the first outcome of the stretch, an estimate of the change.
     likelier : float
-        How many times likelier the stretch is under a rival than as stated; infinite for
+        How many times likelier the stretch is under a rival than as predicted; infinite for
         what can't happen where probabilities are right.
     run_length : int
         Outcomes from one false alarm to the next, on average, at least.
@@ -148,7 +148,7 @@ class Alarm(Result):
     """
     outcome: int  # the number of the outcome at which it rang, counted from 1
     since: int  # the number of the first outcome of the stretch, an estimate of the change
-    likelier: float  # how many times likelier the stretch is under a rival than as stated;
+    likelier: float  # how many times likelier the stretch is under a rival than as predicted;
     # infinite for what can't happen where probabilities are right
     run_length: int  # outcomes from one false alarm to the next, on average, at least
     sums: np.ndarray = field(repr=False)  # of the stretch, shape (bins, 5): position of a bin that
