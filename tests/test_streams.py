@@ -138,14 +138,14 @@ def test_an_alarm_is_told_as_its_row_passes_and_begins_the_map_anew(size):
     assert summary.restarts == live.restarts_ and (size == 50 or live.restarts_ >= 1)
     assert summary.outcome == "alarm" and summary["as it was"].facts["alarm"] == told[0] and summary["as it was"].facts["alarms"] == len(told)
     after = CalibrationMonitor(run_length=5000).prequential(live_forecasts, y).alarms
-    assert (summary.alarm_after, summary.alarms_after) == (after[0] if after else None, len(after)) and summary["corrected"].status == ("invalid" if after else "valid")
+    assert (summary.alarm_after, summary.alarms_after) == (after[0] if after else None, len(after)) and summary["corrected"].status == ("invalid" if after else "fact")
 
 
 def test_without_an_alarm_the_summary_says_so():
     rng = np.random.default_rng(0)
     p = np.round(rng.random(500), 3)
     _, summary = forecasts(io.BytesIO(table(p, (rng.random(500) < p).astype(int))))
-    assert summary.alarm is None and summary.alarms == 0 and summary.outcome == "quiet" and summary["as it was"].status == "valid" and (summary.step.verb, summary.step.why) == ("monitor", "continue")
+    assert summary.alarm is None and summary.alarms == 0 and summary.outcome == "quiet" and summary["as it was"].status == "fact" and (summary.step.verb, summary.step.why) == ("monitor", "continue")
 
 
 def test_rows_without_an_outcome_are_forecast_and_teach_nothing():

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from test_language import FORBIDDEN
-from uqcal._words.streams import (CAUTIONS, STEPS, counts_text, coverage_sentence, curve_lines, guarantee_text, rate_text, reading_sentence, scaling_sentence,
+from uqcal._words.streams import (CAUTIONS, STEPS, counts_text, coverage_sentence, curve_lines, guarantee_text, rate_text, reading_sentence, scaling_sentence, since_text,
                                   stream_conclusion)
 from uqcal.adapters.error_streams import BoundStreamSummary, CoverageAlarm, ErrorStreamSummary
 from uqcal.adapters.streams import StreamSummary, alarm_finding, false_alarms, stream_step
@@ -47,11 +47,12 @@ ALARMS = [*PROBABILITY_ALARMS, *itertools.starmap(uncertainty_alarm, itertools.p
 def test_an_alarm_says_when_since_when_and_how_often_it_would_be_false(alarm):
     text = check(alarm.sentence)
     assert text.startswith(f"Alarm at outcome {alarm.outcome:,}: {alarm.line}") and f"at most 1 per {alarm.run_length:,} outcomes" in text
-    assert alarm.n == 1 or f"since about outcome {alarm.since:,}" in check(alarm.line)
+    assert alarm.n == 1 or since_text(alarm) in check(alarm.line)
 
 
 def test_alarms_say_which_way():
     assert len({alarm.direction for alarm in PROBABILITY_ALARMS}) == 6
+    assert PROBABILITY_ALARMS[0].line.endswith("too low since about outcome 1,001") and since_text(CalibrationMonitor().partial_fit(1.0, 0).alarm_) == "from the start"
     assert "overconfident (u too small) where u is above 0.876" in uncertainty_alarm("too small", "large").line and "underconfident (u too large) since" in uncertainty_alarm("too large", "all").line
     assert "59.3 % are covered (90 % claimed)" in coverage_alarm(0.5926).sentence and coverage_alarm(1.0).line.startswith("overcoverage")
     impossible = CalibrationMonitor().partial_fit(1.0, 0).alarm_
@@ -79,7 +80,7 @@ def test_what_a_monitor_found_is_a_line_and_a_sentence(of, facts, alarms):
     number = "74.2 % covered (90 % claimed)" if of == "intervals" else "0.742"
     assert number in line and number in sentence and len(line) <= 190
     assert ("no alarm in 5,000 outcomes" in line) is (alarms == 0) and ("(the first of 3)" in line) is (alarms == 3) and ("restarted 2 times" in sentence) is (alarms == 3)
-    assert finding.status == ("invalid" if alarms else "valid")
+    assert finding.status == ("invalid" if alarms else "fact")
 
 
 GAINS = [(0.0122, 0.0035, False, "better by 0.012", "[0.005, 0.019]"), (-0.0122, 0.0035, False, "worse by 0.012", "[0.005, 0.019]"), (0.003, 0.004, False, "better by 0.003", "within chance"),

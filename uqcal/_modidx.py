@@ -985,6 +985,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                  'uqcal/_words/streams.py'),
                                       'uqcal._words.streams.scaling_sentence': ( 'words/streams.html#scaling_sentence',
                                                                                  'uqcal/_words/streams.py'),
+                                      'uqcal._words.streams.since_text': ('words/streams.html#since_text', 'uqcal/_words/streams.py'),
                                       'uqcal._words.streams.stream_conclusion': ( 'words/streams.html#stream_conclusion',
                                                                                   'uqcal/_words/streams.py'),
                                       'uqcal._words.streams.stream_line': ('words/streams.html#stream_line', 'uqcal/_words/streams.py'),

@@ -12,7 +12,7 @@ from .._base.results import three_digits
 from .text import (capital, counted, decimals_for, limits_text, minus, percent, signed)
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'rate_text', 'probability_alarm_line',
+__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'rate_text', 'since_text', 'probability_alarm_line',
            'probability_alarm_sentence', 'uncertainty_alarm_line', 'uncertainty_alarm_sentence', 'coverage_alarm_line',
            'coverage_alarm_sentence', 'reading_sentence', 'stream_line', 'stream_sentence', 'gain_line',
            'gain_sentence', 'counts_text', 'stream_conclusion', 'curve_lines', 'guarantee_text', 'coverage_sentence',
@@ -39,6 +39,23 @@ def rate_text(run_length: int,  # outcomes from one false alarm to the next, on 
     text = f"False-alarm rate: at most 1 per {run_length:,} outcomes"
     if kurtosis is None or kurtosis == math.inf: return text
     return f"{text}, if scaled errors have a kurtosis up to {kurtosis:g}"
+
+# %% ../../nbs/words/36_streams.ipynb #since-text
+def since_text(alarm: Any,  # any alarm
+               ) -> str:  # "since about outcome 311", "from the start"
+    """Since when.
+
+    Parameters
+    ----------
+    alarm : Any
+        Any alarm.
+
+    Returns
+    -------
+    str
+        "since about outcome 311", "from the start".
+    """
+    return "from the start" if alarm.since == 1 else f"since about outcome {alarm.since:,}"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-015
 _PROBABILITIES = {"too low": "probabilities too low", "too high": "probabilities too high",
@@ -75,7 +92,7 @@ def probability_alarm_line(alarm: Any,  # of a `CalibrationMonitor`
     """
     if alarm.n == 1: return _case(alarm)
     way = _PROBABILITIES[alarm.direction] + (" on the whole" if alarm.has_exceptions else "")
-    return f"{way} since about outcome {alarm.since:,}"
+    return f"{way} {since_text(alarm)}"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-017
 def _clearest(alarm):
@@ -126,7 +143,7 @@ def uncertainty_alarm_line(alarm: Any,  # of an `UncertaintyMonitor`
     kind = "overconfident" if alarm.direction == "too small" else "underconfident"
     where = {"all": "", "small": f" where u is below {three_digits(alarm.middle)}",
              "large": f" where u is above {three_digits(alarm.middle)}"}[alarm.side]
-    return f"{kind} (u {alarm.direction}){where} since about outcome {alarm.since:,}"
+    return f"{kind} (u {alarm.direction}){where} {since_text(alarm)}"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-020
 def uncertainty_alarm_sentence(alarm: Any,  # of an `UncertaintyMonitor`
@@ -162,7 +179,7 @@ def coverage_alarm_line(alarm: Any,  # of the monitor of intervals
     str
         A fragment.
     """
-    return f"{alarm.direction} since about outcome {alarm.since:,}"
+    return f"{alarm.direction} {since_text(alarm)}"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-022
 def coverage_alarm_sentence(alarm: Any,  # of the monitor of intervals

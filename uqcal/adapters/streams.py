@@ -853,8 +853,8 @@ def alarm_finding(name: str,  # "as it was" or "corrected"
                   measure: float,  # calibration error, mean Z² or coverage
                   restarts: int = 0,  # how often the forecaster began anew
                   **facts: Any,  # what the measure is compared with
-                  ) -> Finding:  # "invalid" where it rang, "inconclusive" without outcomes
-    """What a monitor found of predictions, or of what was made of them.
+                  ) -> Finding:  # "invalid" where it rang, "inconclusive" without outcomes; else "fact"
+    """What a monitor found of predictions, or of what was made of them; no alarm proves nothing.
 
     Parameters
     ----------
@@ -878,9 +878,11 @@ def alarm_finding(name: str,  # "as it was" or "corrected"
     Returns
     -------
     Finding
-        "invalid" where it rang, "inconclusive" without outcomes.
+        "invalid" where it rang, "inconclusive" without outcomes; else "fact".
     """
-    status = "inconclusive" if not n else "valid" if alarm is None else "invalid"
+    if not n: status = "inconclusive"
+    elif alarm is None: status = "fact"
+    else: status = "invalid"
     return Finding(name=name, kind="stream alarms", status=status, estimate=measure, n=n,
                    reason=None if n else "no outcomes",
                    direction=None if alarm is None else alarm.direction,
@@ -905,7 +907,7 @@ def stream_step(findings: tuple[Finding, ...],  # "as it was", "corrected", "gai
     if was.status == "inconclusive": return Step(verb="collect", why="outcomes")
     if any(each.name == "gain" and each.status == "invalid" for each in others):
         return Step(verb="monitor", why="worse")
-    return Step(verb="monitor", why="continue" if was.status == "valid" else "drift")
+    return Step(verb="monitor", why="drift" if was.status == "invalid" else "continue")
 
 # %% ../../nbs/adapters/53_streams.ipynb #false-alarms
 def false_alarms(run_length: int,  # outcomes from one false alarm to the next, at least
