@@ -201,6 +201,12 @@ def coverage_alarm_sentence(alarm: Any,  # of the monitor of intervals
             f"{counted(alarm.n, 'outcome')} {covered} % are covered ({claimed} % claimed). "
             f"{rate_text(alarm.run_length)}.")
 
+# %% ../../nbs/words/36_streams.ipynb #followed
+def _followed(alarms):
+    "How many alarms came behind the first; empty where none did."
+    if alarms < 2: return ""
+    return f" {counted(alarms - 1, 'more alarm')} followed."
+
 # %% ../../nbs/words/36_streams.ipynb #cell-023
 def reading_sentence(reading: Any,  # a `MonitorReading`
                      ) -> str:  # one to four sentences
@@ -219,9 +225,7 @@ def reading_sentence(reading: Any,  # a `MonitorReading`
     if not reading.alarms:
         rate = rate_text(reading.run_length, reading.kurtosis)
         return f"No alarm in {counted(reading.total.size, 'outcome')}. {rate}."
-    more = len(reading.alarms) - 1
-    followed = f" {counted(more, 'more alarm')} followed." if more else ""
-    return reading.alarms[0].sentence + followed
+    return reading.alarms[0].sentence + _followed(len(reading.alarms))
 
 # %% ../../nbs/words/36_streams.ipynb #cell-025
 def _probability_measure(finding):
@@ -240,8 +244,8 @@ def _uncertainty_measure(finding):
 
 def _interval_measure(finding):
     "Coverage and mean width."
-    facts = finding.facts
-    text = f"{percent(finding.estimate, facts['level'])} % covered ({100 * facts['level']:g} % claimed)"
+    facts, level = finding.facts, finding.facts["level"]
+    text = f"{percent(finding.estimate, level)} % covered ({100 * level:g} % claimed)"
     if facts["infinite"]: return f"{text}, {counted(facts['infinite'], 'infinite interval')}"
     return f"{text}, mean width {three_digits(facts['width'])}"
 
@@ -291,11 +295,10 @@ def stream_sentence(finding: Any,  # of kind "stream alarms"
     if finding.status == "inconclusive": return "No outcome yet, so nothing can be said."
     text = f"No alarm in {counted(finding.n, 'outcome')}."
     if facts["alarm"] is not None:
-        more = facts["alarms"] - 1
-        text = facts["alarm"].sentence + (f" {counted(more, 'more alarm')} followed." if more else "")
+        text = facts["alarm"].sentence + _followed(facts["alarms"])
     text += f" {capital(_MEASURES[facts['of']](finding))}."
-    restarts = facts["restarts"]
-    return text + (f" The recalibration restarted {counted(restarts, 'time')}." if restarts else "")
+    if not facts["restarts"]: return text
+    return f"{text} The recalibration restarted {counted(facts['restarts'], 'time')}."
 
 # %% ../../nbs/words/36_streams.ipynb #cell-028
 _SCORES = {"brier": "Brier score", "log": "normal log score"}

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'RecalibratedFeature', 'StreamCounts',
-           'alarm_finding', 'stream_step', 'false_alarms', 'StreamSummary', 'StreamTally', 'RowStream', 'KeyedRows',
-           'stream_rows', 'recalibrate_rows']
+           'alarm_finding', 'stream_step', 'false_alarms', 'StreamSummary', 'StreamTally', 'BrokenLine', 'RowStream',
+           'KeyedRows', 'stream_rows', 'recalibrate_rows']
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-159
 _RiverClassifier: Any = object  # the adapters are of river's classes where river is there
@@ -826,7 +826,8 @@ class StreamCounts(Report):
         if self.learnt < 6: return []
         seen = np.array([point[0] for point in self.curve])
         places = np.searchsorted(seen, np.arange(1, 7) * self.learnt / 6)
-        return curve_lines([self.curve[place] for place in dict.fromkeys(places.tolist())], self.what)
+        points = [self.curve[place] for place in dict.fromkeys(places.tolist())]
+        return curve_lines(points, self.what)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
         """Outcome, conclusion, findings, cautions, the next step and what was counted.
@@ -853,7 +854,7 @@ def alarm_finding(name: str,  # "as it was" or "corrected"
                   measure: float,  # calibration error, mean Z² or coverage
                   restarts: int = 0,  # how often the forecaster began anew
                   **facts: Any,  # what the measure is compared with
-                  ) -> Finding:  # "invalid" where it rang, "inconclusive" without outcomes; else "fact"
+                  ) -> Finding:  # "invalid" after an alarm, "inconclusive" without outcomes; or "fact"
     """What a monitor found of predictions, or of what was made of them; no alarm proves nothing.
 
     Parameters
@@ -878,15 +879,15 @@ def alarm_finding(name: str,  # "as it was" or "corrected"
     Returns
     -------
     Finding
-        "invalid" where it rang, "inconclusive" without outcomes; else "fact".
+        "invalid" after an alarm, "inconclusive" without outcomes; or "fact".
     """
     if not n: status = "inconclusive"
     elif alarm is None: status = "fact"
     else: status = "invalid"
+    facts |= {"of": of, "alarm": alarm, "alarms": alarms, "restarts": restarts}
     return Finding(name=name, kind="stream alarms", status=status, estimate=measure, n=n,
                    reason=None if n else "no outcomes",
-                   direction=None if alarm is None else alarm.direction,
-                   facts={"of": of, "alarm": alarm, "alarms": alarms, "restarts": restarts, **facts})
+                   direction=None if alarm is None else alarm.direction, facts=facts)
 
 # %% ../../nbs/adapters/53_streams.ipynb #stream-step
 def stream_step(findings: tuple[Finding, ...],  # "as it was", "corrected", "gain" if there is one
@@ -1123,6 +1124,10 @@ class _Tally(StreamTally):
         error = np.abs(self.bins_[:, 0] - self.bins_[:, 1]).sum(axis=1) / self.learnt_
         return error.tolist()
 
+# %% ../../nbs/adapters/53_streams.ipynb #broken-line
+class BrokenLine(ValueError):
+    "A line of a stream that can't be used; its words begin with the number of the line."
+
 # %% ../../nbs/adapters/53_streams.ipynb #cell-021
 def _arrived(source: BinaryIO, encoding: str | None) -> Iterator[list[str]]:
     "Complete lines, as many as are there, without waiting for more."
@@ -1155,7 +1160,7 @@ def _bounded(source, encoding):
             number += len(lines)
             yield lines
     except _LongLine:
-        raise ValueError(f"line {number}: {_TOO_LONG}") from None
+        raise BrokenLine(f"line {number}: {_TOO_LONG}") from None
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-032
 _OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0, "no": 0.0,
@@ -1756,7 +1761,7 @@ class _Reader:
             self._emit()
         if self.open: self._broken(_OpenCell(_UNCLOSED))
         if self.layout is None:
-            raise ValueError(
+            raise BrokenLine(
                 "line 1: there must be a line with the names of the columns, got nothing")
         if self.skip:
             raise ValueError(f"{self.skip:,} rows fewer than the state has taken in; is this the "
@@ -1794,7 +1799,7 @@ class _Reader:
         if self.complain is None or self.layout is None or isinstance(error, _OpenCell):
             self._emit()
             self._save()
-            raise ValueError(f"{where}: {error}") from None
+            raise BrokenLine(f"{where}: {error}") from None
         self.passed.tally_.skipped_ += 1
         self._taken()
         self.complain(f"{where}: {error}")

@@ -30,9 +30,9 @@ __all__ = ['stream_commands']
 _RECALIBRATE = """Monitor and recalibrate probabilities, uncertainties or intervals on a stream.
 
 FILE is a CSV file with a line of column names, oldest row first, as it is or in .gz, .bz2,
-.xz, .zst or .zip, or - for standard input. Each row is written again, in the same encoding and
-with the same decimal mark, with a forecast that was made before its outcome was used. A row without an
-outcome gets a forecast and changes nothing. With --key its case is remembered:
+.xz, .zst or .zip, or - for standard input. Each row is written again, in the same encoding
+and with the same decimal mark, with a forecast that was made before its outcome was used. A
+row without an outcome gets a forecast and changes nothing. With --key its case is remembered:
 a later row with the same key brings the outcome, and gets the earlier forecast.
 With --state what was fitted, and what is still out, outlives the run.
 A monitor reads all outcomes and gives an alarm when predictions are
@@ -82,8 +82,8 @@ _RunLength = Annotated[int, typer.Option(
 _StreamSeed = Annotated[int | None, option(
     "Seed of the draws of hops and hobs, for replays.  [default: fresh ones, which cannot be "
     "foreseen]", "NUMBER")]
-_Score = Annotated[str | None, option("Column of the predicted probabilities of outcome 1.  [default: "
-                                      "score]", "NAME")]
+_Score = Annotated[str | None, option(
+    "Column of the predicted probabilities of outcome 1.  [default: score]", "NAME")]
 _Outcome = Annotated[str | None, option(
     "Column of the outcomes, 0 or 1, empty where not known.  [default: outcome]", "NAME")]
 _StreamU = Annotated[str | None, option("Column of standard uncertainties.  [default: uncertainty, "
@@ -298,10 +298,10 @@ def _end_of_rows(file, delimiter):
     if b'"' not in tail: return end - (len(tail) - 1 - tail.rfind(b"\n"))
     file.seek(0)
     whole, place, is_open = 0, 0, False
-    for line in file:
-        place += len(line)
-        is_open = ends_open(line.decode("latin-1"), delimiter, is_open)
-        if not is_open and line.endswith(b"\n"): whole = place
+    for row in file:
+        place += len(row)
+        is_open = ends_open(row.decode("latin-1"), delimiter, is_open)
+        if not is_open and row.endswith(b"\n"): whole = place
     return whole
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-213
@@ -315,8 +315,8 @@ def _through(kind):
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-213b
 def _recalibrated(source, write, label, kind, options):
+    from uqcal.adapters.streams import BrokenLine, make_forecaster
     if kind == "probabilities":  # what is refused here is no fault of a line
-        from uqcal.adapters.streams import make_forecaster
         make_forecaster(options["method"], rng=options["rng"])
     skipped, rang = [], []
 
@@ -336,7 +336,7 @@ def _recalibrated(source, write, label, kind, options):
         raise ValueError(f"{label} is not {kind} text; save it as CSV in UTF-8, or name its "
                          "encoding with --encoding") from None
     except ValueError as error:
-        where = f"{label}, " if str(error).startswith("line ") else ""
+        where = f"{label}, " if isinstance(error, BrokenLine) else ""
         raise ValueError(f"{where}{error}") from None
     finally:
         if len(skipped) > 5:

@@ -171,7 +171,7 @@ class Alarm(Result):
 
     @property
     def direction(self) -> str:
-        """Which way: "too low", "too high", "overconfident", "underconfident", "mixed" or "unclear".
+        """Which way: "too low", "too high", "overconfident", "underconfident", "mixed", "unclear".
 
         "mixed" where some bins are too low and others too high, without an order.
         """
