@@ -305,7 +305,7 @@ def test_the_summary_has_the_alarm_and_the_restarts(capsys):
     found = re.search(r"The monitor of the score rang (\d+) times, first at outcome 10,0\d\d; the forecaster began anew (once|\d+ times)\. Alarm at outcome 10,0", said)
     assert found and int(found[1]) > 10 and "at most once in 200,000 outcomes, on average" in said
     assert "began anew" not in stream(capsys, content, "--method", "ops")
-    assert "The monitor of the score never rang.\n" in stream(capsys, b"p,y\n0.5,1\n")
+    assert "no alarm in 1 outcome" in stream(capsys, b"p,y\n0.5,1\n")
 
 
 def test_alarms_of_a_live_stream_are_said_as_they_ring():

@@ -94,14 +94,14 @@ def test_the_gain_has_its_error_and_none_is_claimed_for_right_rows():
         u = np.exp(0.5 * rng.standard_normal(300))
         lines = [f"{t},{a!r},{b!r}" for t, (a, b) in enumerate(zip(u.tolist(), (u * rng.standard_normal(300)).tolist()))]
         found, summary = run("errors", lines)
-        said.append(summary.sentence)
+        said.append(summary["gain"].status)
     made_, (given, y) = made("errors", found)[:, 0], stated("errors", lines)
     gain = np.log(given / made_) + (y / given)**2 / 2 - (y / made_)**2 / 2
     error = max(np.sum(gain**2), np.sum(2 * np.log(given / made_)**2))**0.5 / 300
     np.testing.assert_allclose([summary.gain, summary.gain_error], [gain.mean(), error], rtol=1e-3)  # six digits are written
-    assert not any("a gain beyond chance" in one for one in said) and sum("a loss beyond chance" in one for one in said) <= 6
-    assert "a gain beyond chance" in run("errors", [f"{t},1,{3 * (-1)**t}" for t in range(100)])[1].sentence
-    assert "the normal log score is the same" in run("errors", ["a,1.0,2.0"])[1].sentence
+    assert "valid" not in said and said.count("invalid") <= 6
+    assert run("errors", [f"{t},1,{3 * (-1)**t}" for t in range(100)])[1]["gain"].status == "valid"
+    assert run("errors", ["a,1.0,2.0"])[1]["gain"].reason == "equal"
 
 
 @pytest.mark.parametrize("kind", RUN)
@@ -127,7 +127,7 @@ def test_a_file_cut_in_two_at_any_row_gives_the_same_as_whole(kind, more, keyed,
         first, _ = run(kind, lines[:cut], state, every=7, **more)
         second, again = run(kind, lines[cut:], state, **more)
         assert first + second == whole and content(state) == content(tmp_path / "whole.json")
-        assert again.sentence == summary.sentence
+        assert again == summary and str(again) == str(summary)
 
 
 @pytest.mark.parametrize("kind", RUN)
@@ -195,23 +195,24 @@ def test_the_summaries_say_what_the_written_rows_show():
     np.testing.assert_allclose([summary.width_before, summary.width_after], [np.diff(bounds).mean(), np.diff(made("bounds", found)).mean()], rtol=1e-4)
     missed = ((y < bounds[:, 0]) | (y > bounds[:, 1])).astype(int)
     assert summary.alarms == len(CalibrationMonitor().prequential(np.full(3000, 0.2), missed).alarms) > 0
-    assert f"80 % wanted: {100 * summary.coverage_before:.1f} % covered as stated" in summary.sentence
+    assert summary["as it was"].estimate == summary.coverage_before and summary["as it was"].direction == summary.alarm.direction == "undercoverage" and summary["corrected"].estimate == summary.coverage_after
 
 
 def test_outcomes_in_the_middle_leave_a_guarantee_of_one_side():
-    "19 of 20 outcomes are 0: 95 % covered, 50 % wanted. Mutation: 'would be off by more than 3 %'."
+    "19 of 20 outcomes are 0: 95 % covered, 50 % wanted. Mutation: 'within 3 points'."
     hit = np.random.default_rng(0).random(3000) < 0.95
     summary = run("bounds", [f"k{t},-1,1,{0 if one else 3}" for t, one in enumerate(hit)], method="aci", level=0.5)[1]
-    assert summary.coverage_after > 0.94 and summary.bound < 0.05 and "would fall short by more than" in summary.sentence
+    assert summary.coverage_after > 0.94 and summary.bound < 0.05 and summary.one_sided and "points below 50 %" in summary.cautions[-1].sentence
     assert not run("bounds", rows("bounds", 3000))[1].one_sided
 
 
 def test_a_mean_that_is_one_errors_work_is_said_to_be():
     lines = rows("errors", 1000)
     lines[400] = "k400,1.0,1000000"
-    assert "without outcome 401)" in run("errors", lines)[1].sentence
-    assert "without outcome" not in run("errors", rows("errors", 1000))[1].sentence
-    assert "nothing could be learnt" in run("errors", ["a,1.0,"])[1].sentence and "nothing could be learnt" in run("bounds", ["a,1.0,2,"])[1].sentence
+    facts = run("errors", lines)[1]["as it was"].facts
+    assert facts["largest"] == 401 and facts["rest"] is None or 0 < facts["rest"] < 10
+    assert run("errors", rows("errors", 1000))[1]["as it was"].facts["largest"] == 0
+    for kind, line in (("errors", "a,1.0,"), ("bounds", "a,1.0,2,")): assert {finding.status for finding in run(kind, [line])[1].findings} == {"inconclusive"}
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
@@ -247,8 +248,8 @@ def test_infinite_intervals_count_as_covered_stay_as_they_are_and_have_no_width_
     assert (found[open_] == [-np.inf, np.inf]).all() and summary.learnt == n
     assert summary.coverage_before == np.mean(open_ | (np.abs(y) <= 1)) and summary.coverage_after == pytest.approx(np.mean((found[:, 0] <= y) & (y <= found[:, 1])))
     assert summary.infinite_before == open_.sum() and summary.infinite == np.isinf(found[:, 0]).sum() and summary.width_before == summary.width_after == np.inf
-    assert f"mean widths are infinite and not reported, because of 80 intervals as stated and {summary.infinite} intervals recalibrated" in summary.sentence
-    assert again.sentence == summary.sentence and "".join(halves).splitlines()[1:232] == "".join(out).splitlines()[1:232]
+    assert [finding.facts["infinite"] for finding in summary.findings] == [80, summary.infinite] and "80 infinite intervals" in summary["as it was"].line
+    assert again == summary and str(again) == str(summary) and "".join(halves).splitlines()[1:232] == "".join(out).splitlines()[1:232]
 
 
 def test_an_infinite_interval_gets_its_outcome_later_and_after_a_restart(tmp_path):
@@ -261,7 +262,7 @@ def test_an_infinite_interval_gets_its_outcome_later_and_after_a_restart(tmp_pat
 def test_widths_are_reported_as_stated_where_only_recalibrated_intervals_are_infinite():
     summary = run("bounds", [f"k{t},-1,1,{t % 3}" for t in range(200)], method="aci", level=0.9)[1]
     assert summary.infinite > 0 == summary.infinite_before and summary.width_before == 2 and summary.width_after == np.inf
-    assert f"mean width 2.00 as stated, and recalibrated infinite and not reported, because of {summary.infinite:,} interval" in summary.sentence
+    assert "mean width 2.00" in summary["as it was"].line and f"{summary.infinite:,} infinite interval" in summary["corrected"].line and "width" not in summary["corrected"].line
 
 
 def test_decimal_commas_quotes_and_encodings_stay():
@@ -329,11 +330,12 @@ def command(capsys, *args, code=0):
 
 def test_the_command_writes_rows_report_and_what_was_achieved(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for kind, said in (("errors", "Z² is "), ("bounds", "80 % wanted: ")):
+    for kind, said in (("errors", "mean Z² "), ("bounds", "(80 % claimed)")):
         (tmp_path / "s.csv").write_text("\n".join([HEAD[kind], *rows(kind, 500), ""]))
         text = command(capsys, "s.csv", *OPTIONS[kind][:-2], "--out", "r.csv", "--report", "r.html")
-        assert said in text and "500 rows, 500 with an outcome" in text and "The monitor of the recalibrated" in text and "\nThe monitor of the stated ones rang" in text
-        assert pd.read_csv("r.csv").columns[-1] == ("recalibrated" if kind == "errors" else "recalibrated_upper") and {"errors": "still hold?", "bounds": "still cover?"}[kind] in (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert said in text and "in file order, 500 rows" in text and "✗ As it was  alarm at outcome" in text and "Corrected" in text and "\nVERDICT" in text and "--out next_recalibrated.csv" in text
+        assert max(map(len, text.splitlines())) <= 80 and len(text.splitlines()) <= 24
+        assert pd.read_csv("r.csv").columns[-1] == ("recalibrated" if kind == "errors" else "recalibrated_upper") and {"errors": "stay calibrated?", "bounds": "keep their coverage?"}[kind] in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("args, said", [

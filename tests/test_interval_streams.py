@@ -205,7 +205,7 @@ def test_infinite_and_empty_intervals_are_stated_counted_and_told():
 
 def test_the_sentence_counts_and_promises_no_more_than_is_proved():
     online = OnlineIntervals()
-    assert online.sentence == "no outcome yet, 90 % wanted"
+    assert online.sentence == "No outcome yet, 90 % claimed."
     online.prequential(np.ones(1), np.ones(1) * 5)
     assert "guarantee nothing yet" in online.sentence
     online = OnlineIntervals()
@@ -215,7 +215,7 @@ def test_the_sentence_counts_and_promises_no_more_than_is_proved():
     assert f"{(np.abs(error) <= half).sum() + 2:,} of 5,003 outcomes covered" in online.sentence
     aggregated = OnlineIntervals(AggregatedAdaptive())
     aggregated.prequential(u, error)
-    assert "no sequence" in online.sentence and "no sequence" not in aggregated.sentence
+    assert "Worst-case guarantee" in online.sentence and "Worst-case guarantee" not in aggregated.sentence
 
 
 @pytest.mark.parametrize("make", [*TRACKERS.values(), lambda **options: AdaptiveConformal(**options)], ids=[*TRACKERS, "long"])
@@ -227,9 +227,9 @@ def test_outcomes_that_are_the_middle_are_counted_as_they_were_stated(make, leve
     made = served.prequential(y, np.tile([-1.0, 1.0], (3000, 1)))
     inside = (made[:, 0] <= y) & (y <= made[:, 1])
     assert inside.mean() > 0.94 and served.coverage_ == inside.mean()
-    assert served.sentence.startswith(f"{inside.sum():,} of 3,000 outcomes covered ({100 * inside.mean():.1f} %), {100 * level:g} % wanted")
+    assert served.sentence.startswith(f"{inside.sum():,} of 3,000 outcomes covered ({100 * inside.mean():.1f} %, {100 * level:g} % claimed)")
     booked = served.tracker_.coverage_
-    if hasattr(served.tracker_, "bound_"): assert ("falls short by more than" if booked < inside.mean() else "is off by more than") in served.sentence
+    if hasattr(served.tracker_, "bound_"): assert ("points below" if booked < inside.mean() else "points of") in served.sentence
     if hasattr(served.tracker_, "empty_"): assert served.tracker_.empty_ <= ((made[:, 0] == made[:, 1]) & ~inside).sum()
     if level == 0.5 and make is not TRACKERS["aggregated"]: assert booked < 0.7
 

@@ -116,7 +116,7 @@ def test_chunks_of_any_size_give_the_same_sums_and_alarms(size):
     assert chunks.alarms_ == len(reading.alarms) and chunks.outcomes_ == 800
 
 
-@pytest.mark.parametrize("q, y, said", [(0.0, 1, "a probability of 0 was stated, and it happened"), (1.0, 0, "a probability of 1 was stated, and it did not happen")])
+@pytest.mark.parametrize("q, y, said", [(0.0, 1, "a probability of 0 was predicted and the event occurred"), (1.0, 0, "a probability of 1 was predicted and the event did not occur")])
 def test_an_impossible_event_rings_at_once(q, y, said):
     monitor = CalibrationMonitor(run_length=10**12).partial_fit([0.3, 0.0, 1.0], [1, 0, 1])
     assert monitor.alarm_ is None
@@ -127,7 +127,7 @@ def test_an_impossible_event_rings_at_once(q, y, said):
 
 def test_what_is_next_to_impossible_rings_at_once_too():
     alarm = CalibrationMonitor().partial_fit(1e-12, 1).alarm_
-    assert "a probability of 1.00e−12 was stated, and it happened" in alarm.sentence and np.isfinite(alarm.likelier)
+    assert "a probability of 1.00e−12 was predicted and the event occurred" in alarm.sentence and np.isfinite(alarm.likelier)
     assert CalibrationMonitor().partial_fit(5e-324, 1).alarm_.outcome == 1
     assert CalibrationMonitor().partial_fit(np.nextafter(1, 0), 0).alarm_.outcome == 1
 
@@ -142,33 +142,34 @@ def test_the_words_of_an_alarm_are_those_of_its_stretch():
     inside = (q[part] > 0.5) & (q[part] <= 0.6)
     assert row["happened"] == pytest.approx(y[part][inside].mean())
     assert row["standard_error"] == pytest.approx(np.sqrt(np.sum((q * (1 - q))[part][inside])) / inside.sum())
-    assert f"too low since about outcome {alarm.since:,}, for {alarm.n:,} outcomes" in alarm.sentence
-    assert "at most once in 1,000,000 outcomes, on average" in alarm.sentence
+    assert alarm.direction == "too low" and f"too low since about outcome {alarm.since:,} ({alarm.n:,} outcomes: " in alarm.sentence
+    assert alarm.sentence.endswith("False-alarm rate: at most 1 per 1,000,000 outcomes.")
 
 
 def test_which_way_is_said_only_where_the_means_say_so():
     rng = np.random.default_rng(0)
     z = rng.normal(0, 1.5, 3000)
     y = rng.random(3000) < FAULTS["alternate tenths"](z)
-    assert "too low for some cases and too high for others" in CalibrationMonitor().prequential(sigmoid(z), y).sentence
-    assert "have been too high since" in CalibrationMonitor().prequential(*stream(3000, rng, -1)).sentence
+    assert CalibrationMonitor().prequential(sigmoid(z), y).alarm.direction in ("mixed", "overconfident", "underconfident")
+    assert CalibrationMonitor().prequential(*stream(3000, rng, -1)).alarm.direction == "too high"
 
 
 def alarm_of(*rows):
-    "An alarm whose bins hold so many outcomes, what was stated and how many happened."
+    "An alarm whose bins hold so many outcomes, what was predicted and how many happened."
     sums = np.array([[np.searchsorted(_EDGES, q), n, n * q, k, n * q * (1 - q)] for q, n, k in rows])
-    return Alarm(outcome=int(sums[:, 1].sum()), since=1, likelier=200.0, run_length=1000, sums=sums).sentence
+    return Alarm(outcome=int(sums[:, 1].sum()), since=1, likelier=200.0, run_length=1000, sums=sums)
 
 
-def test_a_direction_is_named_beyond_three_standard_deviations():
+@pytest.mark.parametrize("rows, direction, has_exceptions", [
+    ([(0.45, 100, 61), (0.55, 100, 61)], "too low", False), ([(0.45, 100, 58), (0.55, 100, 61)], "unclear", False),
+    ([(0.45, 100, 58), (0.55, 100, 44)], "unclear", False), ([(0.45, 100, 62), (0.55, 100, 41)], "overconfident", False),
+    ([(0.45, 100, 31), (0.55, 100, 70)], "underconfident", False), ([(0.35, 100, 52), (0.45, 100, 28), (0.55, 100, 69), (0.65, 100, 51)], "mixed", False),
+    ([(0.005, 1000, 0)], "too high", False), ([(0.25, 1000, 150), (0.55, 100, 75)], "too high", True)])
+def test_a_direction_is_named_beyond_three_standard_deviations(rows, direction, has_exceptions):
     """A stretch that stood out is beyond two by selection. Catches the threshold of 2, "both ways" without a bin on either
-    side, and a standard error of what was stated, by which no event among five expected is 2.2 only."""
-    assert "have been too low since" in alarm_of((0.45, 100, 61), (0.55, 100, 61))
-    assert "have been wrong since" in alarm_of((0.45, 100, 58), (0.55, 100, 61))
-    assert "have been wrong since" in alarm_of((0.45, 100, 58), (0.55, 100, 44))
-    assert "too low for some cases and too high for others" in alarm_of((0.45, 100, 62), (0.55, 100, 41))
-    assert "have been too high since" in alarm_of((0.005, 1000, 0))
-    assert "have been too high on the whole since" in alarm_of((0.25, 1000, 150), (0.55, 100, 75))
+    side, and a standard error of what was predicted, by which no event among five expected is 2.2 only."""
+    alarm = alarm_of(*rows)
+    assert (alarm.direction, alarm.has_exceptions) == (direction, has_exceptions) and ("on the whole" in alarm.line) is has_exceptions
 
 
 def test_nothing_seen_is_no_alarm():
@@ -357,7 +358,7 @@ def test_one_odd_case_is_not_where_a_fault_is_clearest():
     bins = np.flatnonzero(np.isin(np.round(np.r_[0, _EDGES], 6), (0.003, 0.03, 0.1)))
     sums = np.column_stack([bins, n, n * stated, happened, n * stated * (1 - stated)])
     alarm = Alarm(outcome=101, since=1, likelier=1e5, run_length=1000, sums=sums)
-    assert "clearest from 0.03 to 0.1 (0.0650 stated, 11 of 40 happened)" in alarm.sentence
+    assert "Clearest at 0.03 to 0.1 (0.0650 predicted, 11 of 40 observed)" in alarm.sentence
 
 
 @pytest.mark.parametrize("happened, second", [(34, False), (18, True), (26, False)])
@@ -365,9 +366,9 @@ def test_a_second_bin_is_named_only_where_it_is_beyond_three(happened, second):
     "Mutation: the two largest bins are named whatever they hold; 34 and 26 of 153 are 0.9 and 2.5 standard deviations off, 18 more than 4."
     stated, n = np.array([0.25, 0.55, 0.75]), np.array([153, 100, 148])
     sums = np.column_stack([[6, 9, 11], n, n * stated, [happened, 55, 78], n * stated * (1 - stated)])
-    told = Alarm(outcome=401, since=1, likelier=1e5, run_length=1000, sums=sums).sentence
-    assert "clearest from 0.7 to 0.8 (0.750 stated, 78 of 148 happened)" in told
-    assert (f"and from 0.2 to 0.3 (0.250 stated, {happened} of 153 happened)" in told) is second and told.count(" happened)") == 2 + second
+    alarm = Alarm(outcome=401, since=1, likelier=1e5, run_length=1000, sums=sums)
+    assert alarm.clearest["low"].tolist() == [0.7, 0.2][:1 + second] and "Clearest at 0.7 to 0.8 (0.750 predicted, 78 of 148 observed)" in alarm.sentence
+    assert (f"and at 0.2 to 0.3 (0.250 predicted, {happened} of 153 observed)" in alarm.sentence) is second
 
 
 def test_a_run_length_beyond_all_numbers_of_outcomes_is_refused():

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from uqcal.online.online_scaling import OnlineScaling
+from uqcal.online.online_scaling import OnlineScaling, gain_finding
 
 KEEP, FIRST = [1, 0.99, 0.999, 1, 0.99, 0.999, 1], np.array([0.4] + 6 * [0.1])
 
@@ -145,15 +145,15 @@ def test_the_unit_does_not_matter_and_numbers_stay_finite():
 
 def test_the_sentence_says_better_only_where_it_is():
     mended = OnlineScaling()
-    assert "no error yet" in mended.sentence
+    assert "no outcome yet" in mended.sentence
     u, error = stream(4000, 9)
     mended.prequential(u, error)
-    assert "better than as stated" in mended.sentence
+    assert "log score better by" in mended.sentence
     right, z = OnlineScaling(), np.tile([1.0, -1.4], 25)
     made = right.prequential(np.ones(50), z)
     gain = np.mean(z**2 / 2) - np.mean(np.log(made) + (z / made)**2 / 2)
     assert gain and ("better" if gain > 0 else "worse") in right.sentence
-    assert OnlineScaling().gain_ == (0, 0, False) and "the normal log score is the same" in OnlineScaling().partial_fit(1.0, 2.0).sentence
+    assert OnlineScaling().gain_ == (0, 0, False) and "normal log score unchanged" in OnlineScaling().partial_fit(1.0, 2.0).sentence
 
 
 def test_a_gain_is_said_with_what_chance_explains_of_it():
@@ -168,9 +168,9 @@ def test_a_gain_is_said_with_what_chance_explains_of_it():
         made = np.r_[made, live.prequential(u[20:], error[20:])]
         gain, apart = np.log(u / made) + ((error / u)**2 - (error / made)**2) / 2, np.log(u / made)
         np.testing.assert_allclose(live.gain_[:2], [gain.mean(), max(np.sum(gain**2), 2 * np.sum(apart**2))**0.5 / 200], rtol=1e-9)
-        said.append(live.sentence)
-    assert all(", a difference within chance" in one or ", a loss beyond chance" in one for one in said[:30])
-    assert sum("within chance" in one for one in said[:30]) > 24 and all(one.endswith("better than as stated, a gain beyond chance") for one in said[30:])
+        said.append(gain_finding(*live.gain_, score="log", n=200))
+    assert "valid" not in [finding.status for finding in said[:30]]
+    assert [finding.reason for finding in said[:30]].count("chance") > 24 and all(finding.status == "valid" for finding in said[30:])
 
 
 def test_smaller_uncertainties_gain_nothing_for_sure_where_tails_are_heavy():
@@ -180,12 +180,12 @@ def test_smaller_uncertainties_gain_nothing_for_sure_where_tails_are_heavy():
         for seed in range(20):
             rng, live = np.random.default_rng([9, seed]), OnlineScaling()
             live.prequential(np.ones(n), factor * draw(rng, n))
-            found.append(live.sentence.rsplit(", ", 1)[1])
-        return found
+            found.append(gain_finding(*live.gain_, score="log", n=n))
+        return [finding.reason or finding.status for finding in found]
     heavy = told(0.3**0.5 / 2.3**0.5, lambda rng, n: rng.standard_t(2.3, n))
-    assert "a gain beyond chance" not in heavy and heavy.count("with tails perhaps too heavy to tell a gain from chance") > 1
-    assert told(2 / 3**0.5, lambda rng, n: rng.standard_t(3, n)).count("a gain beyond chance") > 15
-    assert told(0.5, lambda rng, n: rng.standard_normal(n), 200).count("a gain beyond chance") >= 18
+    assert "valid" not in heavy and heavy.count("tails") > 1
+    assert told(2 / 3**0.5, lambda rng, n: rng.standard_t(3, n)).count("valid") > 15
+    assert told(0.5, lambda rng, n: rng.standard_normal(n), 200).count("valid") >= 18
 
 
 def test_refused_input_changes_nothing():

@@ -23,8 +23,8 @@ from uqcal.online.calibeating import tops
 from uqcal.online.mixture import OnlineMixture
 from uqcal.online.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.command.cli import main
+from uqcal.online.online_scaling import gain_finding
 from uqcal.adapters.streams import RecalibratedClassifier, RecalibratedOnline, _part_of, make_forecaster, recalibrate_rows
-from uqcal._base.results import gain_text
 
 METHODS = ["mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"]
 
@@ -74,23 +74,33 @@ def test_no_gain_is_claimed_where_there_is_none(kind):
         rng = np.random.default_rng([31, seed])
         x = 1.5 * rng.standard_normal(300) - 5 * (kind == "rare")
         p = np.full(300, 0.3) if kind == "one score" else 1 / (1 + np.exp(-x))
-        said.append(forecasts(io.BytesIO(table(p, (rng.uniform(size=300) < p) * 1)))[1].sentence)
-    assert not any("a gain beyond chance" in one for one in said) and sum("a loss beyond chance" in one for one in said) <= 6
-    assert all("where right ones show about" in one for one in said)
+        said.append(forecasts(io.BytesIO(table(p, (rng.uniform(size=300) < p) * 1)))[1])
+    status = [summary["gain"].status for summary in said]
+    assert "valid" not in status and status.count("invalid") <= 6
+    assert all(summary["corrected"].facts["calibrated"] == summary.right[1] > 0 for summary in said)
 
 
 def test_the_variance_of_events_that_have_not_come_counts():
     "Scores of .001, none happened of 400: forecasts fall below, and have gained nothing that chance would not give. Mutation: sums of observed squares alone."
     _, summary = forecasts(io.BytesIO(table(np.full(400, 0.001), np.zeros(400, int))))
-    assert 0 < summary.brier_before - summary.brier_after < 1.96 * summary.brier_error and "a difference within chance" in summary.sentence
+    assert 0 < summary.brier_before - summary.brier_after < 1.96 * summary.brier_error and summary["gain"].reason == "chance"
 
 
 def test_a_single_outcome_shows_nothing_and_none_teaches_nothing():
     _, one = forecasts(io.BytesIO(table(np.array([0.99]), np.array([0]))))
-    assert "1 row, 1 with an outcome" in one.sentence and "beyond chance" not in one.sentence
-    assert gain_text(0.0, 0.0) == "no difference" and gain_text(1.0, 0.5) == "a gain beyond chance" and gain_text(-1.0, 0.5) == "a loss beyond chance"
-    assert gain_text(1.0, 0.52) == "a difference within chance"
-    assert [gain_text(one, 0.5, True) for one in (1.0, -1.0, 0.5)] == ["with tails perhaps too heavy to tell a gain from chance", "a loss beyond chance", "a difference within chance"]
+    assert one.title == "probabilities in file order, 1 row" and one["gain"].status == "inconclusive"
+    _, none = forecasts(io.BytesIO(b"p,y\n0.5,\n"))
+    assert {finding.reason for finding in none.findings} == {"no outcomes"} and (none.step.verb, none.step.why) == ("collect", "outcomes")
+    assert none.outcome == "quiet" and "nothing was recalibrated" in str(none)
+
+
+@pytest.mark.parametrize("gain, error, is_heavy, status, reason", [
+    (0.0, 0.0, False, "inconclusive", "equal"), (1.0, 0.5, False, "valid", None), (-1.0, 0.5, False, "invalid", None), (1.0, 0.52, False, "inconclusive", "chance"),
+    (1.0, 0.5, True, "inconclusive", "tails"), (-1.0, 0.5, True, "invalid", None), (0.5, 0.5, True, "inconclusive", "chance")])
+def test_a_gain_is_one_where_chance_does_not_explain_it(gain, error, is_heavy, status, reason):
+    finding = gain_finding(gain, error, is_heavy, score="log", n=10)
+    assert (finding.status, finding.reason, finding.estimate) == (status, reason, gain)
+    assert finding.low == gain - 1.96 * error and finding.high == gain + 1.96 * error
 
 
 def test_the_summary_is_that_of_the_whole_stream():
@@ -122,17 +132,20 @@ def test_an_alarm_is_told_as_its_row_passes_and_begins_the_map_anew(size):
     if size == 50: p, y = p[26_000:], y[26_000:]  # a trickle
     found, summary = forecasts(Trickle(table(p, y), size), method="ops", on_alarm="restart", run_length=5000, tell=told.append)
     reading, live = CalibrationMonitor(run_length=5000).prequential(p, y), RestartingForecaster(make_forecaster("ops"), run_length=5000)
-    np.testing.assert_allclose(found, live.prequential(p, y), rtol=1e-5)
+    live_forecasts = live.prequential(p, y)
+    np.testing.assert_allclose(found, live_forecasts, rtol=1e-5)
     assert told == list(reading.alarms) and summary.alarms == len(told) > 3 and summary.alarm == told[0]
     assert summary.restarts == live.restarts_ and (size == 50 or live.restarts_ >= 1)
-    assert f"rang {summary.alarms} times, first at outcome {told[0].outcome:,}" in summary.sentence
+    assert summary.outcome == "alarm" and summary["as it was"].facts["alarm"] == told[0] and summary["as it was"].facts["alarms"] == len(told)
+    after = CalibrationMonitor(run_length=5000).prequential(live_forecasts, y).alarms
+    assert (summary.alarm_after, summary.alarms_after) == (after[0] if after else None, len(after)) and summary["corrected"].status == ("invalid" if after else "fact")
 
 
 def test_without_an_alarm_the_summary_says_so():
     rng = np.random.default_rng(0)
     p = np.round(rng.random(500), 3)
     _, summary = forecasts(io.BytesIO(table(p, (rng.random(500) < p).astype(int))))
-    assert summary.alarm is None and summary.alarms == 0 and summary.sentence.endswith("the monitor of the score never rang")
+    assert summary.alarm is None and summary.alarms == 0 and summary.outcome == "quiet" and summary["as it was"].status == "fact" and (summary.step.verb, summary.step.why) == ("monitor", "continue")
 
 
 def test_rows_without_an_outcome_are_forecast_and_teach_nothing():
@@ -361,7 +374,7 @@ def test_the_command_writes_file_summary_and_report(capsys, tmp_path, monkeypatc
     p, y = stream()
     (tmp_path / "s.csv").write_bytes(table(p, y))
     code, out, err = command(capsys, "recalibrate", "s.csv", "--outcome", "y", "--score", "p", "--method", "tops", "--out", "r.csv", "--report", "r.html")
-    assert code == 0 and not err and "500 rows" in out and "Calibration error" in out
+    assert code == 0 and not err and "500 rows" in out and "calibration error" in out and "\nVERDICT  " in out and "Caution: " not in out
     found = np.genfromtxt("r.csv", delimiter=",", names=True)
     np.testing.assert_allclose(found["recalibrated"], tops().prequential(p, y), rtol=1e-5)
     assert "Calibration error" in (tmp_path / "r.html").read_text(encoding="utf-8")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # matplotlib is imported where a figure is drawn: scripts sta
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['Interval', 'three_digits', 'plus_minus', 'gain_text', 'enumerated', 'distinct_names', 'counted', 'html_table',
-           'json_plain', 'Result', 'as_text', 'SignificanceTest', 'new_axes', 'plot_null', 'plain_ticks', 'plain_text',
+__all__ = ['Interval', 'three_digits', 'plus_minus', 'enumerated', 'distinct_names', 'counted', 'html_table', 'json_plain',
+           'Result', 'as_text', 'SignificanceTest', 'new_axes', 'plot_null', 'plain_ticks', 'plain_text',
            'visible_points']
 
 # %% ../../nbs/base/01_results.ipynb #cell-017
@@ -103,36 +103,6 @@ def plus_minus(value: float,  # a number
         f"{three_digits(value)} ± {three_digits(error)}")
     k = int(np.clip(1 - np.floor(np.log10(error)), 0, 8))
     return f"{value:+.{k}f} ± {error:.{k}f}".replace("-", "−")
-
-# %% ../../nbs/base/01_results.ipynb #gain-text
-def gain_text(gain: float,  # by how much what was written is better than what was stated
-              error: float,  # its standard error
-              is_heavy: bool = False,  # whether tails are too heavy for a gain to be shown
-              ) -> str:  # whether chance explains it
-    """What a gain is worth, in words: within chance up to 1.96 standard errors.
-
-    Parameters
-    ----------
-    gain : float
-        By how much what was written is better than what was stated.
-    error : float
-        Its standard error.
-    is_heavy : bool, default False
-        Whether tails are too heavy for a gain to be shown.
-
-    Returns
-    -------
-    str
-        Whether chance explains it.
-
-    References
-    ----------
-    Lai, Gross & Shen (2011).
-    """
-    if not gain: return "no difference"
-    if abs(gain) <= 1.96 * error: return "a difference within chance"
-    if is_heavy and gain > 0: return "with tails perhaps too heavy to tell a gain from chance"
-    return f"a {'gain' if gain > 0 else 'loss'} beyond chance"
 
 # %% ../../nbs/base/01_results.ipynb #cell-021c
 def enumerated(words: list[str],  # phrases, in their order

@@ -5,13 +5,588 @@
 # %% ../../nbs/words/36_streams.ipynb #cell-012
 from __future__ import annotations
 
+import math
 from typing import Any
 
-LINES: dict[str, Any] = {}
-SENTENCES: dict[str, Any] = {}
-METHODS: dict[str, Any] = {}
-CAUTIONS: dict[str, Any] = {}
-STEPS: dict[Any, Any] = {}
+from .._base.results import three_digits
+from .text import (capital, counted, decimals_for, limits_text, minus, percent, signed)
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS']
+__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'rate_text', 'since_text', 'probability_alarm_line',
+           'probability_alarm_sentence', 'uncertainty_alarm_line', 'uncertainty_alarm_sentence', 'coverage_alarm_line',
+           'coverage_alarm_sentence', 'reading_sentence', 'stream_line', 'stream_sentence', 'gain_line',
+           'gain_sentence', 'counts_text', 'stream_conclusion', 'curve_lines', 'guarantee_text', 'coverage_sentence',
+           'scaling_sentence']
+
+# %% ../../nbs/words/36_streams.ipynb #cell-014
+def rate_text(run_length: int,  # outcomes from one false alarm to the next, on average, at least
+              kurtosis: float | None = None,  # up to which that holds; None or ∞ for no limit
+              ) -> str:  # a sentence without its full stop
+    """How often a monitor gives a false alarm.
+
+    Parameters
+    ----------
+    run_length : int
+        Outcomes from one false alarm to the next, on average, at least.
+    kurtosis : float | None, optional
+        Up to which that holds; None or ∞ for no limit.
+
+    Returns
+    -------
+    str
+        A sentence without its full stop.
+    """
+    text = f"False-alarm rate: at most 1 per {run_length:,} outcomes"
+    if kurtosis is None or kurtosis == math.inf: return text
+    return f"{text}, if scaled errors have a kurtosis up to {kurtosis:g}"
+
+# %% ../../nbs/words/36_streams.ipynb #since-text
+def since_text(alarm: Any,  # any alarm
+               ) -> str:  # "since about outcome 311", "from the start"
+    """Since when.
+
+    Parameters
+    ----------
+    alarm : Any
+        Any alarm.
+
+    Returns
+    -------
+    str
+        "since about outcome 311", "from the start".
+    """
+    return "from the start" if alarm.since == 1 else f"since about outcome {alarm.since:,}"
+
+# %% ../../nbs/words/36_streams.ipynb #cell-015
+_PROBABILITIES = {"too low": "probabilities too low", "too high": "probabilities too high",
+                  "overconfident": "probabilities overconfident (too close to 0 and 1)",
+                  "underconfident": "probabilities underconfident (too far from 0 and 1)",
+                  "mixed": "probabilities too low in some ranges and too high in others",
+                  "unclear": "probabilities miscalibrated"}
+
+
+def _number(value):
+    "A probability or a share."
+    return three_digits(value) if value not in (0, 1) else f"{value:.0f}"
+
+
+def _case(alarm):
+    "The only outcome of an alarm."
+    came = "occurred" if alarm.happened else "did not occur"
+    return f"a probability of {_number(alarm.stated)} was predicted and the event {came}"
+
+# %% ../../nbs/words/36_streams.ipynb #cell-016
+def probability_alarm_line(alarm: Any,  # of a `CalibrationMonitor`
+                           ) -> str:  # a fragment
+    """Which way probabilities are wrong, and since when.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of a `CalibrationMonitor`.
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    if alarm.n == 1: return _case(alarm)
+    way = _PROBABILITIES[alarm.direction] + (" on the whole" if alarm.has_exceptions else "")
+    return f"{way} {since_text(alarm)}"
+
+# %% ../../nbs/words/36_streams.ipynb #cell-017
+def _clearest(alarm):
+    "Where it is clearest."
+    places = [f"at {row.low:g} to {row.high:g} ({_number(row.stated)} predicted, "
+              f"{row.happened * row.outcomes:,.0f} of {row.outcomes:,} observed)"
+              for row in alarm.clearest.itertuples()]
+    return f" Clearest {' and '.join(places)}." if places else ""
+
+# %% ../../nbs/words/36_streams.ipynb #cell-018
+def probability_alarm_sentence(alarm: Any,  # of a `CalibrationMonitor`
+                               ) -> str:  # two or three sentences
+    """An alarm of probabilities: when, which way, where, and how often it would be false.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of a `CalibrationMonitor`.
+
+    Returns
+    -------
+    str
+        Two or three sentences.
+    """
+    head = f"Alarm at outcome {alarm.outcome:,}: {probability_alarm_line(alarm)}"
+    if math.isinf(alarm.likelier):
+        return f"{head}. One such case is enough: a calibrated model has none."
+    rate = rate_text(alarm.run_length)
+    if alarm.n == 1: return f"{head}. {rate}."
+    return (f"{head} ({counted(alarm.n, 'outcome')}: {_number(alarm.stated)} predicted, "
+            f"{_number(alarm.happened)} observed).{_clearest(alarm)} {rate}.")
+
+# %% ../../nbs/words/36_streams.ipynb #cell-019
+def uncertainty_alarm_line(alarm: Any,  # of an `UncertaintyMonitor`
+                           ) -> str:  # a fragment
+    """Which way uncertainties are wrong, of which u, and since when.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of an `UncertaintyMonitor`.
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    kind = "overconfident" if alarm.direction == "too small" else "underconfident"
+    where = {"all": "", "small": f" where u is below {three_digits(alarm.middle)}",
+             "large": f" where u is above {three_digits(alarm.middle)}"}[alarm.side]
+    return f"{kind} (u {alarm.direction}){where} {since_text(alarm)}"
+
+# %% ../../nbs/words/36_streams.ipynb #cell-020
+def uncertainty_alarm_sentence(alarm: Any,  # of an `UncertaintyMonitor`
+                               ) -> str:  # three sentences
+    """An alarm of uncertainties: when, which way, how far, and how often it would be false.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of an `UncertaintyMonitor`.
+
+    Returns
+    -------
+    str
+        Three sentences.
+    """
+    return (f"Alarm at outcome {alarm.outcome:,}: {uncertainty_alarm_line(alarm)}. Over "
+            f"{counted(alarm.n, 'outcome')} the mean of Z² is {three_digits(alarm.square)}, where "
+            f"1 is calibrated. {rate_text(alarm.run_length, alarm.kurtosis)}.")
+
+# %% ../../nbs/words/36_streams.ipynb #cell-021
+def coverage_alarm_line(alarm: Any,  # of the monitor of intervals
+                        ) -> str:  # a fragment
+    """Which way coverage is wrong, and since when.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of the monitor of intervals.
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    return f"{alarm.direction} {since_text(alarm)}"
+
+# %% ../../nbs/words/36_streams.ipynb #cell-022
+def coverage_alarm_sentence(alarm: Any,  # of the monitor of intervals
+                            ) -> str:  # three sentences
+    """An alarm of intervals: when, which way, how far, and how often it would be false.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of the monitor of intervals.
+
+    Returns
+    -------
+    str
+        Three sentences.
+    """
+    covered, claimed = percent(alarm.covered, alarm.level), f"{100 * alarm.level:g}"
+    return (f"Alarm at outcome {alarm.outcome:,}: {coverage_alarm_line(alarm)}. Of "
+            f"{counted(alarm.n, 'outcome')} {covered} % are covered ({claimed} % claimed). "
+            f"{rate_text(alarm.run_length)}.")
+
+# %% ../../nbs/words/36_streams.ipynb #followed
+def _followed(alarms):
+    "How many alarms came behind the first; empty where none did."
+    if alarms < 2: return ""
+    return f" {counted(alarms - 1, 'more alarm')} followed."
+
+# %% ../../nbs/words/36_streams.ipynb #cell-023
+def reading_sentence(reading: Any,  # a `MonitorReading`
+                     ) -> str:  # one to four sentences
+    """What a monitor read: no alarm, or the first, and how many followed.
+
+    Parameters
+    ----------
+    reading : Any
+        A `MonitorReading`.
+
+    Returns
+    -------
+    str
+        One to four sentences.
+    """
+    if not reading.alarms:
+        rate = rate_text(reading.run_length, reading.kurtosis)
+        return f"No alarm in {counted(reading.total.size, 'outcome')}. {rate}."
+    return reading.alarms[0].sentence + _followed(len(reading.alarms))
+
+# %% ../../nbs/words/36_streams.ipynb #cell-025
+def _probability_measure(finding):
+    "Calibration error, and what a calibrated model shows."
+    return (f"calibration error {three_digits(finding.estimate)} (about "
+            f"{three_digits(finding.facts['calibrated'])} if calibrated)")
+
+
+def _uncertainty_measure(finding):
+    "Mean Z², and without its largest value where that makes up most of it."
+    text, facts = f"mean Z² {three_digits(finding.estimate)}", finding.facts
+    if not facts["largest"]: return text
+    if facts["rest"] is None: return f"{text} (nearly all of it outcome {facts['largest']:,})"
+    return f"{text} ({three_digits(facts['rest'])} without outcome {facts['largest']:,})"
+
+
+def _interval_measure(finding):
+    "Coverage and mean width."
+    facts, level = finding.facts, finding.facts["level"]
+    text = f"{percent(finding.estimate, level)} % covered ({100 * level:g} % claimed)"
+    if facts["infinite"]: return f"{text}, {counted(facts['infinite'], 'infinite interval')}"
+    return f"{text}, mean width {three_digits(facts['width'])}"
+
+
+_MEASURES = {"probabilities": _probability_measure, "uncertainties": _uncertainty_measure,
+             "intervals": _interval_measure}
+
+# %% ../../nbs/words/36_streams.ipynb #cell-026
+def stream_line(finding: Any,  # of kind "stream alarms"
+                ) -> str:  # a fragment
+    """What a screen says of what was predicted, or of what was written: alarms, and the measure.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "stream alarms".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    facts = finding.facts
+    if finding.status == "inconclusive": return "no outcome yet"
+    measure = _MEASURES[facts["of"]](finding)
+    if facts["alarm"] is None: return f"no alarm in {counted(finding.n, 'outcome')}; {measure}"
+    alarms = f" (the first of {facts['alarms']:,})" if facts["alarms"] > 1 else ""
+    return (f"alarm at outcome {facts['alarm'].outcome:,}{alarms}: {facts['alarm'].line}; "
+            f"{measure}")
+
+# %% ../../nbs/words/36_streams.ipynb #cell-027
+def stream_sentence(finding: Any,  # of kind "stream alarms"
+                    ) -> str:  # one to five sentences
+    """The same in sentences, with what rang.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "stream alarms".
+
+    Returns
+    -------
+    str
+        One to five sentences.
+    """
+    facts = finding.facts
+    if finding.status == "inconclusive": return "No outcome yet, so nothing can be said."
+    text = f"No alarm in {counted(finding.n, 'outcome')}."
+    if facts["alarm"] is not None:
+        text = facts["alarm"].sentence + _followed(facts["alarms"])
+    text += f" {capital(_MEASURES[facts['of']](finding))}."
+    if not facts["restarts"]: return text
+    return f"{text} The recalibration restarted {counted(facts['restarts'], 'time')}."
+
+# %% ../../nbs/words/36_streams.ipynb #cell-028
+_SCORES = {"brier": "Brier score", "log": "normal log score"}
+
+
+def _change(finding):
+    "By how much a score is better or worse per row, and the limits of that."
+    low, high, way = finding.low, finding.high, "better"
+    if finding.estimate < 0: low, high, way = -high, -low, "worse"
+    digits = decimals_for(low, high)
+    size = signed(abs(finding.estimate), digits)[1:]
+    unit = " nats" if finding.unit == "nats" else ""
+    return f"{way} by {size}{unit} per row", limits_text(low, high, 0.0, digits=digits)
+
+
+_DOUBTS = {"chance": "within chance", "tails": "tails too heavy to tell a gain from chance"}
+
+# %% ../../nbs/words/36_streams.ipynb #cell-029
+def gain_line(finding: Any,  # of kind "online gain"
+              ) -> str:  # a fragment
+    """What a screen says of the gain of online recalibration.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "online gain".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
+    score = _SCORES[finding.facts["score"]]
+    if finding.reason == "no outcomes": return "no outcome yet"
+    if finding.reason == "equal": return f"{score} unchanged"
+    change, limits = _change(finding)
+    doubt = f"; {_DOUBTS[finding.reason]}" if finding.reason else ""
+    return f"{score} {change} {limits}{doubt}"
+
+# %% ../../nbs/words/36_streams.ipynb #cell-030
+def gain_sentence(finding: Any,  # of kind "online gain"
+                  ) -> str:  # one or two sentences
+    """The same in sentences.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "online gain".
+
+    Returns
+    -------
+    str
+        One or two sentences.
+    """
+    score = _SCORES[finding.facts["score"]]
+    if finding.reason == "no outcomes": return "No outcome yet, so nothing can be said."
+    if finding.reason == "equal": return f"The {score} is the same before and after."
+    change, limits = _change(finding)
+    text = f"The {score} is {change} after recalibration (95 % limits {limits})."
+    if finding.reason == "chance": return f"{text} The difference is within chance."
+    if finding.reason == "tails":
+        return f"{text} Errors may have tails too heavy to tell a gain from chance."
+    return f"{text} Each row was recalibrated from earlier rows only."
+
+# %% ../../nbs/words/36_streams.ipynb #cell-032
+def counts_text(counts: Any,  # a summary: rows, learnt, booked, waiting, skipped, left_out
+                ) -> str:  # "2 rows, 1 with an outcome, 1 awaiting theirs"
+    """Rows, outcomes, what is still awaited and what was left out.
+
+    Parameters
+    ----------
+    counts : Any
+        A summary: rows, learnt, booked, waiting, skipped, left_out.
+
+    Returns
+    -------
+    str
+        "2 rows, 1 with an outcome, 1 awaiting theirs".
+    """
+    if counts.booked:
+        later = f"{counts.booked:,} of them in later rows"
+        own = "booked" if counts.booked == counts.learnt else later
+        glue = " " if counts.booked == counts.learnt else ", "
+        text = (f"{counted(counts.rows - counts.booked, 'forecast')}, "
+                f"{counted(counts.learnt, 'outcome')}{glue}{own}")
+    elif counts.learnt == counts.rows: text = counted(counts.rows)
+    else: text = f"{counted(counts.rows)}, {counts.learnt:,} with an outcome"
+    if counts.waiting:
+        text += f", {counts.waiting:,} {'still out' if counts.booked else 'awaiting theirs'}"
+    if counts.skipped: text += f", {counted(counts.skipped, 'row')} skipped"
+    if counts.left_out: text += f", {counts.left_out:,} without a prediction left out"
+    return text
+
+# %% ../../nbs/words/36_streams.ipynb #cell-033
+def _gain_clause(gain, corrected):
+    "What online recalibration did."
+    if gain.status == "invalid": return "Online recalibration makes them worse."
+    if gain.status == "inconclusive": return "No clear gain from online recalibration."
+    if corrected.status == "invalid":
+        return "Online recalibration helps, but does not remove every fault."
+    return "Online recalibration helps."
+
+
+def _coverage_clause(corrected):
+    "What online recalibration did to coverage."
+    level = corrected.facts["level"]
+    text = f"{percent(corrected.estimate, level)} % covered after online recalibration"
+    if corrected.status == "invalid": return f"{text}, which does not remove every fault."
+    return f"{text} ({100 * level:g} % claimed)."
+
+# %% ../../nbs/words/36_streams.ipynb #cell-034
+def stream_conclusion(findings: Any,  # "as it was", "corrected", and "gain" where there is one
+                      ) -> str:  # one or two sentences
+    """Since when something is wrong, and what online recalibration did about it.
+
+    Parameters
+    ----------
+    findings : Any
+        "as it was", "corrected", and "gain" where there is one.
+
+    Returns
+    -------
+    str
+        One or two sentences.
+    """
+    was, corrected = findings[:2]
+    if was.status == "inconclusive": return "No outcome yet, so nothing was recalibrated."
+    alarm = was.facts["alarm"]
+    if alarm is None: first = f"No alarm in {counted(was.n, 'outcome')}."
+    else: first = f"{capital(alarm.line)}."
+    second = _gain_clause(findings[2], corrected) if findings[2:] else _coverage_clause(corrected)
+    return f"{first} {second}"
+
+# %% ../../nbs/words/36_streams.ipynb #cell-035
+_CURVES = {"probabilities": "calibration error", "uncertainties": "mean Z²",
+           "intervals": "covered %"}
+
+# %% ../../nbs/words/36_streams.ipynb #cell-036
+def curve_lines(points: Any,  # outcomes seen, the measure before and after, at a few times
+                of: str,  # "probabilities", "uncertainties" or "intervals"
+                ) -> list[str]:  # three lines
+    """The measure so far, at a few times of the stream.
+
+    Parameters
+    ----------
+    points : Any
+        Outcomes seen, the measure before and after, at a few times.
+    of : str
+        "probabilities", "uncertainties" or "intervals".
+
+    Returns
+    -------
+    list[str]
+        Three lines.
+    """
+    scale = 100 if of == "intervals" else 1
+    rows = [("outcomes so far", [f"{point[0]:,}" for point in points]),
+            (f"{_CURVES[of]} before", [minus(f"{scale * point[1]:.3g}") for point in points]),
+            (f"{_CURVES[of]} after", [minus(f"{scale * point[2]:.3g}") for point in points])]
+    return [f"  {head:<24}" + "".join(f"{text:>9}" for text in cells) for head, cells in rows]
+
+# %% ../../nbs/words/36_streams.ipynb #cell-038
+def guarantee_text(bound: float,  # how far coverage can be from the level at most
+                   level: float,  # the level
+                   one_sided: bool,  # whether it can be more than that
+                   ) -> str:  # a sentence without its full stop
+    """The guarantee of a tracker for any sequence of this length.
+
+    Parameters
+    ----------
+    bound : float
+        How far coverage can be from the level at most.
+    level : float
+        The level.
+    one_sided : bool
+        Whether it can be more than that.
+
+    Returns
+    -------
+    str
+        A sentence without its full stop.
+    """
+    if bound >= max(level, 1 - level): return "So few outcomes guarantee nothing yet"
+    points = f"{three_digits(100 * bound)} points"
+    where = f"at most {points} below" if one_sided else f"within {points} of"
+    return f"Worst-case guarantee for this length: coverage {where} {100 * level:g} %"
+
+# %% ../../nbs/words/36_streams.ipynb #cell-039
+def _guarantee(caution):
+    "The guarantee of a stream of intervals, or why there is none."
+    facts = caution.facts
+    if facts["booked"]:
+        return "No coverage is guaranteed where outcomes come after later intervals were predicted."
+    if facts["bound"] is None: return f"The method {facts['method']} has no worst-case guarantee."
+    return f"{guarantee_text(facts['bound'], facts['level'], facts['one_sided'])}."
+
+# %% ../../nbs/words/36_streams.ipynb #cell-040
+def coverage_sentence(covered: int,  # outcomes within their intervals
+                      seen: int,  # outcomes
+                      level: float,  # what is claimed
+                      *,
+                      bound: float | None,  # of the guarantee; None without one
+                      one_sided: bool,  # whether coverage can be more than that
+                      infinite: int,  # intervals without an end
+                      empty: int,  # intervals that hold nothing
+                      ) -> str:  # one to four sentences
+    """What a tracker of intervals covered so far, and what is guaranteed.
+
+    Parameters
+    ----------
+    covered : int
+        Outcomes within their intervals.
+    seen : int
+        Outcomes.
+    level : float
+        What is claimed.
+    bound : float | None
+        Of the guarantee; None without one.
+    one_sided : bool
+        Whether coverage can be more than that.
+    infinite : int
+        Intervals without an end.
+    empty : int
+        Intervals that hold nothing.
+
+    Returns
+    -------
+    str
+        One to four sentences.
+    """
+    claimed = f"{100 * level:g} % claimed"
+    if not seen: return f"No outcome yet, {claimed}."
+    text = (f"{covered:,} of {counted(seen, 'outcome')} covered "
+            f"({percent(covered / seen, level)} %, {claimed}).")
+    if bound is not None:
+        text += f" {guarantee_text(bound, level, one_sided)}."
+        if bound < max(level, 1 - level):
+            text += (" It holds if each outcome is known before the next interval and scores stay "
+                     "in the range seen.")
+    if infinite: text += f" {counted(infinite, 'interval')} infinite."
+    return text + (f" {counted(empty, 'interval')} empty." if empty else "")
+
+# %% ../../nbs/words/36_streams.ipynb #cell-042
+def scaling_sentence(n: int,  # outcomes seen
+                     factor: float,  # what u is multiplied by
+                     centre: float,  # at this u
+                     heaviest: str,  # the map with the most weight
+                     gain: Any,  # a finding of kind "online gain"
+                     ) -> str:  # three sentences
+    """What is done to u now, and what was gained.
+
+    Parameters
+    ----------
+    n : int
+        Outcomes seen.
+    factor : float
+        What u is multiplied by.
+    centre : float
+        At this u.
+    heaviest : str
+        The map with the most weight.
+    gain : Any
+        A finding of kind "online gain".
+
+    Returns
+    -------
+    str
+        Three sentences.
+    """
+    if not n: return "u unchanged: no outcome yet."
+    return (f"u × {three_digits(factor)} where it is {three_digits(centre)} (most weight: "
+            f"{heaviest}). Over {counted(n, 'outcome')}: {gain_line(gain)}.")
+
+# %% ../../nbs/words/36_streams.ipynb #cell-044
+LINES = {"stream alarms": stream_line, "online gain": gain_line}
+SENTENCES = {"stream alarms": stream_sentence, "online gain": gain_sentence}
+METHODS: dict[str, Any] = {}
+CAUTIONS = {
+    "false_alarms": lambda caution: (
+        f"{rate_text(caution.facts['run_length'], caution.facts['kurtosis'])}."),
+    "coverage_guarantee": _guarantee}
+STEPS = {
+    ("collect", "outcomes"): lambda step: (
+        "Add rows with outcomes: without them nothing can be recalibrated."),
+    ("monitor", "drift"): lambda step: (
+        "Keep it running on the next file; a state file (state=, --state) keeps what was fitted. "
+        "Refit the model where you can."),
+    ("monitor", "worse"): lambda step: (
+        "Use the original predictions, and keep the monitor running on the next file."),
+    ("monitor", "continue"): lambda step: (
+        "Keep it running on the next file; a state file (state=, --state) keeps what was fitted.")}

@@ -22,9 +22,12 @@ from .._base.inputs import check_choice, check_fraction
 from ..online.interval_streams import (AdaptiveConformal, AggregatedAdaptive, OnlineBounds,
                                            QuantileTracker)
 from ..online.monitor import CalibrationMonitor
-from ..online.online_scaling import OnlineScaling, score_text
-from .._base.results import Result, three_digits
-from .streams import KeyedRows, StreamCounts, StreamTally, stream_rows
+from ..online.online_scaling import OnlineScaling, gain_finding
+from .._base.results import Result
+from .streams import (KeyedRows, StreamCounts, StreamTally, alarm_finding,
+                                    false_alarms, stream_rows, stream_step)
+from ..reports import Caution
+from .._words.streams import coverage_alarm_line, coverage_alarm_sentence
 
 if TYPE_CHECKING:
     from uqcal.online.monitor import Alarm
@@ -46,20 +49,19 @@ def _summed(total, values):
     "A sum with values added one after the other, so that parts of any size give the same bits."
     return float(np.cumsum(np.r_[total, values])[-1])
 
-# %% ../../nbs/adapters/62_error_streams.ipynb #cell-038c
-def _rang(alarms, first, what):
-    "How often a monitor rang, in words."
-    if not alarms: return f"the monitor of the {what} never rang"
-    times = "once" if alarms == 1 else f"{alarms:,} times"
-    return f"the monitor of the {what} rang {times}, first at outcome {first.outcome:,}"
-
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-040
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ErrorStreamSummary(StreamCounts):
     """What went through `recalibrate_error_rows`: counts, mean Z² before and after, and alarms.
 
     Attributes
     ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
     method : str
         The method's short name.
     rows : int
@@ -67,12 +69,14 @@ class ErrorStreamSummary(StreamCounts):
     learnt : int
         Rows that had an outcome.
     alarms : int
-        How often the monitor of what was stated rang.
+        How often the monitor of what was predicted rang.
+    alarms_after : int
+        How often the monitor of what was written rang.
     curve : tuple[tuple[float, ...], ...]
-        Outcomes seen, a measure of what was stated and of what was written, at some times
-        of the stream.
+        Outcomes seen, a measure of what was predicted and of what was written, at some
+        times of the stream.
     left_out : int
-        Rows without a statement, where they were to be left out.
+        Rows without a prediction, where they were to be left out.
     skipped : int
         Broken rows, where they were to be skipped.
     waiting : int
@@ -94,11 +98,9 @@ class ErrorStreamSummary(StreamCounts):
     largest : tuple[tuple[float, int], tuple[float, int]]
         Largest Z² before, after, each with the number of its outcome.
     alarm : UncertaintyAlarm | None
-        The first of what was stated; None if there was none.
+        The first of what was predicted; None if there was none.
     alarm_after : UncertaintyAlarm | None
         The first of what was written.
-    alarms_after : int
-        How often the monitor of what was written rang.
     """
 
     zms_before: float  # mean Z² of the column of uncertainties; 0 where nothing was learnt
@@ -108,24 +110,9 @@ class ErrorStreamSummary(StreamCounts):
     is_heavy: bool  # whether u was made smaller while tails are too heavy to tell a gain
     largest: tuple[tuple[float, int], tuple[float, int]]  # largest Z² before, after, each with the
     # number of its outcome
-    alarm: UncertaintyAlarm | None  # the first of what was stated; None if there was none
+    alarm: UncertaintyAlarm | None  # the first of what was predicted; None if there was none
     alarm_after: UncertaintyAlarm | None  # the first of what was written
-    alarms_after: int  # how often the monitor of what was written rang
-
-    @property
-    def achieved(self) -> tuple[str, ...]:
-        "What was achieved, in sentences."
-        before, after = (_square_text(self, k) for k in (0, 1))
-        return (f"Z² is {before} on average as stated, {after} recalibrated ({self.method})",
-                score_text(self.gain, self.gain_error, self.is_heavy),
-                _rang(self.alarms_after, self.alarm_after, "recalibrated uncertainties"),
-                _rang(self.alarms, self.alarm, "stated ones"))
-
-    @property
-    def sentence(self) -> str:
-        "The result in words."
-        return f"{self.counted}{self.more}; " + "; ".join(self.achieved if self.learnt else (
-            "nothing could be learnt",))
+    what = "uncertainties"
 
     def to_frame(self) -> pd.DataFrame:
         """Mean Z² so far, at times of the stream that grow by five per cent each.
@@ -137,14 +124,12 @@ class ErrorStreamSummary(StreamCounts):
         return pd.DataFrame(self.curve, columns=["outcomes", "zms_before", "zms_after"])
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-041
-def _square_text(summary, k):
-    "The mean of Z², before or after, and whose work it is."
-    mean, n = (summary.zms_before, summary.zms_after)[k], summary.learnt
-    value, at = summary.largest[k]
-    if n < 2 or value < 0.5 * mean * n: return three_digits(mean)
+def _largest(mean, largest, n):
+    "Which outcome makes up most of a mean of Z², and the mean without it; 0 where none does."
+    value, place = largest
+    if n < 2 or value < 0.5 * mean * n: return {"largest": 0, "rest": None}
     rest = max(mean * n - value, 0.0) / (n - 1)
-    if value > 1e12 * rest: return f"{three_digits(mean)} (nearly all of it outcome {at:,})"
-    return f"{three_digits(mean)} ({three_digits(rest)} without outcome {at:,})"
+    return {"largest": place, "rest": None if value > 1e12 * rest else rest}
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #fe4604dc
 def _larger(largest, square, before):
@@ -239,8 +224,18 @@ class _Errors(KeyedRows):
         tally, n = self.tally_, max(self.tally_.learnt_, 1)
         before, after = (total / n for total in tally.squares_)
         gain, gain_error, is_heavy = self.forecaster_.gain_
+        was, corrected = (
+            alarm_finding(name, monitor.first_alarm_, monitor.alarms_, tally.learnt_, self.what,
+                          mean, **_largest(mean, largest, n))
+            for name, monitor, mean, largest in zip(
+                ("as it was", "corrected"), (tally.monitor_, tally.after_), (before, after),
+                tally.largest_))
+        findings = (was, corrected, gain_finding(gain, gain_error, is_heavy, score="log",
+                                                 n=tally.learnt_))
         return ErrorStreamSummary(
-            **tally.counts(self), zms_before=before, zms_after=after,
+            **tally.counts(self), findings=findings, step=stream_step(findings),
+            cautions=(false_alarms(self.run_length, tally.monitor_.alarms_, self.kurtosis),),
+            zms_before=before, zms_after=after,
             gain=gain, gain_error=gain_error, is_heavy=is_heavy,
             largest=tuple(tally.largest_),
             alarm=tally.monitor_.first_alarm_, alarms=tally.monitor_.alarms_,
@@ -307,7 +302,7 @@ class CoverageAlarm(Result):
     Attributes
     ----------
     level : float
-        The coverage that was stated.
+        The coverage that is claimed.
     outcome : int
         The number of the outcome at which it rang, counted from 1.
     since : int
@@ -318,7 +313,7 @@ class CoverageAlarm(Result):
         Outcomes from one false alarm to the next, on average, at least.
     """
 
-    level: float  # the coverage that was stated
+    level: float  # the coverage that is claimed
     outcome: int  # the number of the outcome at which it rang, counted from 1
     since: int  # the number of the first outcome of the stretch
     covered: float  # the share of the stretch that was covered
@@ -330,16 +325,19 @@ class CoverageAlarm(Result):
         return self.outcome - self.since + 1
 
     @property
+    def direction(self) -> str:
+        "Which way: \"undercoverage\" or \"overcoverage\"."
+        return "undercoverage" if self.covered < self.level else "overcoverage"
+
+    @property
+    def line(self) -> str:
+        "Which way, and since when."
+        return coverage_alarm_line(self)
+
+    @property
     def sentence(self) -> str:
         "The alarm in words."
-        return (f"Alarm at outcome {self.outcome:,}: {_percent(self.covered)} of the {self.n:,} "
-                f"outcomes since about outcome {self.since:,} were covered, where "
-                f"{_percent(self.level)} was stated. Where intervals cover with that chance, given "
-                f"the past, alarms come at most once in {self.run_length:,} outcomes, on average.")
-
-# %% ../../nbs/adapters/62_error_streams.ipynb #cell-048b
-def _percent(share): return f"{100 * share:.{1 if 0.02 < share < 0.98 else 3}f}".rstrip(
-    "0").rstrip(".") + " %"
+        return coverage_alarm_sentence(self)
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-048c
 def _coverage_alarm(alarm: Alarm | None, level):
@@ -348,26 +346,19 @@ def _coverage_alarm(alarm: Alarm | None, level):
         level=level, outcome=alarm.outcome, since=alarm.since, covered=1 - alarm.happened,
         run_length=alarm.run_length)
 
-# %% ../../nbs/adapters/62_error_streams.ipynb #width-text
-def _width_text(summary):
-    "Mean widths as stated and recalibrated, or that they are infinite."
-    before, after = (f"{n:,} interval{'s' * (n != 1)}"
-                     for n in (summary.infinite_before, summary.infinite))
-    if summary.infinite_before:
-        return ("mean widths are infinite and not reported, because of "
-                f"{before} as stated and {after} recalibrated")
-    wide = f"mean width {three_digits(summary.width_before)} as stated"
-    if summary.infinite: return (f"{wide}, and recalibrated infinite and not reported, because of "
-                                 f"{after}")
-    return f"{wide}, {three_digits(summary.width_after)} recalibrated"
-
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-049sc
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class BoundStreamSummary(StreamCounts):
     """What went through `recalibrate_bound_rows`: counts, coverage before and after, and alarms.
 
     Attributes
     ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
     method : str
         The method's short name.
     rows : int
@@ -375,12 +366,14 @@ class BoundStreamSummary(StreamCounts):
     learnt : int
         Rows that had an outcome.
     alarms : int
-        How often the monitor of what was stated rang.
+        How often the monitor of what was predicted rang.
+    alarms_after : int
+        How often the monitor of what was written rang.
     curve : tuple[tuple[float, ...], ...]
-        Outcomes seen, a measure of what was stated and of what was written, at some times
-        of the stream.
+        Outcomes seen, a measure of what was predicted and of what was written, at some
+        times of the stream.
     left_out : int
-        Rows without a statement, where they were to be left out.
+        Rows without a prediction, where they were to be left out.
     skipped : int
         Broken rows, where they were to be skipped.
     waiting : int
@@ -392,15 +385,15 @@ class BoundStreamSummary(StreamCounts):
     level : float
         The coverage that is wanted.
     coverage_before : float
-        Share covered as stated; 0 where nothing was learnt.
+        Share covered as predicted; 0 where nothing was learnt.
     coverage_after : float
         Share covered by what was written.
     width_before : float
-        Mean width as stated; infinite where an interval is.
+        Mean width as predicted; infinite where an interval is.
     width_after : float
         Mean width of what was written; infinite where an interval is.
     infinite_before : int
-        How many outcomes had an infinite interval as stated.
+        How many outcomes had an infinite interval as predicted.
     infinite : int
         How many had one in what was written.
     bound : float | None
@@ -409,53 +402,23 @@ class BoundStreamSummary(StreamCounts):
     one_sided : bool
         Whether it can be more than that, as outcomes in the very middle are covered.
     alarm : CoverageAlarm | None
-        The first of what was stated; None if there was none.
+        The first of what was predicted; None if there was none.
     alarm_after : CoverageAlarm | None
         The first of what was written.
-    alarms_after : int
-        How often the monitor of what was written rang.
     """
     level: float  # the coverage that is wanted
-    coverage_before: float  # share covered as stated; 0 where nothing was learnt
+    coverage_before: float  # share covered as predicted; 0 where nothing was learnt
     coverage_after: float  # share covered by what was written
-    width_before: float  # mean width as stated; infinite where an interval is
+    width_before: float  # mean width as predicted; infinite where an interval is
     width_after: float  # mean width of what was written; infinite where an interval is
-    infinite_before: int  # how many outcomes had an infinite interval as stated
+    infinite_before: int  # how many outcomes had an infinite interval as predicted
     infinite: int  # how many had one in what was written
     bound: float | None  # how far the coverage can be from the level at most, for any sequence with
     # distances in the range of these; None where that is not guaranteed
     one_sided: bool  # whether it can be more than that, as outcomes in the very middle are covered
-    alarm: CoverageAlarm | None  # the first of what was stated; None if there was none
+    alarm: CoverageAlarm | None  # the first of what was predicted; None if there was none
     alarm_after: CoverageAlarm | None  # the first of what was written
-    alarms_after: int  # how often the monitor of what was written rang
-
-    @property
-    def achieved(self) -> tuple[str, ...]:
-        "What was achieved, in sentences."
-        wide = _width_text(self)
-        return (f"{_percent(self.level)} wanted: {_percent(self.coverage_before)} covered as "
-                f"stated, {_percent(self.coverage_after)} recalibrated ({self.method})",
-                wide, self.promise, _rang(self.alarms_after, self.alarm_after,
-                                          "recalibrated intervals"),
-                _rang(self.alarms, self.alarm, "stated ones"))
-
-    @property
-    def promise(self) -> str:
-        "What is guaranteed of the coverage."
-        if self.booked: return ("no coverage is guaranteed where outcomes come after later "
-                                "intervals were stated")
-        if self.bound is None: return f"{self.method} has no guarantee"
-        if self.bound >= max(self.level, 1 - self.level):
-            return "so few outcomes guarantee nothing yet"
-        how = "fall short by" if self.one_sided else "be off by"
-        return (f"no sequence as long, at distances like these, would {how} more than "
-                f"{_percent(self.bound)}")
-
-    @property
-    def sentence(self) -> str:
-        "The result in words."
-        return f"{self.counted}{self.more}; " + "; ".join(self.achieved if self.learnt else (
-            "nothing could be learnt",))
+    what = "intervals"
 
     def to_frame(self) -> pd.DataFrame:
         """Coverage so far, at times of the stream that grow by five per cent each.
@@ -589,14 +552,26 @@ class _BoundRows(KeyedRows):
         width, width_after = (math.inf if infinite else total / n
                            for total, infinite in zip(tally.width_, tally.infinite_))
         known = not tally.booked_ and hasattr(self.forecaster_, "tracker_")
+        bound = getattr(self.forecaster_.tracker_, "bound_", None) if known else None
+        one_sided = known and self.forecaster_.coverage_ > self.forecaster_.tracker_.coverage_
         first, second = (_coverage_alarm(one.first_alarm_, self.level)
                          for one in (tally.monitor_, tally.after_))
+        findings = tuple(
+            alarm_finding(name, alarm, monitor.alarms_, tally.learnt_, self.what, covered,
+                          level=self.level, width=wide, infinite=infinite)
+            for name, alarm, monitor, covered, wide, infinite in zip(
+                ("as it was", "corrected"), (first, second), (tally.monitor_, tally.after_),
+                (before, after), (width, width_after), tally.infinite_))
+        guarantee = Caution(code="coverage_guarantee", facts={
+            "booked": tally.booked_, "bound": bound, "one_sided": one_sided, "level": self.level,
+            "method": self.method})
         return BoundStreamSummary(
-            **tally.counts(self), level=self.level, coverage_before=before, coverage_after=after,
+            **tally.counts(self), findings=findings, step=stream_step(findings),
+            cautions=(false_alarms(self.run_length, tally.monitor_.alarms_), guarantee),
+            level=self.level, coverage_before=before, coverage_after=after,
             width_before=width, width_after=width_after, infinite_before=tally.infinite_[0],
             infinite=tally.infinite_[1], alarm=first, alarms=tally.monitor_.alarms_,
-            bound=getattr(self.forecaster_.tracker_, "bound_", None) if known else None,
-            one_sided=known and self.forecaster_.coverage_ > self.forecaster_.tracker_.coverage_,
+            bound=bound, one_sided=one_sided,
             alarm_after=second, alarms_after=tally.after_.alarms_)
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-054

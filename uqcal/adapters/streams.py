@@ -34,17 +34,20 @@ from ..online.mixture import OnlineMixture
 from ..online.monitor import Alarm, CalibrationMonitor, RestartingForecaster
 from .._base.page import write_whole
 from ..online.online import OnlineBetaScaling, OnlinePlattScaling
-from .._base.results import Result, gain_text
+from ..online.online_scaling import gain_finding
+from ..reports import Caution, Finding, Report, Step
 from .._base.tables import (NumberReader, are_rows, check_encoding, encoding_of,
                                  ends_open)
 from .._base.tickets import Storable, check_keys, locked
+from .._words.streams import counts_text, curve_lines, stream_conclusion
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['make_forecaster', 'RecalibratedClassifier', 'RecalibratedOnline', 'RecalibratedFeature', 'StreamCounts',
-           'StreamSummary', 'StreamTally', 'RowStream', 'KeyedRows', 'stream_rows', 'recalibrate_rows']
+           'alarm_finding', 'stream_step', 'false_alarms', 'StreamSummary', 'StreamTally', 'BrokenLine', 'RowStream',
+           'KeyedRows', 'stream_rows', 'recalibrate_rows']
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-159
 _RiverClassifier: Any = object  # the adapters are of river's classes where river is there
@@ -741,12 +744,18 @@ def _name_of(x):
     return "features " + hashlib.blake2b(repr(held).encode(), digest_size=16).hexdigest()
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-018
-@dataclass(frozen=True, kw_only=True)
-class StreamCounts(Result):
-    """What is counted on a stream, whatever its rows state.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StreamCounts(Report):
+    """What went through a stream, whatever its rows predict: findings, and what was counted.
 
     Parameters
     ----------
+    findings : tuple[Finding, ...], default ()
+        One for each question.
+    cautions : tuple[Caution, ...], default ()
+        What could mislead.
+    step : Step | None, optional
+        What to do next.
     method : str
         The method's short name.
     rows : int
@@ -754,12 +763,14 @@ class StreamCounts(Result):
     learnt : int
         Rows that had an outcome.
     alarms : int
-        How often the monitor of what was stated rang.
+        How often the monitor of what was predicted rang.
+    alarms_after : int, default 0
+        How often the monitor of what was written rang.
     curve : tuple[tuple[float, ...], ...], optional
-        Outcomes seen, a measure of what was stated and of what was written, at some times
-        of the stream.
+        Outcomes seen, a measure of what was predicted and of what was written, at some
+        times of the stream.
     left_out : int, default 0
-        Rows without a statement, where they were to be left out.
+        Rows without a prediction, where they were to be left out.
     skipped : int, default 0
         Broken rows, where they were to be skipped.
     waiting : int, default 0
@@ -773,41 +784,169 @@ class StreamCounts(Result):
     method: str  # the method's short name
     rows: int  # rows written
     learnt: int  # rows that had an outcome
-    alarms: int  # how often the monitor of what was stated rang
+    alarms: int  # how often the monitor of what was predicted rang
+    alarms_after: int = 0  # how often the monitor of what was written rang
     curve: tuple[tuple[float, ...], ...] = field(repr=False)  # outcomes seen, a measure of what
-    # was stated and of what was written, at some times of the stream
-    left_out: int = 0  # rows without a statement, where they were to be left out
+    # was predicted and of what was written, at some times of the stream
+    left_out: int = 0  # rows without a prediction, where they were to be left out
     skipped: int = 0  # broken rows, where they were to be skipped
     waiting: int = 0  # forecasts whose outcome has not come yet, where rows have keys
     restarts: int = 0  # how often the forecaster began anew, at alarms of the forecasts' monitor
     booked: int = 0  # rows that brought the outcome of an earlier row's forecast
+    what = "probabilities"  # what rows predict
 
     @property
-    def counted(self) -> str:
-        "Rows and outcomes in words; forecasts, where their outcomes came in rows of their own."
-        rows, forecasts, outcomes = (
-            f"{count:,} {what}{'s' * (count != 1)}" for count, what in (
-                (self.rows, "row"), (self.rows - self.booked, "forecast"),
-                (self.learnt, "outcome")))
-        if not self.booked: return f"{rows}, {self.learnt:,} with an outcome"
-        own = (" booked" if self.booked == self.learnt else
-               f", {self.booked:,} of them in later rows")
-        return f"{forecasts}, {outcomes}{own}"
+    def outcome(self) -> str:
+        "\"alarm\" if the monitor of what was predicted rang; else \"quiet\"."
+        return "alarm" if self.alarms else "quiet"
 
     @property
-    def more(self) -> str:
-        "What is still out and what was skipped, in words that follow `counted`."
-        return "".join(f", {count:,} {what}" for count, what in (
-            (self.waiting, "still out" if self.booked else "awaiting theirs"),
-            (self.skipped, "rows skipped" if self.booked else "skipped")) if count)
+    def conclusion(self) -> str:
+        "Since when something is wrong, and what online recalibration did about it."
+        return stream_conclusion(self.findings)
+
+    @property
+    def title(self) -> str:
+        "What rows predict, and their number."
+        return f"{self.what} in file order, {counts_text(self)}"
+
+    @property
+    def limits(self) -> str:
+        "What the limits in brackets are; empty where there are none."
+        return "[95 % each]" if any(each.name == "gain" for each in self.findings) else ""
+
+    def table_lines(self) -> list[str]:  # none before six outcomes
+        """The measure so far, at six times of the stream.
+
+        Returns
+        -------
+        list[str]
+            None before six outcomes.
+        """
+        if self.learnt < 6: return []
+        seen = np.array([point[0] for point in self.curve])
+        places = np.searchsorted(seen, np.arange(1, 7) * self.learnt / 6)
+        points = [self.curve[place] for place in dict.fromkeys(places.tolist())]
+        return curve_lines(points, self.what)
+
+    def to_dict(self) -> dict[str, Any]:  # what JSON knows
+        """Outcome, conclusion, findings, cautions, the next step and what was counted.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
+        told = super().to_dict()
+        told.pop("verdict")
+        return {"outcome": self.outcome, **told} | {name: getattr(self, name) for name in _COUNTS}
+
+# %% ../../nbs/adapters/53_streams.ipynb #stream-counts
+_COUNTS = ("method", "rows", "learnt", "alarms", "alarms_after", "left_out", "skipped", "waiting",
+           "restarts", "booked")
+
+# %% ../../nbs/adapters/53_streams.ipynb #alarm-finding
+def alarm_finding(name: str,  # "as it was" or "corrected"
+                  alarm: Any,  # the first of its monitor; None if that never rang
+                  alarms: int,  # how often it rang
+                  n: int,  # outcomes
+                  of: str,  # "probabilities", "uncertainties" or "intervals"
+                  measure: float,  # calibration error, mean Z² or coverage
+                  restarts: int = 0,  # how often the forecaster began anew
+                  **facts: Any,  # what the measure is compared with
+                  ) -> Finding:  # "invalid" after an alarm, "inconclusive" without outcomes; or "fact"
+    """What a monitor found of predictions, or of what was made of them; no alarm proves nothing.
+
+    Parameters
+    ----------
+    name : str
+        "as it was" or "corrected".
+    alarm : Any
+        The first of its monitor; None if that never rang.
+    alarms : int
+        How often it rang.
+    n : int
+        Outcomes.
+    of : str
+        "probabilities", "uncertainties" or "intervals".
+    measure : float
+        Calibration error, mean Z² or coverage.
+    restarts : int, default 0
+        How often the forecaster began anew.
+    **facts : Any
+        What the measure is compared with.
+
+    Returns
+    -------
+    Finding
+        "invalid" after an alarm, "inconclusive" without outcomes; or "fact".
+    """
+    if not n: status = "inconclusive"
+    elif alarm is None: status = "fact"
+    else: status = "invalid"
+    facts |= {"of": of, "alarm": alarm, "alarms": alarms, "restarts": restarts}
+    return Finding(name=name, kind="stream alarms", status=status, estimate=measure, n=n,
+                   reason=None if n else "no outcomes",
+                   direction=None if alarm is None else alarm.direction, facts=facts)
+
+# %% ../../nbs/adapters/53_streams.ipynb #stream-step
+def stream_step(findings: tuple[Finding, ...],  # "as it was", "corrected", "gain" if there is one
+                ) -> Step:  # what to do next
+    """What to do after a part of a stream.
+
+    Parameters
+    ----------
+    findings : tuple[Finding, ...]
+        "as it was", "corrected", "gain" if there is one.
+
+    Returns
+    -------
+    Step
+        What to do next.
+    """
+    was, *others = findings
+    if was.status == "inconclusive": return Step(verb="collect", why="outcomes")
+    if any(each.name == "gain" and each.status == "invalid" for each in others):
+        return Step(verb="monitor", why="worse")
+    return Step(verb="monitor", why="drift" if was.status == "invalid" else "continue")
+
+# %% ../../nbs/adapters/53_streams.ipynb #false-alarms
+def false_alarms(run_length: int,  # outcomes from one false alarm to the next, at least
+                 alarms: int,  # how often a monitor rang
+                 kurtosis: float | None = None,  # up to which that holds; None for no limit
+                 ) -> Caution:  # how often a monitor gives a false alarm
+    """What an alarm may be: one of the few that are false.
+
+    Parameters
+    ----------
+    run_length : int
+        Outcomes from one false alarm to the next, at least.
+    alarms : int
+        How often a monitor rang.
+    kurtosis : float | None, optional
+        Up to which that holds; None for no limit.
+
+    Returns
+    -------
+    Caution
+        How often a monitor gives a false alarm.
+    """
+    return Caution(code="false_alarms", decides=alarms > 0,
+                   facts={"run_length": run_length, "kurtosis": kurtosis})
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-161
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class StreamSummary(StreamCounts):
     """What went through `recalibrate_rows`: counts, calibration before and after, and the alarm.
 
     Attributes
     ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
     method : str
         The method's short name.
     rows : int
@@ -815,12 +954,14 @@ class StreamSummary(StreamCounts):
     learnt : int
         Rows that had an outcome.
     alarms : int
-        How often the monitor of what was stated rang.
+        How often the monitor of what was predicted rang.
+    alarms_after : int
+        How often the monitor of what was written rang.
     curve : tuple[tuple[float, ...], ...]
-        Outcomes seen, a measure of what was stated and of what was written, at some times
-        of the stream.
+        Outcomes seen, a measure of what was predicted and of what was written, at some
+        times of the stream.
     left_out : int
-        Rows without a statement, where they were to be left out.
+        Rows without a prediction, where they were to be left out.
     skipped : int
         Broken rows, where they were to be skipped.
     waiting : int
@@ -839,6 +980,8 @@ class StreamSummary(StreamCounts):
         Calibration errors that right scores and forecasts would show.
     alarm : Alarm | None
         The first of the score's monitor; None if it never rang.
+    alarm_after : Alarm | None
+        The first of the forecasts' monitor.
     """
 
     brier_before: float  # Brier score of the column of scores; 0 where nothing was learnt
@@ -846,33 +989,7 @@ class StreamSummary(StreamCounts):
     brier_error: float  # standard error of the difference of the two, Eq. 1
     right: tuple[float, float]  # calibration errors that right scores and forecasts would show
     alarm: Alarm | None  # the first of the score's monitor; None if it never rang
-
-    @property
-    def sentence(self) -> str:
-        "The result in words."
-        return f"{self.counted}{self.more}; " + "; ".join(self.achieved if self.learnt else (
-            "nothing could be learnt",))
-
-    @property
-    def achieved(self) -> tuple[str, ...]:
-        "What was achieved, in sentences."
-        before, after = self.right
-        worth = gain_text(self.brier_before - self.brier_after, self.brier_error)
-        return (f"calibration error {self.error_before:.4f} as stated, "
-                f"{self.error_after:.4f} recalibrated ({self.method}), where right ones show "
-                f"about {before:.4f} and {after:.4f}",
-                f"Brier score {self.brier_before:.4f} as stated, {self.brier_after:.4f} "
-                f"recalibrated, {worth}", self.alarm_text)
-
-    @property
-    def alarm_text(self) -> str:
-        "What the monitor of the score had to say, and how often the forecaster began anew."
-        rang, begun = (f"{count:,} times" if count > 1 else "once"
-                       for count in (self.alarms, self.restarts))
-        anew = f"; the forecaster began anew {begun}" if self.restarts else ""
-        if self.alarm is None: return f"the monitor of the score never rang{anew}"
-        return (f"the monitor of the score rang {rang}, first at outcome {self.alarm.outcome:,}"
-                f"{anew}")
+    alarm_after: Alarm | None = None  # the first of the forecasts' monitor
 
     @property
     def error_before(self) -> float:
@@ -976,7 +1093,8 @@ class _Tally(StreamTally):
 
     def start(self):
         "Sums of nothing."
-        self.monitor_ = CalibrationMonitor(run_length=self.run_length)
+        self.monitor_, self.after_ = (CalibrationMonitor(run_length=self.run_length)
+                                      for _ in range(2))
         self.bins_, self.squares_, self.spread_ = np.zeros((2, 3, 10)), np.zeros(2), np.zeros(2)
 
     def count(self, p, y, q):
@@ -998,12 +1116,17 @@ class _Tally(StreamTally):
         for k, values in enumerate(((2 * apart * (middle - y))**2,
                                     4 * apart**2 * middle * (1 - middle))):
             np.add.at(self.spread_[k:k + 1], 0 * where, values)
+        self.after_.prequential(q, y)
         return self.monitor_.prequential(p, y).alarms
 
     def point(self):
         "Calibration errors before and after."
         error = np.abs(self.bins_[:, 0] - self.bins_[:, 1]).sum(axis=1) / self.learnt_
         return error.tolist()
+
+# %% ../../nbs/adapters/53_streams.ipynb #broken-line
+class BrokenLine(ValueError):
+    "A line of a stream that can't be used; its words begin with the number of the line."
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-021
 def _arrived(source: BinaryIO, encoding: str | None) -> Iterator[list[str]]:
@@ -1037,7 +1160,7 @@ def _bounded(source, encoding):
             number += len(lines)
             yield lines
     except _LongLine:
-        raise ValueError(f"line {number}: {_TOO_LONG}") from None
+        raise BrokenLine(f"line {number}: {_TOO_LONG}") from None
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-032
 _OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0, "no": 0.0,
@@ -1341,14 +1464,26 @@ class _Passed(KeyedRows):
 
     def summary(self):
         "What went through."
-        tally = self.tally_
-        before, after = (tally.squares_ / max(tally.learnt_, 1)).tolist()
-        n = max(tally.learnt_, 1)
-        right = np.sqrt(2 / np.pi * tally.bins_[:, 2]).sum(axis=1) / n
+        tally, n = self.tally_, max(self.tally_.learnt_, 1)
+        before, after = (tally.squares_ / n).tolist()
+        right = (np.sqrt(2 / np.pi * tally.bins_[:, 2]).sum(axis=1) / n).tolist()
+        error = float(np.sqrt(tally.spread_.max())) / n
+        counts = tally.counts(self)
+        measures = counts["curve"][-1][1:] if counts["curve"] else (0.0, 0.0)
+        was, corrected = (
+            alarm_finding(name, monitor.first_alarm_, monitor.alarms_, tally.learnt_, self.what,
+                          measure, restarts, calibrated=calibrated)
+            for name, monitor, measure, calibrated, restarts in zip(
+                ("as it was", "corrected"), (tally.monitor_, tally.after_), measures, right,
+                (0, counts["restarts"])))
+        findings = (was, corrected, gain_finding(before - after, error, False, score="brier",
+                                                 n=tally.learnt_))
         return StreamSummary(
-            **tally.counts(self), brier_before=before, brier_after=after,
-            brier_error=float(np.sqrt(tally.spread_.max())) / n, right=tuple(right.tolist()),
-            alarm=tally.monitor_.first_alarm_, alarms=tally.monitor_.alarms_)
+            **counts, findings=findings, step=stream_step(findings),
+            cautions=(false_alarms(self.run_length, tally.monitor_.alarms_),),
+            brier_before=before, brier_after=after, brier_error=error, right=tuple(right),
+            alarm=tally.monitor_.first_alarm_, alarms=tally.monitor_.alarms_,
+            alarm_after=tally.after_.first_alarm_, alarms_after=tally.after_.alarms_)
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-046
 class _StateFile:
@@ -1626,7 +1761,7 @@ class _Reader:
             self._emit()
         if self.open: self._broken(_OpenCell(_UNCLOSED))
         if self.layout is None:
-            raise ValueError(
+            raise BrokenLine(
                 "line 1: there must be a line with the names of the columns, got nothing")
         if self.skip:
             raise ValueError(f"{self.skip:,} rows fewer than the state has taken in; is this the "
@@ -1664,7 +1799,7 @@ class _Reader:
         if self.complain is None or self.layout is None or isinstance(error, _OpenCell):
             self._emit()
             self._save()
-            raise ValueError(f"{where}: {error}") from None
+            raise BrokenLine(f"{where}: {error}") from None
         self.passed.tally_.skipped_ += 1
         self._taken()
         self.complain(f"{where}: {error}")

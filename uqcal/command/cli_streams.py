@@ -9,6 +9,7 @@ import codecs
 import contextlib
 import io
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -16,8 +17,9 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from .cli_parts import (FILE, Decimal, Encoding, Progress, Thousands, check_csv_name,
-                                     check_outputs, new_app, option, refuse_idle, rows_to, shows_bar)
+from .cli_parts import (FILE, Decimal, Encoding, Progress, Thousands, Verbose,
+                                     check_csv_name, check_outputs, new_app, on_lines, option,
+                                     refuse_idle, rows_to, shows_bar, wrapped)
 from .._base.tables import (NumberReader, check_encoding, display_name, encoding_of, ends_open,
                                 names_csv, names_text, open_bytes)
 
@@ -25,21 +27,21 @@ from .._base.tables import (NumberReader, check_encoding, display_name, encoding
 __all__ = ['stream_commands']
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-041
-_RECALIBRATE = """Keep probabilities, uncertainties or intervals right on a stream.
+_RECALIBRATE = """Monitor and recalibrate probabilities, uncertainties or intervals on a stream.
 
 FILE is a CSV file with a line of column names, oldest row first, as it is or in .gz, .bz2,
-.xz, .zst or .zip, or - for standard input. Each row is written again, in the same encoding and
-with the same decimal mark, with a forecast that was made before its outcome was used. A row without an
-outcome gets a forecast and teaches nothing. With --key its case is remembered:
-a later row with the same key brings the outcome, and gets the forecast that was
-stated. With --state what was learnt, and what is still out, outlives the run.
-A monitor reads all outcomes and says when what is stated can no longer be
-believed; with --on-alarm restart the map of probabilities begins anew when it is
-the forecasts that can't.
+.xz, .zst or .zip, or - for standard input. Each row is written again, in the same encoding
+and with the same decimal mark, with a forecast that was made before its outcome was used. A
+row without an outcome gets a forecast and changes nothing. With --key its case is remembered:
+a later row with the same key brings the outcome, and gets the earlier forecast.
+With --state what was fitted, and what is still out, outlives the run.
+A monitor reads all outcomes and gives an alarm when predictions are
+miscalibrated; with --on-alarm restart the map of probabilities begins anew when
+the forecasts are.
 
-What rows state: probabilities (--score, --outcome), uncertainties (--uncertainty,
+What rows hold: probabilities (--score, --outcome), uncertainties (--uncertainty,
 --error), or intervals (--lower, --upper, --observed and --level), which get two
-columns. The last lines say what was achieved, before and after.
+columns. The screen at the end shows alarms, and the gain of recalibration.
 
 \b
 Examples:
@@ -47,7 +49,7 @@ Examples:
   cat scores.csv | uqcal recalibrate - --outcome y --score p > recalibrated.csv
   tail -f loans.csv | uqcal recalibrate - --key loan --state loans.json
   uqcal recalibrate loans.csv --key loan --state loans.json --resume --out all.csv
-  uqcal recalibrate errors.csv --uncertainty u --error e --out mended.csv
+  uqcal recalibrate errors.csv --uncertainty u --error e --out recalibrated.csv
   uqcal recalibrate load.csv --lower low --upper high --observed load --level 0.9 \\
     --key day --state load.json
 
@@ -78,10 +80,10 @@ _RunLength = Annotated[int, typer.Option(
     help="Outcomes from one false alarm to the next, on average, at least.", metavar="NUMBER",
     show_default=True)]
 _StreamSeed = Annotated[int | None, option(
-    "Seed of the draws of hops and hobs, for replays.  [default: fresh ones, which nobody can "
-    "foresee]", "NUMBER")]
-_Score = Annotated[str | None, option("Column of the stated probabilities of outcome 1.  [default: "
-                                      "score]", "NAME")]
+    "Seed of the draws of hops and hobs, for replays.  [default: fresh ones, which cannot be "
+    "foreseen]", "NUMBER")]
+_Score = Annotated[str | None, option(
+    "Column of the predicted probabilities of outcome 1.  [default: score]", "NAME")]
 _Outcome = Annotated[str | None, option(
     "Column of the outcomes, 0 or 1, empty where not known.  [default: outcome]", "NAME")]
 _StreamU = Annotated[str | None, option("Column of standard uncertainties.  [default: uncertainty, "
@@ -95,8 +97,8 @@ _StreamTruth = Annotated[str | None, option(
 _StreamLevel = Annotated[float | None, option("Coverage that intervals are to have, from 0 to 1; "
                                               "needed with them.", "NUMBER")]
 _Kurtosis = Annotated[float | None, option(
-    "Largest kurtosis of errors for which the monitor of uncertainties keeps its promise; inf to "
-    "listen for too small ones only.  [default: 9]", "NUMBER")]
+    "Largest kurtosis of errors for which the false-alarm rate of uncertainties holds; inf to "
+    "look for too small ones only.  [default: 9]", "NUMBER")]
 
 
 # %% ../../nbs/command/68_cli_streams.ipynb #streams-app
@@ -118,8 +120,8 @@ def _recalibrate(
     report: Annotated[str | None, option("Write an HTML report with a picture.", "FILE")] = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Annotated[str | None, typer.Option(hidden=True)] = None, drop_missing: Annotated[bool,
-        option("Leave out rows that state nothing.", None, "--drop-missing")] = False,
-    progress: Progress = None):
+        option("Leave out rows without a prediction.", None, "--drop-missing")] = False,
+    verbose: Verbose = False, progress: Progress = None):
     kind, own = _stream_kind(
         {"score": score, "outcome": outcome, "uncertainty": uncertainty, "error": error,
          "lower": lower, "upper": upper, "observed": observed},
@@ -143,7 +145,8 @@ def _recalibrate(
             drop_missing=drop_missing, every=every, resume=resume, on_error=on_error,
             run_length=run_length))
     if report is not None: _recalibration_report(summary, kind, label, report)
-    typer.echo(f"{label}: {_stream_text(summary)}", err=out == "-")
+    command = _next_command(summary.step, kind, own, key, state)
+    typer.echo(_stream_text(summary, label, command, verbose), err=out == "-")
 
 # %% ../../nbs/command/68_cli_streams.ipynb #9957612f
 _KINDS = {"probabilities": ("score", "outcome"), "uncertainties": ("uncertainty", "error"),
@@ -295,10 +298,10 @@ def _end_of_rows(file, delimiter):
     if b'"' not in tail: return end - (len(tail) - 1 - tail.rfind(b"\n"))
     file.seek(0)
     whole, place, is_open = 0, 0, False
-    for line in file:
-        place += len(line)
-        is_open = ends_open(line.decode("latin-1"), delimiter, is_open)
-        if not is_open and line.endswith(b"\n"): whole = place
+    for row in file:
+        place += len(row)
+        is_open = ends_open(row.decode("latin-1"), delimiter, is_open)
+        if not is_open and row.endswith(b"\n"): whole = place
     return whole
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-213
@@ -312,8 +315,8 @@ def _through(kind):
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-213b
 def _recalibrated(source, write, label, kind, options):
+    from uqcal.adapters.streams import BrokenLine, make_forecaster
     if kind == "probabilities":  # what is refused here is no fault of a line
-        from uqcal.adapters.streams import make_forecaster
         make_forecaster(options["method"], rng=options["rng"])
     skipped, rang = [], []
 
@@ -333,22 +336,32 @@ def _recalibrated(source, write, label, kind, options):
         raise ValueError(f"{label} is not {kind} text; save it as CSV in UTF-8, or name its "
                          "encoding with --encoding") from None
     except ValueError as error:
-        where = f"{label}, " if str(error).startswith("line ") else ""
+        where = f"{label}, " if isinstance(error, BrokenLine) else ""
         raise ValueError(f"{where}{error}") from None
     finally:
         if len(skipped) > 5:
             typer.echo(f"uqcal: {label}: {len(skipped):,} rows left out", err=True)
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-044
-def _stream_text(summary):
-    "What went through, in a few sentences."
-    gone = f"; left out: {summary.left_out:,} that state nothing" if summary.left_out else ""
-    gone += f"; left out as broken: {summary.skipped:,}" if summary.skipped else ""
-    gone += f"; outcomes still out: {summary.waiting:,}" if summary.waiting else ""
-    known = f"{summary.counted}{gone}."
-    if not summary.learnt: return f"{known} Nothing could be learnt."
-    said = "\n".join(f"{one[0].upper()}{one[1:]}." for one in summary.achieved)
-    return f"{known}\n{said}" + (f" {summary.alarm.sentence}" if summary.alarm else "")
+def _next_command(step, kind, own, key, state):
+    "The command that takes the next file; none where outcomes are needed first."
+    if step.verb != "monitor": return ""
+    names = [*_KINDS[kind], "level", "method", "on_alarm", "kurtosis"]
+    given = {name: own[name] for name in names if own.get(name) is not None}
+    given |= {"key": key} if key else {}
+    options = [f"--{name.replace('_', '-')} {shlex.quote(str(value))}"
+               for name, value in given.items()
+               if (name, value) not in (("method", _METHODS[kind][0]), ("kurtosis", 9.0))]
+    kept = shlex.quote(str(state or "state.json"))
+    return on_lines(["uqcal recalibrate next.csv", *options, f"--state {kept}",
+                     "--out next_recalibrated.csv"])
+
+# %% ../../nbs/command/68_cli_streams.ipynb #stream-text
+def _stream_text(summary, label, command, verbose):
+    "The screen of what went through; with `verbose` its details below."
+    screen = summary.screen(f"{label}: {summary.title}", command)
+    if not verbose: return screen
+    return "\n\n".join([screen, *(wrapped(text, rest="  ") for text in summary.details())])
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-044b
 _ALONG = {"probabilities": ("calibration error", None), "uncertainties": ("mean Z²", 1.0),
@@ -357,29 +370,28 @@ _ALONG = {"probabilities": ("calibration error", None), "uncertainties": ("mean 
 
 def _recalibration_report(summary, kind, label, path):
     "One page: the summary and its measure along the stream."
-    from uqcal._base.page import Section, Verdict, draw_picture, render_page, write_whole
+    from uqcal._base.page import Section, draw_picture, render_page, write_whole
     measure, goal = _ALONG[kind]
     goal = summary.level if goal == "level" else goal
 
     def _draw(ax):
         table = summary.to_frame()
-        for k, name, color, ls in [(1, "as stated", "#D55E00", "--"),
+        for k, name, color, ls in [(1, "as predicted", "#D55E00", "--"),
                                    (2, "recalibrated", "#0072B2", "-")]:
             ax.plot(table["outcomes"], table.iloc[:, k], color=color, ls=ls, label=name)
         if goal is not None: ax.axhline(goal, color="0.6", lw=0.8, ls=":")
         ax.set(xscale="log", xlabel="outcomes seen", ylabel=f"{measure} so far")
         ax.legend(frameon=False)
-    lines = _stream_text(summary).split("\n")
     caption = ("The lower the better." if goal is None
                else f"It should be {goal:g}, the dotted line.")
     pictures = (draw_picture(
-        _draw, f"{measure[0].upper()}{measure[1:]} so far against outcomes seen, as stated and "
-        "recalibrated.", caption=caption),) if summary.curve else ()
+        _draw, f"{measure[0].upper()}{measure[1:]} so far against outcomes seen, as predicted "
+        "and recalibrated.", caption=caption),) if summary.curve else ()
     facts = {"Data": label, "Method": summary.method, "Rows": f"{summary.rows:,}",
              "Outcomes": f"{summary.learnt:,}", "uqcal": __version__}
-    sections = [Section("Along the stream", paragraphs=tuple(lines[1:]), pictures=pictures),
+    sections = [Section("Along the stream", paragraphs=tuple(summary.details()), pictures=pictures),
                 Section("Settings and versions", facts=facts)]
     title = {"probabilities": "Do these probabilities stay calibrated?",
-             "uncertainties": "Do these uncertainties still hold?",
-             "intervals": "Do these intervals still cover?"}[kind]
-    write_whole(render_page(title, Verdict(" ".join(lines[:2])), sections), path)
+             "uncertainties": "Do these uncertainties stay calibrated?",
+             "intervals": "Do these intervals keep their coverage?"}[kind]
+    write_whole(render_page(title, summary.page_verdict(), sections), path)

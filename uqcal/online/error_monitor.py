@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 # %% auto #0
-__all__ = ['UncertaintyAlarm', 'right_text', 'UncertaintyMonitor']
+__all__ = ['UncertaintyAlarm', 'UncertaintyMonitor']
 
 # %% ../../nbs/online/61_error_monitor.ipynb #aea54cbe
 from .._base.inputs import boxed, check_errors
 from .._base.kernels import kernel
 from .monitor import Bell, MonitorReading
-from .._base.results import Result, three_digits
+from .._base.results import Result
 from .._base.tickets import locked
+from .._words.streams import uncertainty_alarm_line, uncertainty_alarm_sentence
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -91,7 +92,7 @@ class UncertaintyAlarm(Result):
         Errors of the stretch on which the rival bet.
     square : float
         Mean Z² of those; 1 is right.
-    way : str
+    direction : str
         "too small" or "too large".
     side : str
         Of which u: "all", "small" or "large".
@@ -106,38 +107,19 @@ class UncertaintyAlarm(Result):
     kurtosis: float  # largest kurtosis for which that holds
     n: int  # errors of the stretch on which the rival bet
     square: float  # mean Z² of those; 1 is right
-    way: str  # "too small" or "too large"
+    direction: str  # "too small" or "too large"
     side: str  # of which u: "all", "small" or "large"
     middle: float  # the geometric mean of u, which parts small from large
 
     @property
+    def line(self) -> str:
+        "Which way, of which u, and since when."
+        return uncertainty_alarm_line(self)
+
+    @property
     def sentence(self) -> str:
         "The alarm in words."
-        which = {"all": "", "small": f" below {three_digits(self.middle)}",
-                 "large": f" above {three_digits(self.middle)}"}[self.side]
-        errors = "1 error" if self.n == 1 else f"{self.n:,} errors"
-        return (f"Alarm at error {self.outcome:,}: uncertainties{which} have been {self.way} since "
-                f"about error {self.since:,} (over {errors} Z² was {three_digits(self.square)} on "
-                f"average, where 1 is right). Where {right_text(self.kurtosis)}, alarms "
-                f"come at most once in {self.run_length:,} errors, on average.")
-
-# %% ../../nbs/online/61_error_monitor.ipynb #cell-008b
-def right_text(kurtosis: float,  # the largest that is allowed for
-               ) -> str:  # what is assumed where no alarm is due
-    """The assumption in words.
-
-    Parameters
-    ----------
-    kurtosis : float
-        The largest that is allowed for.
-
-    Returns
-    -------
-    str
-        What is assumed where no alarm is due.
-    """
-    if kurtosis == math.inf: return "uncertainties are right given the past"
-    return f"uncertainties are right given the past and the kurtosis is {kurtosis:g} at most"
+        return uncertainty_alarm_sentence(self)
 
 # %% ../../nbs/online/61_error_monitor.ipynb #cell-010
 class UncertaintyMonitor(Bell):
@@ -190,11 +172,6 @@ class UncertaintyMonitor(Bell):
         gone = -np.expm1(-_RATES * limit) / limit
         return (np.zeros((3, _RATES.size)), np.zeros((2, _RATES.size)),
                 np.where(_WAYS > 0, 1.0, 1.0 - gone), np.array([0.0, 0.0, outcomes]))
-
-    @property
-    def right(self) -> str:
-        "What is so where no alarm is due."
-        return right_text(self.kurtosis)
 
     def watch(self,
               given: tuple[np.ndarray, ...],  # squares of Z and logarithms of u, each of shape (n,)
@@ -276,7 +253,7 @@ class UncertaintyMonitor(Bell):
         return UncertaintyAlarm(
             outcome=outcome, since=since, likelier=likelier, run_length=int(self.run_length),
             kurtosis=float(self.kurtosis), n=n, square=square, middle=middle,
-            way="too small" if _WAYS[k] > 0 else "too large",
+            direction="too small" if _WAYS[k] > 0 else "too large",
             side={0: "all", -1: "small", 1: "large"}[int(_SIDES[k])])
 
     @locked

@@ -17,8 +17,8 @@ from .._base.inputs import (boxed, check_count, check_errors, check_fraction,
                                 check_labels_agree, plain_array, read_vector, refuse)
 from ..intervals.intervals import check_bounds, check_no_sets
 from .._base.kernels import kernel
-from .._base.results import three_digits
 from .._base.tickets import Desk, Storable, locked
+from .._words.streams import coverage_sentence
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -418,18 +418,9 @@ class _Spoken(Desk):
         "What was covered so far and what is guaranteed."
         tracker = self._now()
         seen, missed, infinite, empty, held = (int(one) for one in tracker._now()[-1])
-        wanted = f"{100 * tracker.level:g} % wanted"
-        if not seen: return f"no outcome yet, {wanted}"
-        parts = [f"{held:,} of {seen:,} outcomes covered ({100 * held / seen:.1f} %), {wanted}"]
-        if hasattr(tracker, "bound_"):
-            off, most = 100 * tracker.bound_, 100 * max(tracker.level, 1 - tracker.level)
-            how = "falls short by" if held > seen - missed else "is off by"
-            parts.append("so few guarantee nothing yet" if off >= most else
-                         "no sequence of as many, each known before the next interval and with "
-                         f"scores in the range of these, {how} more than {three_digits(off)} %")
-        for number, what in ((infinite, "infinite"), (empty, "empty")):
-            if number: parts.append(f"{number:,} interval{'s' * (number > 1)} {what}")
-        return "; ".join(parts)
+        return coverage_sentence(held, seen, tracker.level,
+                                 bound=getattr(tracker, "bound_", None) if seen else None,
+                                 one_sided=held > seen - missed, infinite=infinite, empty=empty)
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-031
 class OnlineIntervals(_Spoken):

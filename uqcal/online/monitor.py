@@ -21,8 +21,10 @@ __all__ = ['Alarm', 'MonitorReading', 'Detector', 'Bell', 'CalibrationMonitor', 
 from .._base.inputs import boxed, check_binary, check_count
 from .._base.kernels import kernel
 from .._chance.logistic import sigmoid
-from .._base.results import Result, counted, new_axes, three_digits
+from .._base.results import Result, new_axes
 from .._base.tickets import OnlineForecaster, Storable, locked
+from .._words.streams import (probability_alarm_line, probability_alarm_sentence,
+                                  reading_sentence)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def _ratios(q, y, b, learnt, centre, out):
         k += 1
 
 # %% ../../nbs/online/49_monitor.ipynb #cell-011
-_LIKELIER = 100.0  # how many times likelier the stretch must be under a rival than as stated
+_LIKELIER = 100.0  # how many times likelier the stretch must be under a rival than as predicted
 
 # %% ../../nbs/online/49_monitor.ipynb #3bfb238b
 @kernel
@@ -136,7 +138,7 @@ class Alarm(Result):
     since : int
         The number of the first outcome of the stretch, an estimate of the change.
     likelier : float
-        How many times likelier the stretch is under a rival than as stated; infinite for
+        How many times likelier the stretch is under a rival than as predicted; infinite for
         what can't happen where probabilities are right.
     run_length : int
         Outcomes from one false alarm to the next, on average, at least.
@@ -146,7 +148,7 @@ class Alarm(Result):
     """
     outcome: int  # the number of the outcome at which it rang, counted from 1
     since: int  # the number of the first outcome of the stretch, an estimate of the change
-    likelier: float  # how many times likelier the stretch is under a rival than as stated;
+    likelier: float  # how many times likelier the stretch is under a rival than as predicted;
     # infinite for what can't happen where probabilities are right
     run_length: int  # outcomes from one false alarm to the next, on average, at least
     sums: np.ndarray = field(repr=False)  # of the stretch, shape (bins, 5): position of a bin that
@@ -168,16 +170,38 @@ class Alarm(Result):
         return float(self.sums[:, 3].sum() / self.n)
 
     @property
+    def direction(self) -> str:
+        """Which way: "too low", "too high", "overconfident", "underconfident", "mixed", "unclear".
+
+        "mixed" where some bins are too low and others too high, without an order.
+        """
+        bins = self.to_frame()
+        return _direction(_surprise_of_all(bins), _surprise(bins).to_numpy())
+
+    @property
+    def has_exceptions(self) -> bool:
+        "Whether some bin is clearly wrong the other way than all of them together."
+        bins = self.to_frame()
+        total = _surprise_of_all(bins)
+        return abs(total) >= 3 and (_surprise(bins) * np.sign(total)).min() < -3
+
+    @property
+    def clearest(self) -> pd.DataFrame:
+        "The one or two bins of `to_frame` that stand out most; none where there is but one bin."
+        bins = self.to_frame()
+        if len(bins) < 2: return bins.iloc[:0]
+        size = _surprise(bins).abs().sort_values(ascending=False, kind="stable")
+        return bins.loc[size.index[:2 if size.iloc[1] > 3 else 1]]
+
+    @property
+    def line(self) -> str:
+        "Which way, and since when."
+        return probability_alarm_line(self)
+
+    @property
     def sentence(self) -> str:
         "The alarm in words."
-        if np.isfinite(self.likelier):
-            return (f"Alarm at outcome {self.outcome:,}: {_stretch_text(self)}. Where "
-                    "probabilities are right given the past, alarms come at most once in "
-                    f"{self.run_length:,} outcomes, on average.")
-        said = ("0 was stated, and it happened" if self.happened
-                else "1 was stated, and it did not happen")
-        return (f"Alarm at outcome {self.outcome:,}: a probability of {said}. One such case is "
-                "enough: there is none where probabilities are right.")
+        return probability_alarm_sentence(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each bin with outcomes: low, high, outcomes, stated, happened, standard_error.
@@ -191,9 +215,6 @@ class Alarm(Result):
                              "high": np.r_[_EDGES, 1.0][b.astype(int)],
                              "outcomes": n.astype(int), "stated": stated / n,
                              "happened": happened / n, "standard_error": np.sqrt(variance) / n})
-
-# %% ../../nbs/online/49_monitor.ipynb #cell-014
-def _share(value): return three_digits(value) if value else "0"
 
 # %% ../../nbs/online/49_monitor.ipynb #6cb07a89
 def _surprise(bins):
@@ -211,34 +232,13 @@ def _surprise_of_all(bins):
     return float(np.sign(n @ (happened - stated)) * np.sqrt(2 * max(gain.max(), 0.0)))
 
 # %% ../../nbs/online/49_monitor.ipynb #9ac0356d
-def _way(bins, z):
+def _direction(total, z):
     "Which way probabilities of a stretch that stood out are wrong, by all bins and by each."
-    total = _surprise_of_all(bins)
-    if abs(total) < 3:
-        both = z.min() < -2.5 and z.max() > 2.5
-        return "too low for some cases and too high for others" if both else "wrong"
-    way = "too low" if total > 0 else "too high"
-    return f"{way} on the whole" if (z * np.sign(total)).min() < -3 else way
-
-# %% ../../nbs/online/49_monitor.ipynb #cell-014b
-def _stretch_text(alarm):
-    "Since when the probabilities are wrong, which way, and where that is clearest."
-    bins = alarm.to_frame()
-    both = f"{_share(alarm.stated)} stated, {_share(alarm.happened)} happened"
-    if alarm.n == 1:
-        return (f"a probability of {_share(alarm.stated)} was stated, and it "
-                f"{'happened' if alarm.happened else 'did not happen'}")
-    z = _surprise(bins)
-    way = _way(bins, z)
-    text = (f"the probabilities have been {way} since about outcome {alarm.since:,}, for "
-            f"{alarm.n:,} outcomes ({both})")
-    if len(bins) < 2: return text
-    size = z.abs().sort_values(ascending=False, kind="stable")
-    worst = bins.loc[size.index[:2 if size.iloc[1] > 3 else 1]]
-    return f"{text}; clearest from " + " and from ".join(
-        f"{row.low:g} to {row.high:g} ({_share(row.stated)} stated, "
-        f"{row.happened * row.outcomes:,.0f} of {row.outcomes:,} happened)"
-        for row in worst.itertuples())
+    if abs(total) >= 3: return "too low" if total > 0 else "too high"
+    low, high = np.flatnonzero(z > 2.5), np.flatnonzero(z < -2.5)
+    if not low.size or not high.size: return "unclear"
+    if low.max() < high.min(): return "overconfident"
+    return "underconfident" if high.max() < low.min() else "mixed"
 
 # %% ../../nbs/online/49_monitor.ipynb #cell-017
 @dataclass(frozen=True, kw_only=True)
@@ -256,8 +256,8 @@ class MonitorReading(Result):
         an alarm.
     alarms : tuple[Any, ...]
         In their order.
-    right : str
-        What is so where none is due.
+    kurtosis : float | None
+        Of scaled errors, up to which that run length holds; None where nothing is assumed.
     """
 
     run_length: int  # outcomes from one false alarm to the next, on average, at least
@@ -265,8 +265,8 @@ class MonitorReading(Result):
     total: np.ndarray = field(repr=False)  # the sum over all possible changes after each outcome,
     # shape (n,); begins anew after an alarm
     alarms: tuple[Any, ...] = field(repr=False)  # in their order
-    right: str = field(  # what is so where none is due
-        default="probabilities are right given the past", repr=False)
+    kurtosis: float | None = field(default=None, repr=False)  # of scaled errors, up to which that
+    # run length holds; None where nothing is assumed
 
     @property
     def alarm(self) -> Any:
@@ -276,11 +276,7 @@ class MonitorReading(Result):
     @property
     def sentence(self) -> str:
         "The record in words."
-        n, more = self.total.size, len(self.alarms) - 1
-        if more < 0:
-            return (f"No alarm in {counted(n, 'outcome')}. Where {self.right}, alarms come at "
-                    f"most once in {self.run_length:,} outcomes, on average.")
-        return self.alarms[0].sentence + (f" {more:,} more followed." if more else "")
+        return reading_sentence(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each outcome: the sum after it, and whether it rang.
@@ -323,8 +319,7 @@ class Detector(Storable):
 
     A monitor adds what is its own: `fresh`, a state without evidence, whose first array holds each
     rival's sum in its first row and whose last number counts outcomes; `shares` of the rivals;
-    `watch`, which goes through outcomes until an alarm; `found` and `alarm`, what it then says; and
-    `right`, what is so where no alarm is due.
+    `watch`, which goes through outcomes until an alarm; and `found` and `alarm`, what rang.
     """
 
     obeyed = None  # all settings, whenever they are set
@@ -390,6 +385,8 @@ class Detector(Storable):
 class Bell(Detector):
     "What can be read from a monitor, and a watch through all alarms."
 
+    kurtosis: float | None = None  # of scaled errors, up to which the run length holds
+
     @property
     @locked
     def alarm_(self) -> Any:
@@ -431,7 +428,7 @@ class Bell(Detector):
             first, rang = self.advance(given, first, path)
             if rang: alarms.append(self.alarm_)
         return MonitorReading(run_length=int(self.run_length), start=start, total=path,
-                              alarms=tuple(alarms), right=self.right)
+                              alarms=tuple(alarms), kurtosis=self.kurtosis)
 
 # %% ../../nbs/online/49_monitor.ipynb #cell-021
 def _fresh(outcomes):
@@ -468,7 +465,7 @@ class CalibrationMonitor(Bell):
     ----------
     Roberts (1966); Pollak (1985); Shin, Ramdas and Rinaldo (2024).
     """
-    shares, right = _SHARES, "probabilities are right given the past"
+    shares = _SHARES
 
     def __init__(self,
                  *,

@@ -13,14 +13,15 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 # %% auto #0
-__all__ = ['score_text', 'OnlineScaling']
+__all__ = ['gain_finding', 'OnlineScaling']
 
 # %% ../../nbs/online/59_online_scaling.ipynb #aea95c62
 from .._chance.distributions import has_heavy_tails
 from .._base.inputs import boxed, check_errors, check_fraction, check_labels_agree, read_vector
 from .._base.kernels import kernel
-from .._base.results import counted, gain_text, three_digits
 from .._base.tickets import Desk, locked
+from .._words.streams import scaling_sentence
+from ..reports import Finding
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -126,30 +127,45 @@ def _state_all(u, maps, weight, told, moved, out):
         out[t] = u[t] * np.exp(moved[t, 0])
 
 # %% ../../nbs/online/59_online_scaling.ipynb #cell-013st
-def score_text(gain: float,  # by how much the normal log score of mended uncertainties is better
-               error: float,  # its standard error
-               is_heavy: bool,  # whether tails are too heavy for a gain to be shown
-               ) -> str:  # the gain in nats per error, and whether chance explains it
-    """A gain in normal log score in words.
+def gain_finding(gain: float,  # by how much the score of what was written is better, per row
+                 error: float,  # its standard error
+                 is_heavy: bool,  # whether tails are too heavy for a gain to be shown
+                 *,
+                 score: str,  # "log" or "brier"
+                 n: int,  # outcomes
+                 ) -> Finding:  # "valid" for a gain, "invalid" for a loss, of more than 1.96 errors
+    """What online recalibration gained in a proper score.
 
     Parameters
     ----------
     gain : float
-        By how much the normal log score of mended uncertainties is better.
+        By how much the score of what was written is better, per row.
     error : float
         Its standard error.
     is_heavy : bool
         Whether tails are too heavy for a gain to be shown.
+    score : str
+        "log" or "brier".
+    n : int
+        Outcomes.
 
     Returns
     -------
-    str
-        The gain in nats per error, and whether chance explains it.
+    Finding
+        "valid" for a gain, "invalid" for a loss, of more than 1.96 errors.
+
+    References
+    ----------
+    Lai, Gross & Shen (2011).
     """
-    if not gain: return "the normal log score is the same"
-    return (f"the normal log score is {three_digits(abs(gain))} nats per error "
-            f"{'better' if gain > 0 else 'worse'} than as stated, "
-            + gain_text(gain, error, is_heavy))
+    if not n: status, reason = "inconclusive", "no outcomes"
+    elif not gain: status, reason = "inconclusive", "equal"
+    elif abs(gain) <= 1.96 * error: status, reason = "inconclusive", "chance"
+    elif is_heavy and gain > 0: status, reason = "inconclusive", "tails"
+    else: status, reason = "valid" if gain > 0 else "invalid", None
+    return Finding(name="gain", kind="online gain", status=status, reason=reason, estimate=gain,
+                   low=gain - 1.96 * error, high=gain + 1.96 * error,
+                   unit="nats" if score == "log" else "", n=n, facts={"score": score})
 
 # %% ../../nbs/online/59_online_scaling.ipynb #cell-015sc
 class OnlineScaling(Desk):
@@ -222,11 +238,10 @@ class OnlineScaling(Desk):
     def sentence(self) -> str:
         "What is done to u now, and what it has gained."
         _, weight, (n, centre, *_), _ = self._now()
-        if not n: return "u as stated: no error yet"
-        factor = math.exp(self._stated(np.array([math.exp(centre)]))[1][0, 0])
-        return (f"u times {three_digits(factor)} where it is {three_digits(math.exp(centre))} "
-                f"(most weight: {_NAMES[int(weight.argmax())]}); over {counted(int(n), 'error')} "
-                + score_text(*self.gain_))
+        middle = math.exp(centre)
+        factor = math.exp(self._stated(np.array([middle]))[1][0, 0]) if n else 1.0
+        gain = gain_finding(*self.gain_, score="log", n=int(n))
+        return scaling_sentence(int(n), factor, middle, _NAMES[int(weight.argmax())], gain)
 
     @locked
     def predict(self,
