@@ -132,12 +132,14 @@ class Finding(Result):
     @property
     def confidence_interval(self) -> Interval | None:
         "Both limits of the estimate; None where there are none."
-        return None if self.low is None else Interval(self.low, self.high)
+        if self.low is None: return None
+        return Interval(self.low, self.high)
 
     @property
     def label(self) -> str:
         "What it is called where it is shown: its name, or what a model or group is called."
-        return _LABELS[self.kind](self) if self.kind in _LABELS else capital(self.name)
+        if self.kind in _LABELS: return _LABELS[self.kind](self)
+        return capital(self.name)
 
     @property
     def line(self) -> str:
@@ -152,7 +154,8 @@ class Finding(Result):
     @property
     def method(self) -> str:
         "How it was tested, in words; empty where nothing was."
-        return _METHODS[self.kind](self) if self.test is not None else ""
+        if self.test is not None: return _METHODS[self.kind](self)
+        return ""
 
     def to_dict(self) -> dict[str, Any]:  # numbers, text, lists, dictionaries
         """All fields but the test, with the line and the sentence, as JSON knows them.
@@ -166,8 +169,10 @@ class Finding(Result):
                if one.name not in ("test", "part", "parts", "facts")}
         facts = {name: value for name, value in self.facts.items()
                  if value is None or isinstance(value, (bool, int, float, str))}
-        part = None if self.part is None else asdict(self.part)
-        parts = None if self.parts is None else self.parts.to_dict("records")
+        if self.part is None: part = None
+        else: part = asdict(self.part)
+        if self.parts is None: parts = None
+        else: parts = self.parts.to_dict("records")
         return json_plain(own | {"part": part, "parts": parts, "facts": facts,
                                  "line": self.line, "sentence": self.sentence})
 
@@ -318,7 +323,8 @@ class Report(Result):
         if "invalid" in found: return "invalid"
         if any(finding.status == "inconclusive" and finding.scope == "whole"
                for finding in self.findings): return "inconclusive"
-        return "minor" if "minor" in found else "valid"
+        if "minor" in found: return "minor"
+        return "valid"
 
     @property
     def conclusion(self) -> str:
@@ -401,8 +407,10 @@ class Report(Result):
         """
         told = []
         for finding in self.listed():
-            status = "" if finding.status == "fact" else f"{finding.status}. "
-            test = f" Test: {finding.method}." if finding.method else ""
+            if finding.status == "fact": status = ""
+            else: status = f"{finding.status}. "
+            if finding.method: test = f" Test: {finding.method}."
+            else: test = ""
             told.append(f"{finding.label}: {status}{finding.sentence}{test}")
         return told + [f"Caution: {caution.sentence}" for caution in self.cautions]
 
@@ -441,7 +449,8 @@ class Report(Result):
     def _repr_html_(self) -> str:
         rows = "".join(f"<li>{_MARKS[one.status]} <b>{escape(one.label)}</b> "
                        f"{escape(one.line)}</li>" for one in self.listed())
-        step = f"<p>Next: {escape(self.step.sentence)}</p>" if self.step else ""
+        if self.step: step = f"<p>Next: {escape(self.step.sentence)}</p>"
+        else: step = ""
         return f"<p><b>{escape(self.conclusion)}</b></p><ul>{rows}</ul>{step}"
 
 # %% ../nbs/reports/09_reports.ipynb #cell-027
@@ -479,7 +488,8 @@ def _lines(findings, room):
         kept.remove(k)
         left += 1
     shown = [line for k in sorted(kept) for line in blocks[k]]
-    return [*shown, f"  {left} more: --verbose"] if left else shown
+    if left: return [*shown, f"  {left} more: --verbose"]
+    return shown
 
 
 def _paragraph(head, text, indent=9):

@@ -62,8 +62,10 @@ def refuse(
     """
     if not wrong.any(): return
     count, first = int(wrong.sum()), int(wrong.argmax())
-    shown = "" if values is None else f" ({float(values[first])})"
-    verb = "is" if count == 1 else "are"
+    if values is None: shown = ""
+    else: shown = f" ({float(values[first])})"
+    if count == 1: verb = "is"
+    else: verb = "are"
     raise ValueError(f"{name} must {demand}: {count} of {wrong.size} values {verb} {fault}, "
                      f"the first at position {first}{shown}{hint and '; '}{hint}")
 
@@ -267,7 +269,8 @@ def plain_array(values: ArrayLike,  # values of any kind in any number of dimens
                   else plain_array(row, f"{name}[{i}]", expected) for i, row in enumerate(values)]
     if np.ma.isMaskedArray(values):
         mask = np.ma.getmaskarray(values)
-        rows = " (row by row)" if mask.ndim > 1 else ""
+        if mask.ndim > 1: rows = " (row by row)"
+        else: rows = ""
         if mask.dtype == bool:  # that of records is not
             refuse(name + rows, "not hold missing values", mask.ravel(), "masked")
         return widen(np.ma.getdata(values))
@@ -290,7 +293,8 @@ def _refuse_shape(values, shape, name):
         except Exception: shown = "which can't be shown"
         raise TypeError(f"{name} must be a 1-D array of numbers, got {type(values).__name__} "
                         f"({shown})")
-    columns = list(values.columns) if hasattr(type(values), "columns") else []
+    if hasattr(type(values), "columns"): columns = list(values.columns)
+    else: columns = []
     members = "of ensemble members pass .mean(axis=1) and .std(axis=1, ddof=1)"
     if name == "y_prob" and shape[1:] == (2,):  # what a binary classifier's predict_proba returns
         hint = "; of two columns use the probabilities of 1, " + (
@@ -342,7 +346,8 @@ def _floats(values, name):
     "The values as a vector in the layout that compiled code expects, whatever numbers they are."
     array = read_array(values, name)
     if array.dtype.kind in _KINDS:
-        shown = repr(array[0].item()) if array.dtype.kind in "UST" else str(array[0])
+        if array.dtype.kind in "UST": shown = repr(array[0].item())
+        else: shown = str(array[0])
         raise TypeError(f"{name} must hold numbers, got {_KINDS[array.dtype.kind]} (dtype "
                         f"{array.dtype}), the first at position 0 "
                         f"({shown:.40}){_text_hint(array[0])}")
@@ -619,7 +624,8 @@ def read_labels(
     if array.size != n:
         raise ValueError(f"{name} must hold one label for each of the {n} points, got {array.size}")
     is_object = array.dtype.kind == "O"
-    missing = np.array([_is_missing(value) for value in array]) if is_object else pd.isna(array)
+    if is_object: missing = np.array([_is_missing(value) for value in array])
+    else: missing = pd.isna(array)
     refuse(name, "not hold missing labels", missing, "missing")
     if not is_object: return array.astype(array.dtype.newbyteorder("="), copy=False)
     kinds = {_label_kind(kind): kind for kind in set(map(type, array))}
@@ -632,7 +638,8 @@ def read_labels(
     array = array.copy()
     array[:] = [value.item() if isinstance(value, np.generic) else value for value in array]
     plain = np.array(array.tolist())
-    return plain if plain.dtype.kind in "biu" else array
+    if plain.dtype.kind in "biu": return plain
+    return array
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-081
 def check_ratio(weight: np.ndarray,  # weights ≥ 0, shape (n,), one of them positive
@@ -673,10 +680,12 @@ def _which_label(array, name, pos_label):
     is_number = all(isinstance(one, (int, float)) and one == np.rint(one) for one in found)
     if not (isinstance(found[-1], str) or is_number and len(found) <= 1000): return ""
     if len(found) == 1:
-        option = "" if pos_label is not None else ", or pos_label=LABEL"
+        if pos_label is not None: option = ""
+        else: option = ", or pos_label=LABEL"
         return f"; which label is 1? type {name} == LABEL{option}, with this label"
     shown = ", ".join(f"{one!r:.40}" for one in found[:5]) + ", …" * (len(found) > 5)
-    option = "" if pos_label is not None or len(found) > 2 else f", or pos_label={found[-1]!r:.40}"
+    if pos_label is not None or len(found) > 2: option = ""
+    else: option = f", or pos_label={found[-1]!r:.40}"
     return (f"; which label is 1, of {shown}? type {name} == {found[-1]!r:.40}{option}"
             + _FOR_CLASSES * (len(found) > 2 and name == "y_true"))
 
@@ -804,7 +813,8 @@ def read_responses(
         As `read_vector` and `check_outcomes`.
     """
     array = plain_array(values, name)
-    kinds = set(map(type, array)) if array.dtype.kind == "O" and array.ndim == 1 else set()
+    if array.dtype.kind == "O" and array.ndim == 1: kinds = set(map(type, array))
+    else: kinds = set()
     is_event = array.dtype.kind in "bUST" or bool(kinds & {bool, np.bool_, str, np.str_, bytes})
     if is_event or _is_named(pos_label):
         return check_outcomes(values, name, pos_label)
@@ -1021,8 +1031,8 @@ def check_labels(
     ValueError
         For another length or a number that is no class.
     """
-    label = read_vector(y_true, "y_true") if classes is None else place_labels(y_true, classes,
-                                                                               n_classes)
+    if classes is None: label = read_vector(y_true, "y_true")
+    else: label = place_labels(y_true, classes, n_classes)
     if label.size != n:
         raise ValueError(f"y_true and {other} must have the same length: {label.size} and {n}")
     refuse("y_true", f"hold classes, whole numbers from 0 to {n_classes - 1}",
@@ -1119,8 +1129,8 @@ def check_count(
     ValueError
         For one out of range.
     """
-    span = (f"an integer ≥ {minimum}" if maximum is None
-            else f"an integer from {minimum} to {maximum}")
+    if maximum is None: span = f"an integer ≥ {minimum}"
+    else: span = f"an integer from {minimum} to {maximum}"
     try: count = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError: count = None
     if count is None:
@@ -1228,7 +1238,8 @@ def check_choice(
     if value in choices: return value
     folded = {choice.casefold(): choice for choice in choices}
     close = difflib.get_close_matches(value.casefold(), folded, n=1, cutoff=0.4)
-    hint = f"; did you mean {folded[close[0]]!r}?" if close else ""
+    if close: hint = f"; did you mean {folded[close[0]]!r}?"
+    else: hint = ""
     raise ValueError(f"{name} must be one of {known}, got {value!r:.60}{hint}")
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-036b

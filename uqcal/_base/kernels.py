@@ -36,8 +36,10 @@ class _Kernel:
         "What numba makes of the function."
         with _LOCK:
             if "compiled" in self.__dict__: return self.__dict__["compiled"]
-            same = _exported(self) if self.__module__ == "__main__" else None
-            return same.compiled if same else self._compile(self.__wrapped__)
+            if self.__module__ == "__main__": same = _exported(self)
+            else: same = None
+            if same: return same.compiled
+            return self._compile(self.__wrapped__)
 
     def __call__(self, *args, **kwargs): return self.compiled(*args, **kwargs)
 
@@ -78,7 +80,8 @@ def kernel(function: Callable | None = None,  # a function in the part of Python
     """
     made = functools.partial(
         _Kernel, compile=functools.partial(_compiled_loop, error_model=error_model))
-    return made if function is None else made(function)
+    if function is None: return made
+    return made(function)
 
 # %% ../../nbs/base/04_kernels.ipynb #cell-022b
 def elementwise(function: Callable,  # takes a float and returns one

@@ -78,7 +78,8 @@ def three_digits(value: Any,  # a number, or None
     if value is None or value is pd.NA or np.isnan(value): return "–"
     if np.isinf(value): return "∞" if value > 0 else "−∞"
     is_large = 99.95 <= abs(value) < 999_999.5
-    text = f"{value:.0f}" if is_large else f"{value:#.3g}".rstrip(".")
+    if is_large: text = f"{value:.0f}"
+    else: text = f"{value:#.3g}".rstrip(".")
     return text.replace("-", "−")
 
 # %% ../../nbs/base/01_results.ipynb #cell-021b
@@ -119,7 +120,8 @@ def enumerated(words: list[str],  # phrases, in their order
     str
         "a, b and c".
     """
-    return f"{', '.join(words[:-1])} and {words[-1]}" if words[1:] else "".join(words)
+    if words[1:]: return f"{', '.join(words[:-1])} and {words[-1]}"
+    return "".join(words)
 
 # %% ../../nbs/base/01_results.ipynb #cell-021d
 def distinct_names(names: Iterable[Any],  # names from data, all different
@@ -144,7 +146,8 @@ def distinct_names(names: Iterable[Any],  # names from data, all different
     shown, tail = {}, most // 2 - 2
     for name in names:
         text = printable(name)
-        shown[name] = text if len(text) <= most else f"{text[:most - tail - 1]}…{text[-tail:]}"
+        if len(text) <= most: shown[name] = text
+        else: shown[name] = f"{text[:most - tail - 1]}…{text[-tail:]}"
     count, number = Counter(shown.values()), Counter()
     for name, text in shown.items():
         if count[text] == 1: continue
@@ -213,7 +216,8 @@ def json_plain(value: Any,  # numbers, text, and dictionaries, lists and tuples 
     if isinstance(value, (list, tuple)): return [json_plain(one) for one in value]
     if isinstance(value, np.generic): value = value.item()
     is_none = value is pd.NA or isinstance(value, float) and not np.isfinite(value)
-    return None if is_none else value
+    if is_none: return None
+    return value
 
 # %% ../../nbs/base/01_results.ipynb #cell-030
 class _ReadOnly(dict):
@@ -276,7 +280,8 @@ class Result:
         for name in ("__eq__", "__hash__"): setattr(cls, name, own.get(name, vars(Result)[name]))
 
     def __eq__(self, other):
-        return _same(self, other) if type(other) is type(self) else NotImplemented
+        if type(other) is type(self): return _same(self, other)
+        return NotImplemented
 
     def __hash__(self):
         values = (getattr(self, one.name) for one in dataclasses.fields(self) if one.compare)
@@ -324,7 +329,8 @@ def as_text(result: Result,  # one with a verdict
         Lines of at most 100 columns.
     """
     step = getattr(result, "next_step", "")
-    told = [result.sentence, f"Next: {step}"] if step else [result.sentence]
+    if step: told = [result.sentence, f"Next: {step}"]
+    else: told = [result.sentence]
     return "\n".join(line for part in told for line in textwrap.wrap(part, 100))
 
 # %% ../../nbs/base/01_results.ipynb #cell-035
@@ -363,18 +369,21 @@ class SignificanceTest(Result):
     def null_interval(self) -> Interval | None:
         "Holds the middle 95 % of the null distribution; None where there is none."
         null = self._finite_null()
-        return None if null is None else Interval(*np.quantile(null, [0.025, 0.975]).tolist())
+        if null is None: return None
+        return Interval(*np.quantile(null, [0.025, 0.975]).tolist())
 
     @property
     def null_mean(self) -> float | None:
         "The mean of the null distribution; None where there is none."
         null = self._finite_null()
-        return None if null is None else float(null.mean())
+        if null is None: return None
+        return float(null.mean())
 
     @property
     def sentence(self) -> str:
         "The result in words."
-        drawn = f", {self.n_resamples:,} resamples" if self.n_resamples else ""
+        if self.n_resamples: drawn = f", {self.n_resamples:,} resamples"
+        else: drawn = ""
         return (f"statistic {self.statistic:.4g}".replace("-", "−") + f", p = {self.pvalue:.2g} "
                 f"({self.alternative}, {self.method}{drawn}, {self.n:,} points)")
 
@@ -401,7 +410,8 @@ class SignificanceTest(Result):
     def _finite_null(self):
         if self.null_distribution is None: return None
         null = self.null_distribution[np.isfinite(self.null_distribution)]
-        return null if null.size else None
+        if null.size: return null
+        return None
 
 # %% ../../nbs/base/01_results.ipynb #cell-041
 def new_axes(ax: Axes | None,  # axes that a caller gave, or None

@@ -201,7 +201,8 @@ class _Faults:
     def _count(self, name, values, places, wrong, said):
         if not wrong.any(): return
         first = int(wrong.argmax())
-        text = said if values.dtype == object else said.format(values[first])
+        if values.dtype == object: text = said
+        else: text = said.format(values[first])
         self.found[name, said] = [int(places[first]), f"column {name!r} {text}", int(wrong.sum())]
 
     def refuse(self):
@@ -297,7 +298,8 @@ class NumberReader:
                              f"underscore, and not the mark before decimals, got {thousands!r}")
         self.decimal, mark = decimal, {" ": "[ \u00a0\u202f\u2009]", "'": "['’]"}.get(
             thousands, re.escape(thousands or ""))
-        self.grouped = re.compile(rf"[-+]?\d{{1,3}}({mark}\d{{3}})+(?!\d)") if thousands else None
+        if thousands: self.grouped = re.compile(rf"[-+]?\d{{1,3}}({mark}\d{{3}})+(?!\d)")
+        else: self.grouped = None
         self.mark, self.plain = re.compile(mark), decimal == "." and thousands is None
 
     def read(self,
@@ -346,7 +348,8 @@ class NumberReader:
             try: return float(text)
             except ValueError: pass
         value = self.read(text)
-        return np.nan if value is None and text.casefold() in _MISSING else value
+        if value is None and text.casefold() in _MISSING: return np.nan
+        return value
 
 # %% ../../nbs/base/03_tables.ipynb #marks-a
 _MARKED = re.compile(r"[-+]?\d*([.,])\d+(?:[eE][-+]?\d+)?")  # a number with one mark
@@ -404,7 +407,8 @@ class _Marks:
         mark = self.numbers.decimal or next((m for m in self.open if self.open[m]), ".")
         if mark in self.shown or not self.open[mark]: return
         other = self.other.get("." if mark == "," else ",")
-        kind, other_kind = ("point", "comma") if mark == "." else ("comma", "point")
+        if mark == ".": kind, other_kind = ("point", "comma")
+        else: kind, other_kind = ("comma", "point")
         grouped = [told for name, told in self.open[mark].items()
                    if name in self.short and not _is_ungrouped(columns[name])]
         if other:
@@ -439,7 +443,8 @@ def _as_feature(name, cells, numbers, places, faults, none):
     if count:
         for cell, value, missing, mark, where in zip(cells, read, gone, marks, places):
             if missing or (mark or value is not None) == (2 * count >= present): continue
-            usual = "numbers" if 2 * count >= present else "text"
+            if 2 * count >= present: usual = "numbers"
+            else: usual = "text"
             faults.add((name, "mixed"), int(where), f"column {name!r} holds {usual}, and here "
                        f"{cell[:40]!r}; say as_groups {name} if its cells are names of groups")
     if present and all(_MARKED.fullmatch(cell) for cell in cells if cell not in _GONE):
@@ -510,7 +515,8 @@ class _Block(NamedTuple):
         found = {}
         for at, is_numeric in wanted.items():
             cells = [row[at].strip() for row in self.cells]
-            found[at] = [numbers.cell(cell) for cell in cells] if is_numeric else cells
+            if is_numeric: found[at] = [numbers.cell(cell) for cell in cells]
+            else: found[at] = cells
             if is_numeric and None in found[at]: return None
         return found
 
@@ -524,7 +530,8 @@ def _plain_rows(text, delimiter, width):
     is_end = (found[marks] == ord("\n")).reshape(-1, width)
     if not is_end[:, -1].all() or is_end[:, :-1].any(): return 0
     ends = marks[width - 1::width]
-    return ends.size if np.diff(ends, prepend=-1).max() <= _LONGEST else 0
+    if np.diff(ends, prepend=-1).max() <= _LONGEST: return ends.size
+    return 0
 
 # %% ../../nbs/base/03_tables.ipynb #cell-038d
 def _quoted_rows(text, delimiter, width):
@@ -533,7 +540,8 @@ def _quoted_rows(text, delimiter, width):
     if max(map(len, lines)) > _LONGEST: return None
     try: rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True))
     except csv.Error: return None
-    return rows if len(rows) == len(lines) and set(map(len, rows)) == {width} else None
+    if len(rows) == len(lines) and set(map(len, rows)) == {width}: return rows
+    return None
 
 
 # %% ../../nbs/base/03_tables.ipynb #cell-038b
@@ -568,10 +576,13 @@ class _Lines:
         text = self.text.read(1 << 22)
         if text and text[-1] != "\n": text += self.text.readline(_LONGEST + 1)
         self.seen()
-        returns = text.count("\r\n") if "\r" in text else 0
+        if "\r" in text: returns = text.count("\r\n")
+        else: returns = 0
         if width > 1 and text.count("\r") == returns and "\0" not in text:
-            cells = _quoted_rows(text, delimiter, width) if '"' in text else None
-            n = _plain_rows(text, delimiter, width) if '"' not in text else len(cells or ())
+            if '"' in text: cells = _quoted_rows(text, delimiter, width)
+            else: cells = None
+            if '"' not in text: n = _plain_rows(text, delimiter, width)
+            else: n = len(cells or ())
             self.number += n
             if n: return _Block(text, n, delimiter, cells)
         self.ahead, self.left = io.StringIO(text, newline=""), len(text)
@@ -596,11 +607,12 @@ def _records(text, seen=lambda: None):
         if delimiter is None:
             if not line.strip(",;\t \r\n"): continue
             named = _NAMED.fullmatch(line.rstrip("\r\n"))
-            delimiter = named[1] if named else max(",;\t", key=line.count)
+            if named: delimiter = named[1]
+            else: delimiter = max(",;\t", key=line.count)
             yield 0, [delimiter]
             if named: continue
-        cells = line.rstrip("\r\n").split(delimiter) if '"' not in line else _quoted(
-            number, line, lines, delimiter, width)[0]
+        if '"' not in line: cells = line.rstrip("\r\n").split(delimiter)
+        else: cells = _quoted(number, line, lines, delimiter, width)[0]
         if width is None: width = len(cells)
         yield number, cells
 
@@ -739,7 +751,8 @@ def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"
             for name, position, keep, numeric in wanted:
                 cell = row[position].strip()
                 if numeric and (value := numbers.cell(cell)) is None:
-                    value = _TRUTHS.get(cell.casefold()) if name in outcomes else None
+                    if name in outcomes: value = _TRUTHS.get(cell.casefold())
+                    else: value = None
                     if value is None: bad[name][len(places)], value = cell, np.nan
                 keep(value if numeric else cell)
             places.append(number)
@@ -764,7 +777,8 @@ def _one_by_one(records, marks, positions, columns, places):
             continue
         is_known = numbers.decimal and not numbers.grouped and (
             not marks.wanted or numbers.decimal in marks.shown)
-        read = row.columns(wanted, numbers) if is_known else None
+        if is_known: read = row.columns(wanted, numbers)
+        else: read = None
         if read is None: yield from zip(itertools.count(number), row.rows())
         else:
             for name, at in positions.items(): columns[name].extend(read[at])
@@ -803,7 +817,8 @@ def _numbers_at_once(cells, numbers):
     if any(mark in text for mark in "\r\x1f\0"): return None
     gone = sorted((_GONE | _NO_NUMBER) - {None})
     read = _parsed(text + "\n", "\x1f", {0: True}, numbers.decimal, gone)
-    return None if read is None else np.frombuffer(read[0])
+    if read is None: return None
+    return np.frombuffer(read[0])
 
 
 # %% ../../nbs/base/03_tables.ipynb #cell-014
@@ -877,7 +892,8 @@ def _groups(column):
     "Text from a column of text, categories, truth values or numbers; None where missing."
     import pyarrow
     single = pyarrow.types.is_float32(column.type) or pyarrow.types.is_float16(column.type)
-    values = _doubles(column).tolist() if single else column.to_pylist()
+    if single: values = _doubles(column).tolist()
+    else: values = column.to_pylist()
     return np.array([None if value is None or value != value else _label(value)
                      for value in values], dtype=object)
 
@@ -961,7 +977,8 @@ def open_table(path: str | os.PathLike,  # a file
     path = Path(path)
     if path.is_dir(): raise IsADirectoryError(f"{path} is a folder, not a file")
     if not path.exists():
-        beside = os.listdir(path.parent) if path.parent.is_dir() else []
+        if path.parent.is_dir(): beside = os.listdir(path.parent)
+        else: beside = []
         close = get_close_matches(path.name, beside, n=1)
         raise FileNotFoundError(f"there is no file {path}"
                                 + (f"; did you mean {path.with_name(close[0])}?" if close else ""))
@@ -996,7 +1013,8 @@ def _column(raw, name, faults, is_label=False):
     cells, gone = raw.columns[name], _NO_LABEL if name in raw.labels else _GONE
     if isinstance(cells, np.ndarray) and cells.dtype != object: return cells
     if hasattr(cells, "to_pylist"):
-        return _groups(cells) if is_label or not _holds_numbers(cells.type) else _doubles(cells)
+        if is_label or not _holds_numbers(cells.type): return _groups(cells)
+        return _doubles(cells)
     if is_label: return _as_labels(cells, gone)
     return _as_feature(name, cells, raw.numbers, raw.places, faults, gone)
 
@@ -1007,7 +1025,8 @@ def _keep(raw, kept):
     def chosen(cells):  # a column: an array of numpy or pyarrow, or a list
         "The cells of these rows."
         if isinstance(cells, np.ndarray): return cells[where]
-        return cells.take(where) if hasattr(cells, "take") else [cells[k] for k in where]
+        if hasattr(cells, "take"): return cells.take(where)
+        return [cells[k] for k in where]
     raw.columns = {name: chosen(cells) for name, cells in raw.columns.items()}
     new = dict(zip(where.tolist(), range(where.size)))
     raw.bad = {name: {new[k]: text for k, text in found.items() if k in new}
@@ -1058,7 +1077,8 @@ def _finish(raw, wanted, kinds):
                            f"numbers, got {text[:40]!r}{told}")
             if told == hint: hint = ""  # it is said once
         if name in kinds:
-            words = _words(raw, name) if columns[name].dtype == object else ""
+            if columns[name].dtype == object: words = _words(raw, name)
+            else: words = ""
             raw.faults.judge(name, columns[name], raw.places, kinds[name],
                              raw.bad.get(name, ()), words)
     raw.faults.refuse()
@@ -1069,11 +1089,13 @@ def _finish(raw, wanted, kinds):
 def _words(raw, name):
     "What stands for a missing text, in a message, if it is a word."
     cells = raw.columns[name]
-    gone = _NO_LABEL if name in raw.labels else _GONE
-    word = next((cell for cell in cells if cell and cell in gone), None) if isinstance(
-        cells, list) else None
+    if name in raw.labels: gone = _NO_LABEL
+    else: gone = _GONE
+    if isinstance(cells, list): word = next((cell for cell in cells if cell and cell in gone), None)
+    else: word = None
     if word is None: return ""
-    how = "" if word in _NO_LABEL else f"; say as_groups {name} if its cells are names of groups"
+    if word in _NO_LABEL: how = ""
+    else: how = f"; say as_groups {name} if its cells are names of groups"
     return f" ({word!r} stands for none{how})"
 
 # %% ../../nbs/base/03_tables.ipynb #cell-017
@@ -1165,7 +1187,8 @@ def _read(source, roles, decimal, thousands, encoding, progress):
     check_encoding(encoding)
     if source == "-" and sys.stdin is None: raise ValueError("standard input is closed")
     if source == "-" or isinstance(source, bytes):
-        binary = sys.stdin.buffer if source == "-" else io.BytesIO(source)
+        if source == "-": binary = sys.stdin.buffer
+        else: binary = io.BytesIO(source)
         return _read_text(binary, "standard input", roles, decimal, thousands, encoding)
     path = Path(source)
     name = display_name(path.name)
@@ -1268,7 +1291,8 @@ def _read_text(binary, source, roles, decimal, thousands, encoding, seen=lambda:
     "The raw columns of a file of text; `seen` is called now and then."
     try:
         text = _decoded(binary, encoding)
-        records = _json_records(text, source) if is_json else _records(text, seen)
+        if is_json: records = _json_records(text, source)
+        else: records = _records(text, seen)
         if is_json: decimal = decimal or "."
         try: return _read_csv(records, source, roles, decimal, thousands)
         finally: text.detach()
@@ -1388,7 +1412,8 @@ def read_errors(
     if (observed is None) != (predicted is None):
         raise ValueError("observed and predicted must be given together: the error is their "
                          "difference")
-    names = [error] if observed is None else [observed, predicted]
+    if observed is None: names = [error]
+    else: names = [observed, predicted]
     kinds = {**dict.fromkeys(names, "error"), uncertainty: "uncertainty"}
     kinds |= {name: "number" for key in ("features", "groups") for name in options.get(key, ())
               if name not in kinds}
@@ -1623,11 +1648,13 @@ def _text_again(source, table, added, encoding):
         lines = enumerate(text, 1)
         number, line = next((number, line) for number, line in lines
                             if line.strip(",;\t \r\n\ufeff"))
-        mark, line = ("\ufeff", line[1:]) if line[0] == "\ufeff" else ("", line)
+        if line[0] == "\ufeff": mark, line = ("\ufeff", line[1:])
+        else: mark, line = ("", line)
         begin = ""
         if named := _NAMED.fullmatch(line.rstrip("\r\n")):
             begin, (number, line) = line, next(pair for pair in lines if pair[1].strip())
-        delimiter = named[1] if named else max(",;\t", key=line.count)
+        if named: delimiter = named[1]
+        else: delimiter = max(",;\t", key=line.count)
         if '"' in line: line = _quoted(number, line, lines, delimiter, None)[1]
         end = line[len(line.rstrip("\r\n")):] or "\n"
         yield mark + begin + line.rstrip("\r\n") + delimiter + delimiter.join(added) + end
@@ -1668,8 +1695,8 @@ def _cells_again(source, table, added, encoding):
         return text.getvalue()
     kept, columns = set(table.places.tolist()), zip(*(v.tolist() for v in added.values()))
     with open_bytes(source) as (binary, ending):
-        records = (_sheet_records(binary, table.source) if ending in _SHEETS
-                   else _json_records(_decoded(binary, encoding), table.source))
+        if ending in _SHEETS: records = _sheet_records(binary, table.source)
+        else: records = _json_records(_decoded(binary, encoding), table.source)
         next(records)
         yield as_text([[*next(records)[1], *added]])
         for number, cells in records:

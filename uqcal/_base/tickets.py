@@ -66,7 +66,8 @@ def _written(value, where):
     if isinstance(value, Storable): return value._content()
     if isinstance(value, (list, tuple)):
         parts = [_written(one, where) for one in value]
-        return parts if isinstance(value, list) else {"tuple": parts}
+        if isinstance(value, list): return parts
+        return {"tuple": parts}
     if isinstance(value, dict):
         return {"dict": [[_written(one, where) for one in pair] for pair in value.items()]}
     if isinstance(value, np.random.Generator):
@@ -128,7 +129,8 @@ def _checksum(content): return zlib.crc32(json.dumps(content, sort_keys=True).en
 def _stored_name(cls):
     "The name of a class in a state: its own if it is one of uqcal's, else with its module."
     own = cls.__module__.startswith("uqcal.")
-    return cls.__qualname__ if own else f"{cls.__module__}.{cls.__qualname__}"
+    if own: return cls.__qualname__
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 # %% ../../nbs/base/18_tickets.ipynb #cell-010
 class Storable(BaseEstimator):
@@ -280,13 +282,15 @@ def check_keys(key: Any,  # text or a whole number; a sequence of them where the
     if several and (isinstance(key, (str, bytes, dict)) or not hasattr(key, "__iter__")):
         raise TypeError("key must be a sequence of keys where there are several scores or "
                         f"outcomes, got {type(key).__name__}")
-    keys = [key] if isinstance(key, tuple) and not several else list(boxed(key))
+    if isinstance(key, tuple) and not several: keys = [key]
+    else: keys = list(boxed(key))
     for i, one in enumerate(keys):
         if isinstance(one, str): keys[i] = str(one)
         elif isinstance(one, numbers.Integral) and not isinstance(one, (bool, np.bool_)):
             keys[i] = int(one)
         else:
-            at = f" at position {i}" if several else ""
+            if several: at = f" at position {i}"
+            else: at = ""
             raise TypeError("key must be text or a whole number, got "
                             f"{type(one).__name__}{at} ({one!r:.40})")
     if len(set(keys)) < len(keys):
@@ -515,7 +519,8 @@ class OnlineForecaster(Desk):
         made, tickets = self.issue(p)
         self.__dict__.setdefault("tickets_", {}).update(
             zip(keys, zip(p.tolist(), made.tolist(), tickets)))
-        return made if several else float(made[0])
+        if several: return made
+        return float(made[0])
 
     @locked
     def outcome(self,
@@ -547,7 +552,8 @@ class OnlineForecaster(Desk):
         self.book([ticket.held for ticket in found], y)
         for one in keys: del self.tickets_[one]
         stated = np.array([ticket.forecast for ticket in found])
-        return stated if several else float(stated[0])
+        if several: return stated
+        return float(stated[0])
 
     def take_draws(self, before: Any,  # a forecaster of the same kind
                    ) -> None:

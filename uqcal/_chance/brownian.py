@@ -262,7 +262,8 @@ def _quantile(distribution, q, *, upper):
     refuse("q", "lie in [0, 1]", (q < 0) | (q > 1), "outside", q)
     with np.errstate(divide="ignore"):
         this, other = np.log(q), np.log1p(-q)
-    log_below, log_above = (other, this) if upper else (this, other)
+    if upper: log_below, log_above = (other, this)
+    else: log_below, log_above = (this, other)
     low = log_below < distribution._below(distribution._border)
     out = np.where(low, 0.0, np.inf)
     for side, function, target, power in ((low, distribution._below, log_below, -2),

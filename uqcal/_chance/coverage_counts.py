@@ -234,8 +234,10 @@ def _nodes(average, n_calibration, largest, threshold):
 # %% ../../nbs/chance/17_coverage_counts.ipynb #cell-031
 def _outside(low, high, n, c):
     "Chance that a binomial count is below low or above high, for each c."
-    below = special.betainc(n - low + 1, low, 1 - c) if low > 0 else 0.0
-    above = special.betainc(high + 1, n - high, c) if high < n else 0.0
+    if low > 0: below = special.betainc(n - low + 1, low, 1 - c)
+    else: below = 0.0
+    if high < n: above = special.betainc(high + 1, n - high, c)
+    else: above = 0.0
     return np.minimum(below + above, 1.0)
 
 # %% ../../nbs/chance/17_coverage_counts.ipynb #cell-040

@@ -48,7 +48,8 @@ def standard_distribution(
     ----------
     Pernot (2024), Eq. 25.
     """
-    frozen = _named_distribution(distribution) if isinstance(distribution, str) else distribution
+    if isinstance(distribution, str): frozen = _named_distribution(distribution)
+    else: frozen = distribution
     if not isinstance(getattr(frozen, "dist", None), scipy.stats.rv_continuous):
         raise TypeError("distribution must be a name or a frozen continuous scipy.stats "
                         f"distribution, got {type(distribution).__name__}")
@@ -74,7 +75,8 @@ def _named_distribution(name):
     if name in _DISTRIBUTIONS:
         return getattr(scipy.stats, _DISTRIBUTIONS[name])()
     try:
-        dof = float(name[1:]) if name[:1] == "t" else None
+        if name[:1] == "t": dof = float(name[1:])
+        else: dof = None
     except ValueError:
         dof = None
     if dof is None or not np.isfinite(dof):
@@ -170,7 +172,8 @@ def simulate_errors(uncertainty: ArrayLike,  # standard uncertainties, shape (n,
     Pernot (2024), Eq. 2.
     """
     uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
-    shape = uncertainty.size if size is None else (check_count(size, "size"), uncertainty.size)
+    if size is None: shape = uncertainty.size
+    else: shape = (check_count(size, "size"), uncertainty.size)
     return uncertainty * draw(standard_distribution(distribution), shape, check_generator(rng))
 
 # %% ../../nbs/chance/12_distributions.ipynb #cell-018
@@ -283,8 +286,8 @@ class StudentFit(Result):
         -------
         Any
         """
-        return scipy.stats.norm(self.loc, self.scale) if np.isinf(self.dof) else scipy.stats.t(
-            self.dof, self.loc, self.scale)
+        if np.isinf(self.dof): return scipy.stats.norm(self.loc, self.scale)
+        return scipy.stats.t(self.dof, self.loc, self.scale)
 
     @property
     def sentence(self) -> str:
@@ -345,8 +348,8 @@ def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middl
 # %% ../../nbs/chance/12_distributions.ipynb #cell-024
 def _student_constant(dof):
     "Logarithm of the Student density's constant, accurate for large dof as well."
-    return -np.log(np.sqrt(dof) * special.beta(0.5, dof / 2)) if dof < 1e6 else -0.5 * np.log(
-        2 * np.pi)
+    if dof < 1e6: return -np.log(np.sqrt(dof) * special.beta(0.5, dof / 2))
+    return -0.5 * np.log(2 * np.pi)
 
 # %% ../../nbs/chance/12_distributions.ipynb #cell-024b
 def _enough(z):
@@ -478,5 +481,6 @@ def has_heavy_tails(size: np.ndarray,  # sizes ≥ 0, more than k; what is below
     Hill (1975).
     """
     far = np.partition(size, size.size - k - 1)[size.size - k - 1:]
-    mean = np.log(far[1:] / far[0]).mean() if far[0] > 0 else 0.0
+    if far[0] > 0: mean = np.log(far[1:] / far[0]).mean()
+    else: mean = 0.0
     return bool(mean >= 1 / 1.45)

@@ -122,7 +122,8 @@ def _sign_variance(values, group, total, start, cumulative):
     square = mixed = 0.0
     all_squares = np.sum(total**2)
     for r in range(out.size):
-        first = 0 if cumulative else start[r]
+        if cumulative: first = 0
+        else: first = start[r]
         for i in range(start[r], start[r + 1]):
             g, x = group[i], values[i]
             square += 2 * own[g] * x + x * x

@@ -45,7 +45,8 @@ def map_scores(y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
         For scores outside [0, 1], missing values, what is no number.
     """
     made = forecast(check_probabilities(boxed(y_prob)))
-    return float(made[0]) if np.ndim(y_prob) == 0 else made
+    if np.ndim(y_prob) == 0: return float(made[0])
+    return made
 
 # %% ../../nbs/chance/14_logistic.ipynb #cell-010
 CLIP = 1e-5  # a score of exactly 0 counts as this, a score of 1 as 1 − this, or as one further out
@@ -117,7 +118,8 @@ def platt_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,); 0 co
     """
     out = np.empty((p.size, 2))
     for i in range(p.size):
-        q = p[i] if 0.0 < p[i] < 1.0 else min(max(p[i], CLIP), 1.0 - CLIP)
+        if 0.0 < p[i] < 1.0: q = p[i]
+        else: q = min(max(p[i], CLIP), 1.0 - CLIP)
         out[i, 0], out[i, 1] = np.log(q / (1.0 - q)), 1.0
     return out
 
@@ -140,7 +142,8 @@ def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,); 0 cou
     """
     out = np.empty((p.size, 3))
     for i in range(p.size):
-        q = p[i] if 0.0 < p[i] < 1.0 else min(max(p[i], CLIP), 1.0 - CLIP)
+        if 0.0 < p[i] < 1.0: q = p[i]
+        else: q = min(max(p[i], CLIP), 1.0 - CLIP)
         out[i, 0], out[i, 1], out[i, 2] = np.log(q), np.log1p(-q), 1.0
     return out
 
@@ -161,7 +164,8 @@ def sigmoid(z: float,  # log-odds: one number in compiled code, else also arrays
         In [0, 1], of the same shape.
     """
     e = np.exp(-abs(z))
-    return 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
+    if z >= 0: return 1.0 / (1.0 + e)
+    return e / (1.0 + e)
 
 # %% ../../nbs/chance/14_logistic.ipynb #cell-014
 def is_separable(features: np.ndarray,  # float64, shape (n, d)
@@ -218,7 +222,8 @@ class LogisticFit(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        how = "by Platt's targets" if self.smoothed else "by maximum likelihood"
+        if self.smoothed: how = "by Platt's targets"
+        else: how = "by maximum likelihood"
         return f"{self.coef.size} parameters fitted to {self.n:,} points {how}"
 
     def to_frame(self) -> pd.DataFrame:
@@ -275,7 +280,8 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
     counts = bool(np.all(weights == np.floor(weights)))
     one_class = bool(np.all(y == y[0]))
     free = features * (_independent(features) & (True if fitted is None else fitted))
-    found = None if one_class else _newton(free, y, weights, features @ start)
+    if one_class: found = None
+    else: found = _newton(free, y, weights, features @ start)
     smooth = (one_class or _is_doubtful(found, free, features @ start)) and is_separable(free, y)
     if smooth:
         ones, zeros = weights @ y, weights @ (1 - y)

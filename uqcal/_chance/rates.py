@@ -25,8 +25,10 @@ __all__ = ['rate_interval', 'RateDifference', 'rate_difference_of', 'seen_cases'
 # %% ../../nbs/chance/39_rates.ipynb #cell-035
 def _reached(p, x, n):
     "Equation (1), left: the probability of more than x of n events, and half that of x."
-    at_least = betainc(x, n - x + 1, p) if x > 0 else 1.0
-    more = betainc(x + 1, n - x, p) if n - x > 0 else 0.0
+    if x > 0: at_least = betainc(x, n - x + 1, p)
+    else: at_least = 1.0
+    if n - x > 0: more = betainc(x + 1, n - x, p)
+    else: more = 0.0
     return 0.5 * (at_least + more)
 
 # %% ../../nbs/chance/39_rates.ipynb #cell-035b
@@ -45,7 +47,8 @@ def _lowest(rate, n, alpha):
 
     def root(excess):
         "Where an excess is zero, at most the rate seen."
-        return rate if excess(rate) <= 0 else brentq(excess, 0.0, rate, xtol=1e-15, rtol=1e-10)
+        if excess(rate) <= 0: return rate
+        return brentq(excess, 0.0, rate, xtol=1e-15, rtol=1e-10)
 
     once = root(lambda p: tail(p) - alpha)
     if none(once) > tail(once): return once
@@ -199,7 +202,8 @@ def _lower_end(rate_a, n_a, rate_b, n_b, alpha):
 def _level_at_zero(rate_a, n_a, rate_b, n_b):
     "The level at which an end of the interval is zero; 1e-15 where it is lower still."
     if rate_a == rate_b: return 1.0
-    sides = (rate_a, n_a, rate_b, n_b) if rate_a > rate_b else (rate_b, n_b, rate_a, n_a)
+    if rate_a > rate_b: sides = (rate_a, n_a, rate_b, n_b)
+    else: sides = (rate_b, n_b, rate_a, n_a)
     least, most = np.log(1e-15), -1e-6
     if _lower_end(*sides, np.exp(least)) > 0: return float(np.exp(least))
     if _lower_end(*sides, np.exp(most)) <= 0: return 1.0
@@ -248,7 +252,8 @@ def _held_level(n_a, n_b, alpha):
     while high - low > 1e-5:
         middle = (low + high) / 2
         enough = _most_missed(n_a, n_b, float(np.exp(middle))) <= _MORE * alpha
-        low, high = (middle, high) if enough else (low, middle)
+        if enough: low, high = (middle, high)
+        else: low, high = (low, middle)
     return float(np.exp(low))
 
 # %% ../../nbs/chance/39_rates.ipynb #cell-041s

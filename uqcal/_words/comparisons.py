@@ -20,7 +20,8 @@ __all__ = ['LABELS', 'LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'corr
 # %% ../../nbs/words/34_comparisons.ipynb #w-amount
 def _amount(value, error):
     "A mean with its standard error; alone where it has none."
-    return plus_minus(value, error).lstrip("+") if error > 0 else three_digits(value)
+    if error > 0: return plus_minus(value, error).lstrip("+")
+    return three_digits(value)
 
 
 def _end(x, error):
@@ -39,7 +40,8 @@ def _limits(finding):
 def _chance(finding):
     "A p-value, or its bound where the number of resamples has set it."
     is_bound = finding.facts["pvalue_is_bound"] and finding.pvalue >= 0.001
-    return f"p ≤ {finding.pvalue:.2g}" if is_bound else p_text(finding.pvalue)
+    if is_bound: return f"p ≤ {finding.pvalue:.2g}"
+    return p_text(finding.pvalue)
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-correction
 _CORRECTIONS = {"shift": "a shift of {}", "factor": "a factor of {}",
@@ -131,7 +133,8 @@ def _same_line(finding): return f"the same {finding.unit} in every row"
 
 
 def _open_line(finding):
-    rows = f"; {would_decide(finding.rows_needed, finding.n)}" if finding.rows_needed else ""
+    if finding.rows_needed: rows = f"; {would_decide(finding.rows_needed, finding.n)}"
+    else: rows = ""
     return f"{_worse(finding)}{rows}"
 
 
@@ -176,7 +179,8 @@ def _harm(finding):
 
 def _better_words(finding):
     facts, error = finding.facts, finding.facts["standard_error"]
-    limits = _limits(finding) if error > 0 else "in every row"
+    if error > 0: limits = _limits(finding)
+    else: limits = "in every row"
     said = (f"{facts['best']} is better than {facts['model']} by "
             f"{_amount(finding.estimate, error)} in {finding.unit} {limits} ({_chance(finding)}).")
     if finding.estimate <= finding.tolerance: said += f" That is less than {_harm(finding)}."
@@ -228,7 +232,8 @@ def _rows_words(finding):
 
 def _unseen_words(finding):
     "What has hardly been seen."
-    came = "no outcome" if finding.facts["seen"] < 0.01 else "hardly any outcome"
+    if finding.facts["seen"] < 0.01: came = "no outcome"
+    else: came = "hardly any outcome"
     ends = [three_digits(max(end, 0.0)) for end in (finding.high, -finding.low)]
     return (f"{_lead(finding)}, but {came} that would count against {_loser(finding)} has "
             f"occurred. Allowing for outcomes not yet seen, {finding.facts['best']} is better by "
@@ -273,7 +278,8 @@ def _rest_words(rest, facts):
     "What would stay of a difference after recalibration; empty where it is nothing."
     if not rest: return ""
     value, error = rest["by"]
-    front = facts["best"] if value >= 0 else facts["model"]
+    if value >= 0: front = facts["best"]
+    else: front = facts["model"]
     state = {"recalibrated": "With both recalibrated",
              "best": "With each as it is or recalibrated, whichever is better"}[rest["state"]]
     said = f"{state}, {front} would lead by {_amount(abs(value), error)}."
@@ -453,7 +459,8 @@ def _with_rivals(said, step):
     "The same, with others that may be as good once recalibrated."
     rivals = [f"{step.facts['shown'][name]} ({correction_text(step.facts['corrections'][name])})"
               for name in step.arguments["rivals"][:3]]
-    return f"{said} Recalibrated, {enumerated(rivals)} may be as good." if rivals else said
+    if rivals: return f"{said} Recalibrated, {enumerated(rivals)} may be as good."
+    return said
 
 
 def _use(step):
@@ -468,7 +475,8 @@ def _use(step):
 def _gains(step, is_named):
     "What recalibration gains for each model that is to be used."
     for name in step.arguments["recalibrate"][:4]:
-        what = step.facts["shown"][name] if is_named else "it"
+        if is_named: what = step.facts["shown"][name]
+        else: what = "it"
         yield (f"Recalibrate {what} first: {correction_text(step.facts['corrections'][name])} gains "
                f"{_amount(*step.facts['gains'][name])} in {step.facts['score_name']} on held-out "
                "rows.")

@@ -26,7 +26,8 @@ def _factor(effect):
 def _power(effect):
     here, power = f"u {_times(effect['factor'])}", effect["power"]
     if power == 1: return here
-    side = "more" if power > 1 else "less"
+    if power > 1: side = "more"
+    else: side = "less"
     return (f"{here} at u = {three_digits(effect['at'])}, {side} above it (recalibrated u goes as "
             f"u to the power {three_digits(power)})")
 
@@ -47,21 +48,24 @@ def _groups(effect):
     parts = [f"{_times(factor)} in {name}" for name, factor in effect["factors"]]
     if effect["others"]:
         low, high = map(three_digits, (effect["lowest"], effect["highest"]))
-        span = low if low == high else f"{low} to {high}"
+        if low == high: span = low
+        else: span = f"{low} to {high}"
         parts.append(f"× {span} in {effect['others']:,} others")
     return f"u {enumerated(parts)}; {_times(effect['common'])} in groups that were not seen"
 
 
 def _regression(effect):
     names = [printable(name)[:40] or "u" for name in effect["along"]]
-    varies = f", varying with {enumerated(names)}" if names else ""
+    if names: varies = f", varying with {enumerated(names)}"
+    else: varies = ""
     return f"u {_times(effect['factor'])} at the median{varies}"
 
 
 def _shift(effect):
     low, high = (f"{'+' * (x > 0)}{three_digits(x)}" for x in (effect["low"], effect["high"]))
     if low == high: return f"predictions shifted by {low}"
-    by = "u" if effect["along"] is None else printable(effect["along"])[:40]
+    if effect["along"] is None: by = "u"
+    else: by = printable(effect["along"])[:40]
     return f"predictions shifted by {low} to {high}, depending on {by}"
 
 # %% ../../nbs/words/33_corrections.ipynb #w-map-text
@@ -108,8 +112,8 @@ def _answer_line(finding):
 
 def _answer_sentence(finding):
     facts = finding.facts
-    before = "" if facts["before"] is None else (
-        f"Before: {facts['before'].status}. {facts['before'].sentence} ")
+    if facts["before"] is None: before = ""
+    else: before = f"Before: {facts['before'].status}. {facts['before'].sentence} "
     return f"{before}After, cross-validated: {facts['after'].status}. {facts['after'].sentence}"
 
 # %% ../../nbs/words/33_corrections.ipynb #w-calibration
@@ -160,11 +164,14 @@ def mending_conclusion(report: Any,  # a `Mending`
     """
     before, after = report.faults
     if report.outcome == "unchanged":
-        faults = f" Faults: {_named(before)}." if before else ""
+        if before: faults = f" Faults: {_named(before)}."
+        else: faults = ""
         return f"Unchanged: {_UNCHANGED[report.reason]}.{faults}"
     open_ = [name for name, finding in report.after.items() if finding.status == "inconclusive"]
-    was = f"Faults before: {_named(before)}." if before else "No fault was shown before."
-    unclear = f"; inconclusive: {_named(open_)}" if open_ else ""
+    if before: was = f"Faults before: {_named(before)}."
+    else: was = "No fault was shown before."
+    if open_: unclear = f"; inconclusive: {_named(open_)}"
+    else: unclear = ""
     now = f"After, cross-validated: {_named(after) or 'none shown'}{unclear}."
     return f"Recalibrated: {_done(report.model.effect)}. {was} {now}"
 

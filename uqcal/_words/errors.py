@@ -61,7 +61,8 @@ def _rows_line(finding):
     "That a few rows decide; empty where none do."
     if not finding.rows: return ""
     who = row_names(finding.rows, finding.facts["row_names"])
-    verb = "decides" if len(finding.rows) == 1 else "decide"
+    if len(finding.rows) == 1: verb = "decides"
+    else: verb = "decide"
     return f"{who} alone {verb}; without: {finding.facts['without'].line}"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-018
@@ -69,7 +70,8 @@ def _rows_sentence(finding):
     "That a few rows decide, with the answer without and with them; empty where none do."
     if not finding.rows: return ""
     who = capital(row_names(finding.rows, finding.facts["row_names"]))
-    verb = "decides" if len(finding.rows) == 1 else "decide"
+    if len(finding.rows) == 1: verb = "decides"
+    else: verb = "decide"
     return (f"{who} alone {verb}. Without: {finding.facts['without'].sentence} "
             f"With: {finding.facts['with'].sentence}")
 
@@ -88,7 +90,8 @@ def _also(finding):
 def _p(finding):
     "The p-value, and for how many columns it was adjusted."
     columns = finding.facts.get("n_asked", 1)
-    note = f", adjusted for {columns} columns" if columns > 1 else ""
+    if columns > 1: note = f", adjusted for {columns} columns"
+    else: note = ""
     return f"{p_text(finding.pvalue)}{note}"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-021
@@ -109,7 +112,8 @@ def _parts(covers):
 # %% ../../nbs/words/06_errors.ipynb #cell-023
 def _limits_sentence(finding, low, high, sign=False):
     "Limits with their level, in round brackets."
-    digits = decimals_for(low, high) if sign else None
+    if sign: digits = decimals_for(low, high)
+    else: digits = None
     text = limits_text(low, high, 0.0 if sign else 1.0, sign, digits)
     return f"{100 * finding.facts['confidence']:g} % limits {text}"
 
@@ -134,7 +138,8 @@ def _mean(mean, low, high):
 # %% ../../nbs/words/06_errors.ipynb #cell-026b
 def _too(mean, low, high):
     "A mean error as a fault of the predictions."
-    side = "high" if mean < 0 else "low"
+    if mean < 0: side = "high"
+    else: side = "low"
     return f"too {side} by {signed(abs(mean), decimals_for(low, high))[1:]} u"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-027
@@ -156,7 +161,8 @@ def bias_line(finding: Any,  # of kind "bias"
     if text := _not_asked(finding) or _rows_line(finding): return text
     mean, limits = _mean(finding.estimate, finding.low, finding.high)
     if finding.status == "invalid" and facts["place_unknown"]:
-        change = f"differs between groups of {by}" if finding.by_group else f"changes along {by}"
+        if finding.by_group: change = f"differs between groups of {by}"
+        else: change = f"changes along {by}"
         return f"the mean error {change} ({_p(finding)})"
     if finding.status == "invalid" and finding.part is not None:
         rows = counted(finding.part.count)
@@ -165,7 +171,8 @@ def bias_line(finding: Any,  # of kind "bias"
     part = _parts(facts["covers"])
     if finding.status == "valid":
         return f"none found; more than {_u(finding.excluded_beyond)} {part} is excluded"
-    whole = "" if finding.by else f": mean error {mean} {limits}"
+    if finding.by: whole = ""
+    else: whole = f": mean error {mean} {limits}"
     decide = would_decide(finding.rows_needed, finding.n)
     return f"none found{whole}; {_up_to(finding)} {part} is not excluded ({decide})"
 
@@ -225,7 +232,8 @@ def bias_sentence(finding: Any,  # of kind "bias"
     if text := _not_asked_sentence(finding) or _rows_sentence(finding): return text
     if finding.status == "invalid": text = _bias_shown(finding) + _bias_besides(finding)
     else:
-        dependence = f" along {short_name(finding.by)}" if finding.by else ""
+        if finding.by: dependence = f" along {short_name(finding.by)}"
+        else: dependence = ""
         text = f"No bias is found{dependence} ({_p(finding)})."
         if not finding.by:
             mean, limits = _mean(facts["mean"], facts["mean_low"], facts["mean_high"])
@@ -269,9 +277,11 @@ def average_line(finding: Any,  # of kind "average"
     if text := _not_asked(finding) or _rows_line(finding): return text
     factor, limits = factor_text(finding.estimate, finding.low, finding.high)
     size = f"errors {factor} × the predicted std {limits}"
-    removed = ", bias removed" if finding.centred else ""
+    if finding.centred: removed = ", bias removed"
+    else: removed = ""
     if finding.status == "invalid":
-        kind = "overconfident" if finding.direction == "too small" else "underconfident"
+        if finding.direction == "too small": kind = "overconfident"
+        else: kind = "underconfident"
         return f"{kind}: {size} (tolerance {finding.tolerance:g}){removed}"
     if finding.status == "valid": return f"{size} (tolerance {finding.tolerance:g}){removed}"
     if finding.facts["tails"] == "few": return f"{size}{removed}; too few rows for these tails"
@@ -300,10 +310,12 @@ def average_sentence(finding: Any,  # of kind "average"
     factor, _ = factor_text(finding.estimate, finding.low, finding.high)
     limits = _limits_sentence(finding, finding.low, finding.high)
     size = f"Errors are {factor} × the predicted std on average ({limits})"
-    start = "With the bias removed, " if finding.centred else ""
+    if finding.centred: start = "With the bias removed, "
+    else: start = ""
     if start: size = small(size)
     if finding.status == "invalid":
-        kind = "overconfident" if finding.direction == "too small" else "underconfident"
+        if finding.direction == "too small": kind = "overconfident"
+        else: kind = "underconfident"
         text = f"{start}{size}: {kind} ({_p(finding)})."
         if facts["pvalue_if_heavy"] is not None:
             text += f" With tails like Student's t3, p = {facts['pvalue_if_heavy']:.1g}."
@@ -325,7 +337,8 @@ def average_sentence(finding: Any,  # of kind "average"
 def _depend(finding):
     "That error/std depends on a column."
     by = short_name(finding.by)
-    return f"differs between groups of {by}" if finding.by_group else f"varies with {by}"
+    if finding.by_group: return f"differs between groups of {by}"
+    return f"varies with {by}"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-037
 def size_line(finding: Any,  # of kind "size"
@@ -357,7 +370,8 @@ def size_line(finding: Any,  # of kind "size"
         return f"{change}; clearest {place_text(finding.part)}: {factor} × {limits}"
     if facts["doubt"]:
         change = _depend(finding).replace("differs", "differ").replace("varies", "vary")
-        part = "group" if finding.by_group else "range"
+        if finding.by_group: part = "group"
+        else: part = "range"
         return f"error/std may {change} ({_p(finding)}), but no {part} surely differs"
     if finding.status == "valid":
         part = _parts(facts["covers"])
@@ -366,9 +380,10 @@ def size_line(finding: Any,  # of kind "size"
         return f"no dependence on {by} found; too few rows for these tails"
     if facts["tails"]: return f"no dependence on {by} found, but a few large errors decide"
     low, high = facts["relative_low"], facts["relative_high"]
-    span = f"factors of {two_digits(low)} to {two_digits(high)}" if np.isfinite(high) else (
-        "any factor")
-    verb = "are" if np.isfinite(high) else "is"
+    if np.isfinite(high): span = f"factors of {two_digits(low)} to {two_digits(high)}"
+    else: span = "any factor"
+    if np.isfinite(high): verb = "are"
+    else: verb = "is"
     decide = would_decide(finding.rows_needed, finding.n)
     return (f"no dependence on {by} found; {span} {_parts(facts['covers'])} {verb} not excluded "
             f"({decide})")
@@ -411,7 +426,8 @@ def size_sentence(finding: Any,  # of kind "size"
     """
     facts, by = finding.facts, short_name(finding.by)
     if text := _not_asked_sentence(finding) or _rows_sentence(finding): return text
-    start = "The bias was removed first. " if finding.centred else ""
+    if finding.centred: start = "The bias was removed first. "
+    else: start = ""
     if finding.status == "invalid": return start + _size_shown(finding) + _also(finding)
     if facts["doubt"] == "shape":
         return (f"{start}Scaled errors differ between groups of {by} ({_p(finding)}). They may "
@@ -453,7 +469,8 @@ def ranking_line(finding: Any,  # of kind "ranking"
     if finding.direction == "reversed": return f"larger errors come with smaller u ({value})"
     if finding.status == "invalid": return f"u hardly ranks the errors ({value})"
     if finding.status == "valid":
-        less = ", less well than perfect u would" if finding.facts["is_less"] else ""
+        if finding.facts["is_less"]: less = ", less well than perfect u would"
+        else: less = ""
         return f"u ranks the errors{less} ({value})"
     return f"no ranking of the errors by u found ({value}; {_p(finding)})"
 
@@ -586,7 +603,8 @@ def scores_line(finding: Any,  # of kind "scores"
         A fragment.
     """
     if finding.direction:
-        kind = "overconfident" if finding.direction == "too small" else "underconfident"
+        if finding.direction == "too small": kind = "overconfident"
+        else: kind = "underconfident"
         return f"{kind} ({_statistics(finding)})"
     return _statistics(finding)
 
@@ -607,7 +625,8 @@ def scores_sentence(finding: Any,  # of kind "scores"
     """
     what = _QUESTIONS[finding.name]
     if finding.direction:
-        kind = "overconfident" if finding.direction == "too small" else "underconfident"
+        if finding.direction == "too small": kind = "overconfident"
+        else: kind = "underconfident"
         return (f"{capital(kind)} on average: errors {two_digits(finding.estimate)} × the "
                 f"predicted std ({_statistics(finding)}).")
     if finding.status == "valid":
@@ -642,7 +661,8 @@ def scores_method(finding: Any,  # of kind "scores"
 def _scores_clause(finding, where):
     "What the statistics say of a question."
     if finding.direction:
-        kind = "overconfident" if finding.direction == "too small" else "underconfident"
+        if finding.direction == "too small": kind = "overconfident"
+        else: kind = "underconfident"
         return f"{kind} {where}"
     return f"{where} {finding.status} by its statistics"
 
@@ -656,7 +676,8 @@ def _average_clause(finding):
     size = f"errors {factor} × std"
     if finding.status == "valid": return f"calibrated on average ({size})"
     if finding.status == "inconclusive": return f"average inconclusive ({size})"
-    kind = "overconfident" if finding.direction == "too small" else "underconfident"
+    if finding.direction == "too small": kind = "overconfident"
+    else: kind = "underconfident"
     return f"{kind} on average ({size})"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-058
@@ -697,7 +718,8 @@ def _local_clause(whole):
 def _ranking_clause(finding):
     if finding.kind == "scores": return _scores_clause(finding, "ranking")
     if finding.direction == "reversed": return "errors are ranked the wrong way round by u"
-    return "errors are hardly ranked by u" if finding.status == "invalid" else ""
+    if finding.status == "invalid": return "errors are hardly ranked by u"
+    return ""
 
 # %% ../../nbs/words/06_errors.ipynb #cell-062
 _CLAUSES = {"on average": _average_clause, "bias": _bias_clause, "along u": _size_clause,
@@ -726,7 +748,8 @@ def _columns_clause(findings):
 # %% ../../nbs/words/06_errors.ipynb #cell-063b
 def _as_sentence(clause):
     "A clause as a sentence behind others; empty where there is none."
-    return f" {capital(clause)}." if clause else ""
+    if clause: return f" {capital(clause)}."
+    return ""
 
 # %% ../../nbs/words/06_errors.ipynb #cell-064
 def errors_conclusion(findings: Iterable[Any],  # of one set of errors
@@ -807,7 +830,8 @@ def _untested_in_parts(finding):
     "Why a question was not tested on a table in parts; empty where it was."
     facts = finding.facts
     if finding.reason == "few":
-        what = "cases" if facts["copied"] else "rows"
+        if facts["copied"]: what = "cases"
+        else: what = "rows"
         return f"its limits take 100 {what}, not {facts['cases']:,}"
     return {"single_row": "a single row outweighs all others together",
             "nothing_left": "nothing is left of the errors",
@@ -833,7 +857,8 @@ def bias_in_parts_line(finding: Any,  # of kind "bias_in_parts"
     mean, limits = _mean(finding.estimate, finding.low, finding.high)
     size = f"errors average {mean} {limits} ({p_text(finding.pvalue)})"
     if finding.status != "invalid":
-        start = "no clear bias" if finding.reason == "adjusted" else "none found"
+        if finding.reason == "adjusted": start = "no clear bias"
+        else: start = "none found"
         return f"{start}: {size}; ranges of u have no limits here"
     if finding.facts["side_changes"]: return f"its side changes along u: {size}"
     if finding.facts["changes"]: return f"{size}, and change along u"
@@ -886,11 +911,13 @@ def average_in_parts_line(finding: Any,  # of kind "average_in_parts"
     """
     if why := _untested_in_parts(finding): return f"not tested: {why}"
     factor, limits = factor_text(finding.estimate, finding.low, finding.high)
-    removed = ", bias removed" if finding.centred else ""
+    if finding.centred: removed = ", bias removed"
+    else: removed = ""
     size = f"errors {factor} × the predicted std {limits} (tolerance {finding.tolerance:g}){removed}"
     if finding.status == "valid": return size
     if finding.status == "invalid":
-        kind = "overconfident" if finding.direction == "too small" else "underconfident"
+        if finding.direction == "too small": kind = "overconfident"
+        else: kind = "underconfident"
         return f"{kind}: {size}"
     return f"no {'clear ' if finding.reason == 'adjusted' else ''}fault found: {size}"
 
@@ -911,7 +938,8 @@ def average_in_parts_sentence(finding: Any,  # of kind "average_in_parts"
     """
     if why := _untested_in_parts(finding): return f"Not tested: {why}."
     factor, _ = factor_text(finding.estimate, finding.low, finding.high)
-    start = "With the bias removed, errors" if finding.centred else "Errors"
+    if finding.centred: start = "With the bias removed, errors"
+    else: start = "Errors"
     size = (f"{start} are {factor} × the predicted std on average "
             f"({_limits_sentence(finding, finding.low, finding.high)}; adjusted "
             f"{p_text(finding.pvalue)}).")
@@ -920,7 +948,8 @@ def average_in_parts_sentence(finding: Any,  # of kind "average_in_parts"
     if finding.status == "valid":
         return f"{size} A factor beyond the tolerance of {finding.tolerance:g} is excluded."
     if finding.status == "invalid":
-        kind = "overconfident" if finding.direction == "too small" else "underconfident"
+        if finding.direction == "too small": kind = "overconfident"
+        else: kind = "underconfident"
         return f"{size} The std is {kind}."
     if finding.reason == "adjusted": return f"{size} No clear fault is found. {_ONE_OF_SEVERAL}"
     return f"{size} A factor beyond the tolerance of {finding.tolerance:g} is not excluded."
@@ -960,7 +989,8 @@ def size_in_parts_sentence(finding: Any,  # of kind "size_in_parts"
         Sentences.
     """
     if why := _untested_in_parts(finding): return f"Not tested: {why}."
-    removed = "With the bias removed, the" if finding.centred else "The"
+    if finding.centred: removed = "With the bias removed, the"
+    else: removed = "The"
     if finding.status == "invalid":
         return f"{removed} size of errors relative to u depends on u (adjusted {p_text(finding.pvalue)})."
     return (f"{removed} size of errors relative to u is not found to depend on u (adjusted "
@@ -998,7 +1028,8 @@ def _bias_in_parts_clause(finding):
     if finding.status == "invalid":
         if finding.facts["side_changes"]: return "biased, to different sides along u"
         return f"biased by {signed(finding.estimate)} u"
-    return "no clear bias found" if finding.reason == "adjusted" else "no bias found"
+    if finding.reason == "adjusted": return "no clear bias found"
+    return "no bias found"
 
 
 def _average_in_parts_clause(finding):
@@ -1006,7 +1037,8 @@ def _average_in_parts_clause(finding):
     factor, _ = factor_text(finding.estimate, finding.low, finding.high)
     if finding.status == "valid": return f"calibrated on average (errors {factor} × std)"
     if finding.status == "inconclusive": return f"average inconclusive (errors {factor} × std)"
-    kind = "overconfident" if finding.direction == "too small" else "underconfident"
+    if finding.direction == "too small": kind = "overconfident"
+    else: kind = "underconfident"
     return f"{kind} on average (errors {factor} × std)"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-069
@@ -1068,20 +1100,23 @@ def _columns(names):
 # %% ../../nbs/words/06_errors.ipynb #cell-074
 def _recalibrate(step):
     by = step.facts["by"]
-    along = f" by {_columns(by)}" if by else ""
+    if by: along = f" by {_columns(by)}"
+    else: along = ""
     return f"Recalibrate{along}, then validate on rows not used for it."
 
 # %% ../../nbs/words/06_errors.ipynb #cell-075
 def _recalibrate_ranking(step):
     by = step.facts["by"]
-    along = f" by {_columns(by)}" if by else ""
+    if by: along = f" by {_columns(by)}"
+    else: along = ""
     return (f"Recalibrate{along}, then validate on rows not used for it. Do not rank or select by "
             "u until then.")
 
 # %% ../../nbs/words/06_errors.ipynb #cell-076
 def _rows_decide(step):
     who = row_names(step.facts["rows"], step.facts["row_names"])
-    what = "it is" if len(step.facts["rows"]) == 1 else "they are"
+    if len(step.facts["rows"]) == 1: what = "it is"
+    else: what = "they are"
     return f"Look at {who} first. If {what} wrong, correct or remove, then validate again."
 
 # %% ../../nbs/words/06_errors.ipynb #cell-077

@@ -25,7 +25,8 @@ def _repeated(facts):
 # %% ../../nbs/words/37_file.ipynb #cell-015
 def _distance(lag):
     "Rows that are correlated, by their distance in the file."
-    return "adjacent rows" if lag <= 3 else f"rows {lag:,} apart"
+    if lag <= 3: return "adjacent rows"
+    return f"rows {lag:,} apart"
 
 # %% ../../nbs/words/37_file.ipynb #cell-015b
 _OTHERWISE = "Otherwise limits are too narrow and p-values too small."
@@ -184,7 +185,8 @@ def _because(cause, text):
 def _share_of(facts):
     "A number of rows and their share."
     share = 100 * facts["count"] / facts["n"]
-    digits = 3 if share > 99 else 2
+    if share > 99: digits = 3
+    else: digits = 2
     return f"{facts['count']:,} of {counted(facts['n'])} ({share:.{digits}g} %)"
 
 # %% ../../nbs/words/37_file.ipynb #cell-126
@@ -202,7 +204,8 @@ def _values(row):
 def _times(factor):
     "A factor, or one over it, whichever is above one."
     size = max(factor, 1 / factor)
-    return f"{size:.4g}" if size < 999.5 else value_text(size)
+    if size < 999.5: return f"{size:.4g}"
+    return value_text(size)
 
 # %% ../../nbs/words/37_file.ipynb #cell-130
 def _looks(row):
@@ -245,7 +248,8 @@ def _unit_of_rows(cause):
 # %% ../../nbs/words/37_file.ipynb #cell-135
 def _mixed_units(cause):
     facts = cause.facts
-    size = "large" if facts["is_high"] else "small"
+    if facts["is_high"]: size = "large"
+    else: size = "small"
     why = "another unit or another kind of rows"
     if facts["unit_factor"] is not None:
         why = f"another unit (a factor of {_times(facts['unit_factor'])})"
@@ -256,14 +260,16 @@ def _mixed_units(cause):
 # %% ../../nbs/words/37_file.ipynb #cell-136
 def _duplicate_rows(cause):
     facts = cause.facts
-    often = f" Each row occurs {facts['times']} times." if facts["times"] else ""
+    if facts["times"]: often = f" Each row occurs {facts['times']} times."
+    else: often = ""
     return (f"{_share_of(facts)} repeat the error and u of an earlier row.{often} {_see(cause)} "
             f"{_because(cause, 'tables were joined or stacked twice')}")
 
 # %% ../../nbs/words/37_file.ipynb #cell-137
 def _zero_errors(cause):
     below = cause.facts["below"]
-    what = "exactly zero" if below is None else f"below {value_text(below)} u"
+    if below is None: what = "exactly zero"
+    else: what = f"below {value_text(below)} u"
     why = _because(cause, "training rows, interpolated values, or missing values filled with 0")
     return (f"{_share_of(cause.facts)} have errors that are {what}, far more than a continuous "
             f"distribution gives. {_see(cause)} {why}")
@@ -271,7 +277,8 @@ def _zero_errors(cause):
 # %% ../../nbs/words/37_file.ipynb #cell-138
 def _code_for_missing(cause):
     facts = cause.facts
-    size = "|E|" if facts["column"] == "error" else "u"
+    if facts["column"] == "error": size = "|E|"
+    else: size = "u"
     return (f"{_share_of(facts)} have {size} = {value_text(facts['value'])}, far from all others. "
             f"{_see(cause)} {_because(cause, 'a code for missing values')}")
 
@@ -309,7 +316,8 @@ def _rounded_errors(cause):
 
 # %% ../../nbs/words/37_file.ipynb #cell-145
 def _truncated(cause):
-    size = "|E|/u" if cause.facts["of"] == "scaled" else "|E|"
+    if cause.facts["of"] == "scaled": size = "|E|/u"
+    else: size = "|E|"
     why = _because(cause, "rows with larger errors were left out, or errors are uniform")
     return f"{size} ends at {value_text(cause.facts['end'])} without a tail. {why}"
 
@@ -382,7 +390,8 @@ def _reversed_rows(cause):
 # %% ../../nbs/words/37_file.ipynb #cell-157
 def _unrelated(cause):
     facts = cause.facts
-    how = "barely ranks" if facts["is_weak"] else "does not rank"
+    if facts["is_weak"]: how = "barely ranks"
+    else: how = "does not rank"
     why = _because(cause, "rows of the two columns do not match, or u is mostly noise")
     return (f"u {how} the errors (rank correlation {two_digits(facts['correlation'])}; a "
             f"calibrated u of this spread would reach about {two_digits(facts['expected'])}). "
@@ -444,7 +453,8 @@ def _populations(cause):
 
 # %% ../../nbs/words/37_file.ipynb #cell-167
 def _skewed(cause):
-    far, near = ("above", "below") if cause.facts["is_up"] else ("below", "above")
+    if cause.facts["is_up"]: far, near = ("above", "below")
+    else: far, near = ("below", "above")
     return (f"Z is skewed: it reaches {value_text(cause.facts['ratio'])} times as far {far} its "
             f"median as {near} it (5 % to 95 % quantile). This is no fault of u by itself. "
             "Symmetric intervals such as ± 2 u do not fit such errors.")

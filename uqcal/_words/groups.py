@@ -35,7 +35,8 @@ def _short(facts):
 # %% ../../nbs/words/35_groups.ipynb #groups-minus
 def _minus(facts):
     "The difference that is told."
-    second = "everyone" if facts["b"] is None else printable(facts["b"])
+    if facts["b"] is None: second = "everyone"
+    else: second = printable(facts["b"])
     return f"{printable(facts['a'])} minus {second}"
 
 # %% ../../nbs/words/35_groups.ipynb #groups-rows
@@ -53,7 +54,8 @@ def _mean(finding):
 def _adjusted(finding):
     "The p-value, and for how many comparisons it was adjusted."
     number = finding.facts["n_asked"]
-    note = f", adjusted for {number:,} comparisons" if number > 1 else ""
+    if number > 1: note = f", adjusted for {number:,} comparisons"
+    else: note = ""
     return f"Kuiper's test: {p_text(finding.pvalue)}{note}."
 
 # %% ../../nbs/words/35_groups.ipynb #groups-difference-line
@@ -73,7 +75,8 @@ def difference_line(finding: Any,  # of kind "group_difference"
     """
     facts, mean = finding.facts, _mean(finding)
     if finding.status == "invalid":
-        whose = "differ from everyone's" if facts["b"] is None else "differ"
+        if facts["b"] is None: whose = "differ from everyone's"
+        else: whose = "differ"
         return f"responses {whose} at equal scores: {mean} ({_rows(facts)}; {p_text(finding.pvalue)})"
     if finding.reason == "scores":
         return (f"responses differ ({mean}; {p_text(finding.pvalue)}), but scores are not equal, "
@@ -138,7 +141,8 @@ def others_line(finding: Any,  # of kind "other_groups"
     if finding.status == "invalid": return "differ at equal scores, too"
     largest = [f"{_short(other.facts)} {signed(other.estimate)} ({_rows(other.facts)})"
                for other in facts["largest"]]
-    most = "largest average differences" if largest[1:] else "average difference"
+    if largest[1:]: most = "largest average differences"
+    else: most = "average difference"
     if facts["inconclusive"]:
         return f"no difference shown ({facts['inconclusive']:,} inconclusive); {most}: {', '.join(largest)}"
     return f"no difference found; {most}: {', '.join(largest)}"
@@ -165,7 +169,8 @@ def _range(facts):
     "Over which scores the graph is steepest, and how steep it is there; empty where it is flat."
     if not facts.get("steepest"): return ""
     first, last = value_text(facts["score_low"]), value_text(facts["score_high"])
-    where = f"at score {first}" if first == last else f"for scores {first} to {last}"
+    if first == last: where = f"at score {first}"
+    else: where = f"for scores {first} to {last}"
     return f"largest {where}: {signed(facts['steepest'])}"
 
 # %% ../../nbs/words/35_groups.ipynb #groups-anywhere-line
@@ -185,7 +190,8 @@ def anywhere_line(finding: Any,  # of kind "difference_anywhere"
     """
     facts = finding.facts
     if finding.reason == "steps": return "not tested: too few steps or events carry the graph"
-    place = f"; {_range(facts)}" if _range(facts) else ""
+    if _range(facts): place = f"; {_range(facts)}"
+    else: place = ""
     if finding.reason == "scores":
         return (f"responses differ ({p_text(finding.pvalue)}), but scores are not equal, which may "
                 "explain it")
@@ -194,7 +200,8 @@ def anywhere_line(finding: Any,  # of kind "difference_anywhere"
     if finding.reason == "adjusted":
         return (f"no clear difference ({p_text(finding.pvalue)} before adjusting for two "
                 "questions)")
-    by_chance = ", as chance alone can make it" if place else ""
+    if place: by_chance = ", as chance alone can make it"
+    else: by_chance = ""
     return f"no difference found ({p_text(finding.pvalue)}){place}{by_chance}"
 
 # %% ../../nbs/words/35_groups.ipynb #groups-anywhere-sentence
@@ -294,7 +301,8 @@ def pair_method(finding: Any,  # of kind "difference_anywhere" or "cumulative_gr
         A fragment.
     """
     facts = finding.facts
-    drawn = f", {facts['n_resamples']:,} resamples" if facts["n_resamples"] else ""
+    if facts["n_resamples"]: drawn = f", {facts['n_resamples']:,} resamples"
+    else: drawn = ""
     return f"Kuiper's range of the cumulative differences, {facts['method']}{drawn}"
 
 # %% ../../nbs/words/35_groups.ipynb #groups-graph-found
@@ -351,7 +359,8 @@ def graph_sentence(finding: Any,  # of kind "cumulative_graph"
 # %% ../../nbs/words/35_groups.ipynb #groups-resamples
 def _resamples(facts):
     "How many sets were shuffled or drawn; empty where none were."
-    return f" ({facts['n_resamples']:,} resamples)" if facts["n_resamples"] else ""
+    if facts["n_resamples"]: return f" ({facts['n_resamples']:,} resamples)"
+    return ""
 
 # %% ../../nbs/words/35_groups.ipynb #groups-slope
 def slope_sentence(slope: Any,  # a `Slope`
@@ -388,7 +397,8 @@ def bins_sentence(strategy: str,  # "uniform" or "noise"
     -------
     str
     """
-    width = "equal width" if strategy == "uniform" else "equal noise"
+    if strategy == "uniform": width = "equal width"
+    else: width = "equal noise"
     return f"Mean responses of two groups in bins of {width}."
 
 # %% ../../nbs/words/35_groups.ipynb #groups-most
@@ -401,19 +411,26 @@ def _most(findings):
 # %% ../../nbs/words/35_groups.ipynb #groups-number
 def _number(count, everyone, verb=""):
     "A number of groups or pairs, with a verb that has an s in the singular."
-    what = "group" if everyone else "pair"
+    if everyone: what = "group"
+    else: what = "pair"
     text = counted(count, what)
-    return f"{text} {verb}{'s' * (count == 1)}" if verb else text
+    if verb: return f"{text} {verb}{'s' * (count == 1)}"
+    return text
 
 # %% ../../nbs/words/35_groups.ipynb #groups-shown
 def _shown(differ, number, everyone, in_all):
     "How many groups differ, and which of them most."
-    who = "groups" if everyone else "pairs of groups"
-    verb = "differs" if len(differ) == 1 else "differ"
-    whom = " from everyone" if everyone else ""
+    if everyone: who = "groups"
+    else: who = "pairs of groups"
+    if len(differ) == 1: verb = "differs"
+    else: verb = "differ"
+    if everyone: whom = " from everyone"
+    else: whom = ""
     text = f"{len(differ):,} of {number:,} {who} {verb}{whom} at equal scores."
-    most = f"Most clearly: {_most(differ)}." if differ[1:] else f"It is {_most(differ)}."
-    alone = f" {printable(in_all)} is in all {len(differ):,} of these pairs." if in_all is not None else ""
+    if differ[1:]: most = f"Most clearly: {_most(differ)}."
+    else: most = f"It is {_most(differ)}."
+    if in_all is not None: alone = f" {printable(in_all)} is in all {len(differ):,} of these pairs."
+    else: alone = ""
     return f"{text} {most}{alone}"
 
 # %% ../../nbs/words/35_groups.ipynb #groups-conclusion
@@ -447,22 +464,28 @@ def groups_conclusion(
     parts = []
     if differ: parts.append(_shown(differ, number, everyone, in_all))
     elif number:
-        who = "groups" if everyone else "pairs of groups"
-        whom = " from everyone" if everyone else ""
+        if everyone: who = "groups"
+        else: who = "pairs of groups"
+        if everyone: whom = " from everyone"
+        else: whom = ""
         parts.append(f"No difference{whom} at equal scores is shown in {number:,} {who}.")
     if not differ and excluded_beyond is not None:
         parts.append(f"Average differences up to {two_digits(excluded_beyond)} are not excluded.")
     if open_ones := by_reason["shuffles"]:
         drawn = max(finding.facts["n_resamples"] for finding in open_ones)
-        verb = "is" if len(open_ones) == 1 else "are"
+        if len(open_ones) == 1: verb = "is"
+        else: verb = "are"
         parts.append(f"{_number(len(open_ones), everyone)} {verb} inconclusive with {drawn:,} shuffles.")
     if unequal := by_reason["scores"]:
-        more = " more" if differ else ""
+        if differ: more = " more"
+        else: more = ""
         number_text = f"{len(unequal):,}{more} {'differs' if len(unequal) == 1 else 'differ'}"
-        which = f"Most clearly: {_most(unequal)}" if unequal[1:] else f"It is {_most(unequal)}"
+        if unequal[1:]: which = f"Most clearly: {_most(unequal)}"
+        else: which = f"It is {_most(unequal)}"
         parts.append(f"{number_text}, but scores are not equal, which may explain it. {which}.")
     if untested := by_reason["steps"]:
-        verb = "is" if len(untested) == 1 else "are"
+        if len(untested) == 1: verb = "is"
+        else: verb = "are"
         parts.append(f"{_number(len(untested), everyone)} {verb} not tested: too few steps carry the "
                      f"graph{'s' * (len(untested) > 1)}.")
     return " ".join(parts)
@@ -490,14 +513,16 @@ def pair_conclusion(anywhere: Any,  # the finding of kind "difference_anywhere"
     if anywhere.reason == "scores":
         text = f"{capital(both)} differ, but their scores are not equal, which may explain it."
     elif anywhere.status == "invalid":
-        more = "" if on_average else ", but no difference on average is shown"
+        if on_average: more = ""
+        else: more = ", but no difference on average is shown"
         text = f"At equal scores {both} differ{more}."
     elif on_average and anywhere.reason == "steps":
         text = f"At equal scores {both} differ on average."
     elif on_average:
         text = f"{capital(both)} differ on average at equal scores, but no range of scores shows it."
     else:
-        clear = "clear " if "adjusted" in (anywhere.reason, average.reason) else ""
+        if "adjusted" in (anywhere.reason, average.reason): clear = "clear "
+        else: clear = ""
         text = f"No {clear}difference between {both} is found at equal scores."
     digits = decimals_for(average.low, average.high)
     limits = limits_text(average.low, average.high, 0.0, sign=True, digits=digits)
@@ -518,9 +543,11 @@ def apart_sentence(caution: Any,  # of code "without_groups"
     str
     """
     facts = caution.facts
-    which = "which differ most" if facts["left_out"][1:] else "which differs most"
+    if facts["left_out"][1:]: which = "which differ most"
+    else: which = "which differs most"
     names = enumerated([printable(name) for name in facts["left_out"]])
-    verb = "differs" if facts["of"] == 1 else "differ"
+    if facts["of"] == 1: verb = "differs"
+    else: verb = "differ"
     text = f"Without {names}, {which}, {facts['differ']:,} of {facts['of']:,} groups {verb} from everyone"
     if facts["inconclusive"]: return f"{text}; {facts['inconclusive']:,} inconclusive."
     return f"{text}."
@@ -529,15 +556,18 @@ def apart_sentence(caution: Any,  # of code "without_groups"
 def _skipped(caution):
     facts = caution.facts
     if facts["why"] == "single rows":
-        why = "a single row" if facts["everyone"] else "scores that never interleave, or a single row"
+        if facts["everyone"]: why = "a single row"
+        else: why = "scores that never interleave, or a single row"
     else: why = "no scores in common" + (" or fewer than six clusters" if facts["clusters"] else "")
-    verb = "is" if facts["count"] == 1 else "are"
+    if facts["count"] == 1: verb = "is"
+    else: verb = "are"
     return f"{_number(facts['count'], facts['everyone'])} {verb} not compared: {why}."
 
 # %% ../../nbs/words/35_groups.ipynb #groups-few
 def _few_members(caution):
     facts = caution.facts
-    verb = "has" if facts["count"] == 1 else "have"
+    if facts["count"] == 1: verb = "has"
+    else: verb = "have"
     return (f"{_number(facts['count'], facts['everyone'])} {verb} too few rows to show a difference "
             "of any size.")
 
@@ -566,8 +596,10 @@ CAUTIONS: dict[str, Any] = {
 
 # %% ../../nbs/words/35_groups.ipynb #groups-look
 def _look(step):
-    verb = "differs" if step.facts["b"] is None else "differ"
-    whom = " from everyone" if step.facts["b"] is None else ""
+    if step.facts["b"] is None: verb = "differs"
+    else: verb = "differ"
+    if step.facts["b"] is None: whom = " from everyone"
+    else: whom = ""
     if step.facts["b"] is None: who = f"group {printable(step.facts['a'])}"
     else: who = _both(step.facts)
     return f"See where along the score {who} {verb}{whom}."

@@ -59,7 +59,8 @@ def _coverage_line(finding):
     "The coverage against its claim."
     claimed = f"{_claimed(finding.facts['level'])} claimed"
     if finding.status == "invalid":
-        fault = "undercoverage" if finding.direction == "too small" else "overcoverage"
+        if finding.direction == "too small": fault = "undercoverage"
+        else: fault = "overcoverage"
         return f"{fault}: {_seen(finding)}, {claimed} ({p_text(finding.pvalue)})"
     if finding.status == "inconclusive":
         return f"{_seen(finding)}, {claimed}; {_what_decides(finding)}"
@@ -114,7 +115,8 @@ def _coverage_method(finding):
 def _of_part(finding):
     "Which parts the limits are about."
     if finding.by_group: return "a group"
-    return "a fifth of the rows" if finding.facts["in_fifths"] else "a part of the rows"
+    if finding.facts["in_fifths"]: return "a fifth of the rows"
+    return "a part of the rows"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-lowest
 def _lowest(finding):
@@ -132,8 +134,10 @@ def _highest(finding):
 def _small_parts(finding):
     "The parts that are too small to tell anything."
     small = finding.facts["small"]
-    kind = "group" if finding.by_group else "part"
-    return counted(len(small), f"small {kind}") if small else ""
+    if finding.by_group: kind = "group"
+    else: kind = "part"
+    if small: return counted(len(small), f"small {kind}")
+    return ""
 
 # %% ../../nbs/words/07_intervals.ipynb #words-by-line
 def _by_line(finding):
@@ -150,7 +154,8 @@ def _by_line(finding):
         text = (f"no dependence found; {_span(low, high, level)} in {_of_part(finding)} is not "
                 "excluded")
     small = _small_parts(finding)
-    return f"{text} ({small} left out)" if small else text
+    if small: return f"{text} ({small} left out)"
+    return text
 
 # %% ../../nbs/words/07_intervals.ipynb #words-by-sentence
 def _by_sentence(finding):
@@ -196,7 +201,8 @@ def _by_method(finding):
              "blocks": "random signs of blocks of the file"}
     tested = f"cumulative misses along {printable(finding.by)}"
     null = finding.facts["null"]
-    return tested if null is None else f"{tested}, {names[null]}"
+    if null is None: return tested
+    return f"{tested}, {names[null]}"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-table
 def part_lines(finding: Any,  # one on the coverage in parts
@@ -222,7 +228,8 @@ def part_lines(finding: Any,  # one on the coverage in parts
     title = max(len(text) for text in titles)
     lines = [f"  {name:<{title}}" + "".join(f"  {cell:>{width}}" for cell in cells)
              for name, cells in zip(titles, (heads, shares))]
-    return lines if max(len(line) for line in lines) <= 80 else []
+    if max(len(line) for line in lines) <= 80: return lines
+    return []
 
 # %% ../../nbs/words/07_intervals.ipynb #words-part-name
 def part_name(finding: Any,  # one on the coverage in parts
@@ -270,7 +277,8 @@ def range_text(first: float,  # smallest value
         "0.842 to 2.22".
     """
     ends = value_text(first), value_text(last)
-    return ends[0] if ends[0] == ends[1] else to.join(ends)
+    if ends[0] == ends[1]: return ends[0]
+    return to.join(ends)
 
 # %% ../../nbs/words/07_intervals.ipynb #words-along
 def coverage_along(along: Any,  # a `CoverageAlong`
@@ -343,7 +351,8 @@ def _what_is_wrong(wrong, unclear):
 def _fault_of_coverage(finding):
     "The fault of the coverage on the whole."
     level = finding.facts["level"]
-    what = "Overconfident" if finding.direction == "too small" else "Underconfident"
+    if finding.direction == "too small": what = "Overconfident"
+    else: what = "Underconfident"
     return f"{what}: {_share(finding.estimate, level)} covered, {_claimed(level)} claimed."
 
 # %% ../../nbs/words/07_intervals.ipynb #words-unclear
@@ -353,7 +362,8 @@ def _what_is_unclear(unclear):
     if first.kind == "coverage":
         shares = _span(first.low, first.high, first.facts["level"])
         text = f"No fault found; coverage {shares} is not excluded ({_what_decides(first)})."
-        return f"{text} Inconclusive: {_names(rest)}." if rest else text
+        if rest: return f"{text} Inconclusive: {_names(rest)}."
+        return text
     return f"Coverage as claimed on the whole. Inconclusive: {_names(unclear)}."
 
 # %% ../../nbs/words/07_intervals.ipynb #words-names
@@ -383,8 +393,10 @@ def title(level: float,  # the coverage that was claimed
     str
         "90 % intervals, 500 rows in 40 clusters".
     """
-    what = "label sets" if is_sets else "intervals"
-    clusters = "" if n_groups is None else f" in {counted(n_groups, 'cluster')}"
+    if is_sets: what = "label sets"
+    else: what = "intervals"
+    if n_groups is None: clusters = ""
+    else: clusters = f" in {counted(n_groups, 'cluster')}"
     return f"{_claimed(level)} {what}, {counted(n)}{clusters}"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-repeats
@@ -431,7 +443,8 @@ def _swapped(caution):
 # %% ../../nbs/words/07_intervals.ipynb #words-infinite
 def _infinite(caution):
     number, n = caution.facts["infinite"], caution.facts["n"]
-    have = "has" if number == 1 else "have"
+    if number == 1: have = "has"
+    else: have = "have"
     return (f"{number:,} of {n:,} intervals {have} no bound on one side or both. The coverage "
             "counts them; the mean width and the interval score are not reported.")
 
@@ -467,8 +480,10 @@ def _few_clusters(caution):
 # %% ../../nbs/words/07_intervals.ipynb #words-empty
 def _empty(caution):
     number, n = caution.facts["empty"], caution.facts["n"]
-    are, they = ("is", "It counts") if number == 1 else ("are", "They count")
-    left = "is" if number == 1 else "are"
+    if number == 1: are, they = ("is", "It counts")
+    else: are, they = ("are", "They count")
+    if number == 1: left = "is"
+    else: left = "are"
     return (f"{number:,} of {counted(n, 'set')} {are} empty. {they} as missed and {left} left out "
             "by set size.")
 
@@ -486,7 +501,8 @@ def _recalibrate(step):
     "The correction that gained, and what it gained."
     facts = step.facts
     gain = plus_minus(facts["gain"], facts["gain_error"]).lstrip("+")
-    score = "score of finite bounds" if facts["has_infinite"] else "interval score"
+    if facts["has_infinite"]: score = "score of finite bounds"
+    else: score = "interval score"
     parts = [f"Recalibrate by {_candidate(facts)}, then validate on rows not used for it.",
              f"Held out, that covers {_share(facts['coverage'], facts['level'])} and lowers the "
              f"{score} from {three_digits(facts['before'])} to "
@@ -512,8 +528,10 @@ def why_unchanged(code: str,  # why there is no correction
     str
         Words that follow "since".
     """
-    rows = "clusters" if facts["by_cluster"] else "rows"
-    tried = "neither shifting nor scaling" if facts["scaled"] else "no shift of"
+    if facts["by_cluster"]: rows = "clusters"
+    else: rows = "rows"
+    if facts["scaled"]: tried = "neither shifting nor scaling"
+    else: tried = "no shift of"
     reasons = {
         "label_sets": "label sets are made anew from probabilities",
         "no_fault": "no fault is found",
@@ -567,7 +585,8 @@ def _adaptive_sets(step):
 def _collect(step):
     if step.facts["needs_calibrations"]:
         return "Calibrate on more rows: no fault is found, and further test rows would not decide."
-    what = "clusters" if step.facts["by_cluster"] else "rows"
+    if step.facts["by_cluster"]: what = "clusters"
+    else: what = "rows"
     return f"Collect more {what}: no fault is found, and more would decide what is inconclusive."
 
 # %% ../../nbs/words/07_intervals.ipynb #words-use
@@ -616,7 +635,8 @@ def moved(thresholds: Any,  # one, or upper and lower
     str
         "25.0 outwards".
     """
-    unit = " of the width" if per_width else ""
+    if per_width: unit = " of the width"
+    else: unit = ""
     if len(thresholds) == 1: return f"{three_digits(thresholds[0])}{unit} outwards"
     return f"{three_digits(thresholds[1])} and {three_digits(thresholds[0])}{unit} outwards"
 
@@ -642,7 +662,8 @@ def enters(thresholds: Any,  # one
         "a probability of 0.138 or more".
     """
     if score == "threshold": return f"a probability of {three_digits(1 - thresholds[0])} or more"
-    own = " and in a random part of their own" if randomised else ""
+    if randomised: own = " and in a random part of their own"
+    else: own = ""
     return f"{three_digits(thresholds[0])} of the probability or less ahead{own}"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-each-group
@@ -690,15 +711,19 @@ def guarantee(facts: Any,  # level, rows, clustered, by_group, copies, tied, inf
     """
     level, on = f"{100 * facts['level']:.10g} %", _calibrated_on(facts)
     if facts["clustered"] or facts["by_group"]:
-        each = " in each group" if facts["by_group"] else ""
+        if facts["by_group"]: each = " in each group"
+        else: each = ""
         if facts["clustered"]:
-            new = "different rows" if facts["copies"] else "clusters"
+            if facts["copies"]: new = "different rows"
+            else: new = "clusters"
             each += f", on average over new {new} that count once each"
         return f"coverage at least {level}{each}, calibrated on {on}"
     if facts["infinite"]: return f"too few rows for {level}: {on}"
     average, low, high = (_near_one(facts[name]) for name in ("average", "low", "high"))
-    least = "at least " if facts["tied"] else ""
-    more = "; equal scores raise it" if facts["tied"] else ""
+    if facts["tied"]: least = "at least "
+    else: least = ""
+    if facts["tied"]: more = "; equal scores raise it"
+    else: more = ""
     return (f"coverage {least}{average} % on average over calibrations on {on}, {low} to {high} % "
             f"for 95 % of them{more}")
 
@@ -726,9 +751,12 @@ def conformal_intervals(groups: str,  # how far intervals reach, in each group
     str
         "predictions ± 1.50 u: coverage 90.0 % on average …".
     """
-    what = "middles of bounds" if of_bounds else "predictions"
-    u = ", u being half the width" if of_bounds else ""
-    recalibrated = "" if correction is None else f", u recalibrated ({correction})"
+    if of_bounds: what = "middles of bounds"
+    else: what = "predictions"
+    if of_bounds: u = ", u being half the width"
+    else: u = ""
+    if correction is None: recalibrated = ""
+    else: recalibrated = f", u recalibrated ({correction})"
     return f"{what} {groups}{u}{recalibrated}: {promise}"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-calibrated-on
@@ -767,7 +795,8 @@ def coverage_test(test: Any,  # a `CoverageTest`
     claimed, p = f"{test.coverage:g} claimed", f"p = {test.pvalue:.3g}"
     if test.n_calibration is None: return f"{shown} {average}, {claimed}: {p}"
     promised = f"{test.promised:.4f}"
-    means = "" if float(promised) == test.coverage else f", which guarantees {promised}"
+    if float(promised) == test.coverage: means = ""
+    else: means = f", which guarantees {promised}"
     return (f"{shown} ({own} as calibrated, {average} over calibrations on "
             f"{counted(test.n_calibration)}), {claimed}{means}: {p}")
 
@@ -788,9 +817,10 @@ def stratified_coverage(test: Any,  # a `StratifiedCoverage`
     """
     table, words = test.groups, {"less": "below", "greater": "above", "two-sided": "off"}
     wrong = int((table["pvalue_adjusted"] < 1 - test.confidence).sum())
-    number = f"{wrong} of {counted(len(table), 'group')}" if wrong else "no single group"
-    calibrated = ("" if test.n_calibration is None
-                  else f", calibrated on {counted(test.n_calibration)}")
+    if wrong: number = f"{wrong} of {counted(len(table), 'group')}"
+    else: number = "no single group"
+    if test.n_calibration is None: calibrated = ""
+    else: calibrated = f", calibrated on {counted(test.n_calibration)}"
     return (f"coverage {table['coverage'].min():.4f} to {table['coverage'].max():.4f} in "
             f"{counted(len(table), 'group')} by {test.kind}, {test.coverage:g} claimed{calibrated}: "
             f"{number} {words[test.alternative]}, p = {test.pvalue:.3g} for all together")

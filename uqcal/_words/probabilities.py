@@ -39,9 +39,11 @@ def _at_most(limit):
 def _factor(x, outward=0):
     "A factor with two decimals or two digits, rounded down for −1 and up for 1."
     if x <= 0: return "0"
-    unit = 0.01 if 0.095 <= x < 99.5 else 10.0**(np.floor(np.log10(x)) - 1)
+    if 0.095 <= x < 99.5: unit = 0.01
+    else: unit = 10.0**(np.floor(np.log10(x)) - 1)
     rounded = {-1: np.floor, 0: np.rint, 1: np.ceil}[outward](x / unit - 1e-6 * outward) * unit
-    return two_digits(rounded) if rounded < 1e6 else minus(f"{rounded:.2g}")
+    if rounded < 1e6: return two_digits(rounded)
+    return minus(f"{rounded:.2g}")
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-020
 _SLOPES = {"overconfident": "overconfident: too close to 0 and 1",
@@ -67,18 +69,21 @@ def _faults(finding):
 # %% ../../nbs/words/08_probabilities.ipynb #cell-022
 def _anywhere(facts):
     "Over how many rows a mean difference is bounded."
-    return "all rows together" if facts["n_scores"] == 1 else "any fifth of the rows"
+    if facts["n_scores"] == 1: return "all rows together"
+    return "any fifth of the rows"
 
 
 def _somewhere(facts):
     "Where a mean difference may lie."
-    return "over all rows" if facts["n_scores"] == 1 else "in a fifth of the rows"
+    if facts["n_scores"] == 1: return "over all rows"
+    return "in a fifth of the rows"
 
 
 def _tolerated(finding):
     "The tolerance, with what is predicted where the limit lies if that is rare."
     rare = finding.facts["rare"]
-    beside = f"; predictions there average {_short(rare)}" if rare is not None else ""
+    if rare is not None: beside = f"; predictions there average {_short(rare)}"
+    else: beside = ""
     return f"tolerance {finding.tolerance:g}{beside}"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-023
@@ -90,14 +95,16 @@ def _decide(facts):
 def _counted_rows(facts, n):
     "\"600 rows in 150 clusters\"."
     rows = counted(n, "row")
-    return f"{rows} in {counted(facts['units'], 'cluster')}" if facts["unit"] == "cluster" else rows
+    if facts["unit"] == "cluster": return f"{rows} in {counted(facts['units'], 'cluster')}"
+    return rows
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-024
 def _calibration_line(finding):
     facts, limit = finding.facts, _at_most(finding.high)
     if finding.rows:
         line = f"predictions of 0 or 1 were wrong in {row_names(finding.rows)}"
-        return f"{line}; {_SLOPES['reversed']}" if facts["slope"] == "reversed" else line
+        if facts["slope"] == "reversed": return f"{line}; {_SLOPES['reversed']}"
+        return line
     if finding.status == "invalid":
         faults = "; ".join(_faults(finding)) or "wrong in parts; no difference on average is shown"
         return f"{faults} ({p_text(finding.pvalue)})"
@@ -134,7 +141,8 @@ def _fault_sentence(finding):
                    f"{_short(facts['predicted'])}, observed {_short(facts['observed'])})")
     if facts["slope"] is not None:
         says = f"The probabilities are {_SLOPES[facts['slope']]} ({pvalue})."
-        return f"{says} They are {average}." if average else says
+        if average: return f"{says} They are {average}."
+        return says
     if average: return f"The probabilities are {average}; {pvalue}."
     return (f"The probabilities are wrong in parts of their range ({pvalue}). No difference on "
             "average is shown.")
@@ -240,7 +248,8 @@ def _fifth_line(finding):
 # %% ../../nbs/words/08_probabilities.ipynb #cell-035
 def _worst_fifth(place, difference, limit, confidence, rare):
     "Sentences on the worst fifth of the rows; `place` has first, last, count and of."
-    beside = f"; predictions there average {_short(rare)}" if rare is not None else ""
+    if rare is not None: beside = f"; predictions there average {_short(rare)}"
+    else: beside = ""
     return (f"{capital(_predictions(place))} are {_off(difference)} on average "
             f"({place.count:,} of {place.of:,} rows). No fifth of the rows is off by more than "
             f"{_at_most(limit)} ({100 * confidence:g} % limit{beside}).")
@@ -253,11 +262,13 @@ def _fifth_sentence(finding):
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-036
 def _bins(n):
-    return "one bin" if n == 1 else f"{n} bins"
+    if n == 1: return "one bin"
+    return f"{n} bins"
 
 
 def _calibrated_gives(facts):
-    about = "at most about" if facts["whole_clusters"] else "about"
+    if facts["whole_clusters"]: about = "at most about"
+    else: about = "about"
     return f"a calibrated model gives {about} {_short(facts['calibrated'])}"
 
 
@@ -318,7 +329,8 @@ def _copied(caution):
 # %% ../../nbs/words/08_probabilities.ipynb #cell-042
 def _few_values(caution):
     values = caution.facts["values"]
-    few = "All rows have one probability" if values == 1 else f"Only {values} probabilities occur"
+    if values == 1: few = "All rows have one probability"
+    else: few = f"Only {values} probabilities occur"
     return (f"{few}, so copies of rows cannot be recognized. If there are any, "
             f"{_NAME_CLUSTERS}.")
 
@@ -359,8 +371,10 @@ def _check_rows(step):
 # %% ../../nbs/words/08_probabilities.ipynb #cell-046
 def _collect_events(step):
     facts = step.facts
-    unit = "clusters with" if facts["unit"] == "cluster" else "rows with"
-    outcome = "the event" if facts["outcome"] == 1 else "no event"
+    if facts["unit"] == "cluster": unit = "clusters with"
+    else: unit = "rows with"
+    if facts["outcome"] == 1: outcome = "the event"
+    else: outcome = "no event"
     return (f"Collect more rows. Recalibration takes at least ten {unit} the event and ten "
             f"without it; there are {facts['count']} with {outcome}.")
 
@@ -386,7 +400,8 @@ def _collect_rows(step):
 
 def _choose_tolerance(step):
     facts = step.facts
-    where = "" if facts["n_scores"] == 1 else " in a fifth of the rows"
+    if facts["n_scores"] == 1: where = ""
+    else: where = " in a fifth of the rows"
     return (f"Say which tolerance matters: {facts['tolerance']:g} is wide where predictions "
             f"average {_short(facts['rare'])}{where}.")
 
@@ -423,7 +438,8 @@ def python_line(
     if "tolerance" in step.arguments:
         tolerance = step.arguments["tolerance"]
         return f"calibration_report(y_true, y_prob{more}, tolerance={tolerance:.2g})"
-    return _screen_call(step.arguments) if step.verb == "use" else ""
+    if step.verb == "use": return _screen_call(step.arguments)
+    return ""
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-049
 def _screen_call(arguments):
@@ -451,7 +467,8 @@ def _few_events_in_parts(facts):
 # %% ../../nbs/words/08_probabilities.ipynb #in-parts-contradicted
 def _contradicted_in_parts(facts):
     "How often a certain outcome did not occur, and where first."
-    times = "once" if facts["contradicted"] == 1 else f"{facts['contradicted']:,} times"
+    if facts["contradicted"] == 1: times = "once"
+    else: times = f"{facts['contradicted']:,} times"
     return (f"predictions of 0 or 1 were wrong {times}, first in row {facts['row']:,} of partition "
             f"{facts['partition']:,} (both counted from 0)")
 
@@ -670,7 +687,8 @@ def ece_test_text(
     -------
     str
     """
-    which = " whose clusters move as one" if test.method == "whole clusters" else ""
+    if test.method == "whole clusters": which = " whose clusters move as one"
+    else: which = ""
     return (f"calibration error {test.statistic:.4g}, {p_text(test.pvalue)}; a calibrated model"
             f"{which} gives {test.null_mean:.4g} on average and exceeds {test.null_limit:.4g} in "
             f"5 % of {test.n_resamples:,} draws")
@@ -714,8 +732,10 @@ def tests_text(
     str
     """
     names = enumerated([TITLES[name] for name in rejected])
-    verb = "rejects" if len(rejected) == 1 else "reject"
-    says = f"{names} {verb} calibration" if names else f"none of {len(tests)} tests rejects"
+    if len(rejected) == 1: verb = "rejects"
+    else: verb = "reject"
+    if names: says = f"{names} {verb} calibration"
+    else: says = f"none of {len(tests)} tests rejects"
     pvalues = ", ".join(f"{TITLES[test.name]} {test.pvalue:.2g}" for test in tests)
     return (f"{n:,} rows: {says} at 5 % (corrected by Holm); p-values before correction: "
             f"{pvalues}")
@@ -743,7 +763,8 @@ def multiclass_text(
     str
     """
     rejected, unclear = _statements(facts["rejected"]), _statements(facts["inconclusive"])
-    says = [f"rejected at 5 % for {rejected}"] if rejected else []
+    if rejected: says = [f"rejected at 5 % for {rejected}"]
+    else: says = []
     if unclear:
         says.append(f"inconclusive at 5 % with {facts['draws']:,} draws for {unclear}")
     if not rejected: says.append(f"no {'other ' if unclear else ''}test rejects at 5 %")

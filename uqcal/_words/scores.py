@@ -26,7 +26,8 @@ _UNDEFINED = {
 def _value(score):
     "The statistic with its interval."
     low, high = score.confidence_interval
-    misses = "" if score.interval.contains_estimate else ", which does not contain it"
+    if score.interval.contains_estimate: misses = ""
+    else: misses = ", which does not contain it"
     return minus(f"{score.label} is {score.estimate:.3g} ({100 * score.confidence:g} % interval "
                  f"{low:.3g} to {high:.3g}{misses})")
 
@@ -47,14 +48,17 @@ def _meaning(score):
         return "Errors disagree with u in part of its range"
     if score.statistic == "cc":
         if is_valid: return "u ranks the errors about as perfect uncertainties would"
-        better = "better" if first.zeta > 0 else "worse"
+        if first.zeta > 0: better = "better"
+        else: better = "worse"
         return f"u ranks the errors {better} than perfect uncertainties would"
     if score.statistic == "correlation":
         if is_valid: return "Scaled errors show no trend along u"
-        spread, large = ("little", "small") if first.zeta > 0 else ("much", "large")
+        if first.zeta > 0: spread, large = ("little", "small")
+        else: spread, large = ("much", "large")
         return f"u is spread too {spread}: its large values are too {large}"
     if is_valid: return "Calibrated on average"
-    kind = "Overconfident" if score.direction == "too small" else "Underconfident"
+    if score.direction == "too small": kind = "Overconfident"
+    else: kind = "Underconfident"
     return f"{kind} on average: errors {score.factor:.2f} × the predicted std"
 
 # %% ../../nbs/words/38_scores.ipynb #cell-018

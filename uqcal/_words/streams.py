@@ -55,7 +55,8 @@ def since_text(alarm: Any,  # any alarm
     str
         "since about outcome 311", "from the start".
     """
-    return "from the start" if alarm.since == 1 else f"since about outcome {alarm.since:,}"
+    if alarm.since == 1: return "from the start"
+    return f"since about outcome {alarm.since:,}"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-015
 _PROBABILITIES = {"too low": "probabilities too low", "too high": "probabilities too high",
@@ -67,12 +68,14 @@ _PROBABILITIES = {"too low": "probabilities too low", "too high": "probabilities
 
 def _number(value):
     "A probability or a share."
-    return three_digits(value) if value not in (0, 1) else f"{value:.0f}"
+    if value not in (0, 1): return three_digits(value)
+    return f"{value:.0f}"
 
 
 def _case(alarm):
     "The only outcome of an alarm."
-    came = "occurred" if alarm.happened else "did not occur"
+    if alarm.happened: came = "occurred"
+    else: came = "did not occur"
     return f"a probability of {_number(alarm.stated)} was predicted and the event {came}"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-016
@@ -100,7 +103,8 @@ def _clearest(alarm):
     places = [f"at {row.low:g} to {row.high:g} ({_number(row.stated)} predicted, "
               f"{row.happened * row.outcomes:,.0f} of {row.outcomes:,} observed)"
               for row in alarm.clearest.itertuples()]
-    return f" Clearest {' and '.join(places)}." if places else ""
+    if places: return f" Clearest {' and '.join(places)}."
+    return ""
 
 # %% ../../nbs/words/36_streams.ipynb #cell-018
 def probability_alarm_sentence(alarm: Any,  # of a `CalibrationMonitor`
@@ -140,7 +144,8 @@ def uncertainty_alarm_line(alarm: Any,  # of an `UncertaintyMonitor`
     str
         A fragment.
     """
-    kind = "overconfident" if alarm.direction == "too small" else "underconfident"
+    if alarm.direction == "too small": kind = "overconfident"
+    else: kind = "underconfident"
     where = {"all": "", "small": f" where u is below {three_digits(alarm.middle)}",
              "large": f" where u is above {three_digits(alarm.middle)}"}[alarm.side]
     return f"{kind} (u {alarm.direction}){where} {since_text(alarm)}"
@@ -272,7 +277,8 @@ def stream_line(finding: Any,  # of kind "stream alarms"
     if finding.status == "inconclusive": return "no outcome yet"
     measure = _MEASURES[facts["of"]](finding)
     if facts["alarm"] is None: return f"no alarm in {counted(finding.n, 'outcome')}; {measure}"
-    alarms = f" (the first of {facts['alarms']:,})" if facts["alarms"] > 1 else ""
+    if facts["alarms"] > 1: alarms = f" (the first of {facts['alarms']:,})"
+    else: alarms = ""
     return (f"alarm at outcome {facts['alarm'].outcome:,}{alarms}: {facts['alarm'].line}; "
             f"{measure}")
 
@@ -310,7 +316,8 @@ def _change(finding):
     if finding.estimate < 0: low, high, way = -high, -low, "worse"
     digits = decimals_for(low, high)
     size = signed(abs(finding.estimate), digits)[1:]
-    unit = " nats" if finding.unit == "nats" else ""
+    if finding.unit == "nats": unit = " nats"
+    else: unit = ""
     return f"{way} by {size}{unit} per row", limits_text(low, high, 0.0, digits=digits)
 
 
@@ -335,7 +342,8 @@ def gain_line(finding: Any,  # of kind "online gain"
     if finding.reason == "no outcomes": return "no outcome yet"
     if finding.reason == "equal": return f"{score} unchanged"
     change, limits = _change(finding)
-    doubt = f"; {_DOUBTS[finding.reason]}" if finding.reason else ""
+    if finding.reason: doubt = f"; {_DOUBTS[finding.reason]}"
+    else: doubt = ""
     return f"{score} {change} {limits}{doubt}"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-030
@@ -380,8 +388,10 @@ def counts_text(counts: Any,  # a summary: rows, learnt, booked, waiting, skippe
     """
     if counts.booked:
         later = f"{counts.booked:,} of them in later rows"
-        own = "booked" if counts.booked == counts.learnt else later
-        glue = " " if counts.booked == counts.learnt else ", "
+        if counts.booked == counts.learnt: own = "booked"
+        else: own = later
+        if counts.booked == counts.learnt: glue = " "
+        else: glue = ", "
         text = (f"{counted(counts.rows - counts.booked, 'forecast')}, "
                 f"{counted(counts.learnt, 'outcome')}{glue}{own}")
     elif counts.learnt == counts.rows: text = counted(counts.rows)
@@ -429,7 +439,8 @@ def stream_conclusion(findings: Any,  # "as it was", "corrected", and "gain" whe
     alarm = was.facts["alarm"]
     if alarm is None: first = f"No alarm in {counted(was.n, 'outcome')}."
     else: first = f"{capital(alarm.line)}."
-    second = _gain_clause(findings[2], corrected) if findings[2:] else _coverage_clause(corrected)
+    if findings[2:]: second = _gain_clause(findings[2], corrected)
+    else: second = _coverage_clause(corrected)
     return f"{first} {second}"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-035
@@ -454,7 +465,8 @@ def curve_lines(points: Any,  # outcomes seen, the measure before and after, at 
     list[str]
         Three lines.
     """
-    scale = 100 if of == "intervals" else 1
+    if of == "intervals": scale = 100
+    else: scale = 1
     rows = [("outcomes so far", [f"{point[0]:,}" for point in points]),
             (f"{_CURVES[of]} before", [minus(f"{scale * point[1]:.3g}") for point in points]),
             (f"{_CURVES[of]} after", [minus(f"{scale * point[2]:.3g}") for point in points])]
@@ -483,7 +495,8 @@ def guarantee_text(bound: float,  # how far coverage can be from the level at mo
     """
     if bound >= max(level, 1 - level): return "So few outcomes guarantee nothing yet"
     points = f"{three_digits(100 * bound)} points"
-    where = f"at most {points} below" if one_sided else f"within {points} of"
+    if one_sided: where = f"at most {points} below"
+    else: where = f"within {points} of"
     return f"Worst-case guarantee for this length: coverage {where} {100 * level:g} %"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-039

@@ -175,8 +175,10 @@ def limits_text(
     def _end(x):
         if np.isinf(x): return two_digits(x)
         if apart > 2 or digits is not None:
-            return signed(x, apart) if sign else minus(f"{x:.{apart}f}")
-        return signed(x) if sign else two_digits(x)
+            if sign: return signed(x, apart)
+            return minus(f"{x:.{apart}f}")
+        if sign: return signed(x)
+        return two_digits(x)
     return f"[{_end(low)}, {_end(high)}]"
 
 # %% ../../nbs/words/05_text.ipynb #cell-024
@@ -246,7 +248,8 @@ def p_text(pvalue: float,  # a p-value
     str
         "p = 0.012", "p < 0.001".
     """
-    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.2g}"
+    if pvalue < 0.001: return "p < 0.001"
+    return f"p = {pvalue:.2g}"
 
 # %% ../../nbs/words/05_text.ipynb #cell-029
 def counted(n: int,  # how many
@@ -334,8 +337,10 @@ def short_name(
     str
         At most 40 characters that a terminal can show.
     """
-    text = "u" if name is None else printable(name)
-    return text if len(text) <= 40 else f"{text[:39]}…"
+    if name is None: text = "u"
+    else: text = printable(name)
+    if len(text) <= 40: return text
+    return f"{text[:39]}…"
 
 # %% ../../nbs/words/05_text.ipynb #cell-033
 def place_text(

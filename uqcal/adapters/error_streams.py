@@ -135,7 +135,8 @@ def _largest(mean, largest, n):
 def _larger(largest, square, before):
     "The largest square so far, with the number of its outcome, once these came after `before`."
     j = int(square.argmax())
-    return (float(square[j]), before + j + 1) if square[j] > largest[0] else largest
+    if square[j] > largest[0]: return (float(square[j]), before + j + 1)
+    return largest
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-041b
 class _ErrorTally(StreamTally):
@@ -290,7 +291,8 @@ def recalibrate_error_rows(
         For the first row that can't be used, naming its line, after all rows before it were
         written and the state with them, and for a state that is damaged or of another kind.
     """
-    columns = (uncertainty, error) if key is None else (uncertainty, error, key)
+    if key is None: columns = (uncertainty, error)
+    else: columns = (uncertainty, error, key)
     return stream_rows(source, write, _Errors("mixture", run_length, kurtosis), columns, (name,),
                        **options)
 
@@ -327,7 +329,8 @@ class CoverageAlarm(Result):
     @property
     def direction(self) -> str:
         "Which way: \"undercoverage\" or \"overcoverage\"."
-        return "undercoverage" if self.covered < self.level else "overcoverage"
+        if self.covered < self.level: return "undercoverage"
+        return "overcoverage"
 
     @property
     def line(self) -> str:
@@ -488,7 +491,8 @@ def _check_bounds(low, up, y, texts, names):
                          f"since a single one has no middle, got {texts[0][:40]} and "
                          f"{texts[1][:40]}; ConformalBounds moves single bounds (uqcal intervals)")
     if up <= low:
-        why = "crossed bounds" if up < low else "no width to work with"
+        if up < low: why = "crossed bounds"
+        else: why = "no width to work with"
         raise ValueError(f"column {names[1]!r} must be above column {names[0]!r}, got "
                          f"{texts[1][:40]} and {texts[0][:40]}: {why}")
     if abs(y - (low + up) / 2) > _LARGEST * (up - low):
@@ -552,7 +556,8 @@ class _BoundRows(KeyedRows):
         width, width_after = (math.inf if infinite else total / n
                            for total, infinite in zip(tally.width_, tally.infinite_))
         known = not tally.booked_ and hasattr(self.forecaster_, "tracker_")
-        bound = getattr(self.forecaster_.tracker_, "bound_", None) if known else None
+        if known: bound = getattr(self.forecaster_.tracker_, "bound_", None)
+        else: bound = None
         one_sided = known and self.forecaster_.coverage_ > self.forecaster_.tracker_.coverage_
         first, second = (_coverage_alarm(one.first_alarm_, self.level)
                          for one in (tally.monitor_, tally.after_))
@@ -629,6 +634,7 @@ def recalibrate_bound_rows(
         For the first row that can't be used, naming its line, after all rows before it were
         written and the state with them, and for a state that is damaged or of another kind.
     """
-    columns = (lower, upper, observed) if key is None else (lower, upper, observed, key)
+    if key is None: columns = (lower, upper, observed)
+    else: columns = (lower, upper, observed, key)
     return stream_rows(source, write, _BoundRows(level, method, run_length), columns,
                        (f"{name}_lower", f"{name}_upper"), **options)

@@ -178,7 +178,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         if classes.size < 2:
             raise ValueError(f"y must hold at least two classes, got 1 class ({classes[0]!r:.40})")
         self.model_, self.classes_ = model, classes
-        self.forecaster_ = part if classes.size == 2 else OneAgainstAll(part, normalize=True)
+        if classes.size == 2: self.forecaster_ = part
+        else: self.forecaster_ = OneAgainstAll(part, normalize=True)
 
     def _ready(self):
         "The model, which may have been trained before it came here."
@@ -190,7 +191,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     def _teach(self, P, label):
         run = self.forecaster_.prequential
-        return _both_classes(run(P[:, 1], label)) if P.shape[1] == 2 else run(P, label)
+        if P.shape[1] == 2: return _both_classes(run(P[:, 1], label))
+        return run(P, label)
 
     def predict(self,
                 X: ArrayLike,  # features, shape (n, features)
@@ -341,7 +343,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         keys = check_keys(key, True)
         check_labels_agree(y=y, key=key)
         stated = self.forecaster_.outcome(keys, _positions(y, self.classes_, len(keys), "keys"))
-        return stated if self.classes_.size > 2 else _both_classes(stated)
+        if self.classes_.size > 2: return stated
+        return _both_classes(stated)
 
     @locked
     def fit(self,
@@ -399,7 +402,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
             Before the fit.
         """
         P, learnt = self._ready().predict_proba(_checked(X)[0]), self.forecaster_
-        return _both_classes(learnt.predict(P[:, 1])) if P.shape[1] == 2 else learnt.predict(P)
+        if P.shape[1] == 2: return _both_classes(learnt.predict(P[:, 1]))
+        return learnt.predict(P)
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-049
 def _teach_unseen(served, X, y, options):
@@ -473,7 +477,8 @@ def _positions(y, classes, n, of="rows of X"):
              or {values.dtype.kind, classes.dtype.kind} <= set("iufb") else np.array([]))
     known = where.size == values.size and classes[np.minimum(where, classes.size - 1)] == values
     if not np.all(known):
-        first = int(np.argmin(known)) if np.size(known) == values.size else 0
+        if np.size(known) == values.size: first = int(np.argmin(known))
+        else: first = 0
         raise ValueError(f"y must hold the classes of the training, {classes.tolist()}: the first "
                          f"other one is at position {first} ({values.ravel()[first]!r})")
     return where
@@ -549,7 +554,8 @@ class RecalibratedOnline(_RiverClassifier):
         "Count a label; of two words the first is followed."
         if y in self.labels_: return y == self.labels_[-1]
         if isinstance(y, str) and (not self.steps_ or len(self.labels_) == 1):
-            self.labels_ = [y] if not self.steps_ else [y, *self.labels_]
+            if not self.steps_: self.labels_ = [y]
+            else: self.labels_ = [y, *self.labels_]
             return self.labels_[-1] == y
         known = " or ".join(f"{label!r:.40}" for label in self.labels_)
         raise ValueError(f"y must be {known}, got {y!r:.40}")
@@ -573,7 +579,8 @@ class RecalibratedOnline(_RiverClassifier):
             The likelier label; None before both are known.
         """
         stated = self.predict_proba_one(x, **options)
-        return max(stated, key=stated.get) if stated else None
+        if stated: return max(stated, key=stated.get)
+        return None
 
     @locked
     def learn_one(self,
@@ -634,7 +641,8 @@ class RecalibratedOnline(_RiverClassifier):
             Recalibrated probabilities of both labels.
         """
         _, q, _ = self.forecaster.open_ticket(self._forecast(x, key, options))
-        return {self.labels_[0]: 1 - q, self.labels_[1]: q} if len(self.labels_) == 2 else {}
+        if len(self.labels_) == 2: return {self.labels_[0]: 1 - q, self.labels_[1]: q}
+        return {}
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-059
 class _Given:
@@ -740,7 +748,8 @@ def _ticket_name(adapter, x, key):
 # %% ../../nbs/adapters/53_streams.ipynb #cell-050
 def _name_of(x):
     "A short name of features, in whatever order they come."
-    held = sorted(x.items(), key=lambda item: str(item[0])) if isinstance(x, dict) else x
+    if isinstance(x, dict): held = sorted(x.items(), key=lambda item: str(item[0]))
+    else: held = x
     return "features " + hashlib.blake2b(repr(held).encode(), digest_size=16).hexdigest()
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-018
@@ -798,7 +807,8 @@ class StreamCounts(Report):
     @property
     def outcome(self) -> str:
         "\"alarm\" if the monitor of what was predicted rang; else \"quiet\"."
-        return "alarm" if self.alarms else "quiet"
+        if self.alarms: return "alarm"
+        return "quiet"
 
     @property
     def conclusion(self) -> str:
@@ -813,7 +823,8 @@ class StreamCounts(Report):
     @property
     def limits(self) -> str:
         "What the limits in brackets are; empty where there are none."
-        return "[95 % each]" if any(each.name == "gain" for each in self.findings) else ""
+        if any(each.name == "gain" for each in self.findings): return "[95 % each]"
+        return ""
 
     def table_lines(self) -> list[str]:  # none before six outcomes
         """The measure so far, at six times of the stream.
@@ -994,12 +1005,14 @@ class StreamSummary(StreamCounts):
     @property
     def error_before(self) -> float:
         "Calibration error of the column of scores, in ten bins."
-        return self.curve[-1][1] if self.curve else 0.0
+        if self.curve: return self.curve[-1][1]
+        return 0.0
 
     @property
     def error_after(self) -> float:
         "Calibration error of the forecasts, in ten bins."
-        return self.curve[-1][2] if self.curve else 0.0
+        if self.curve: return self.curve[-1][2]
+        return 0.0
 
     def to_frame(self) -> pd.DataFrame:
         """The calibration errors at times of the stream that grow by five per cent each.
@@ -1080,8 +1093,8 @@ class StreamTally(Storable):
         dict[str, Any]
             Fields of `StreamCounts`, but for the alarms.
         """
-        end = ([(self.learnt_, *self.point())]
-               if self.learnt_ and self.curve_[-1][0] < self.learnt_ else [])
+        if self.learnt_ and self.curve_[-1][0] < self.learnt_: end = [(self.learnt_, *self.point())]
+        else: end = []
         return dict(method=of.method, rows=self.rows_, learnt=self.learnt_, booked=self.booked_,
                     waiting=len(of.forecaster_.open_keys), left_out=self.left_out_,
                     skipped=self.skipped_, curve=(*self.curve_, *end),
@@ -1219,8 +1232,8 @@ def _check_there(name, header):
 def _check_new(name, header):
     "Refuse a name for a new column that cannot be one, or that a column bears."
     if name.strip() and name.isprintable() and name.strip() not in header: return
-    there = f"there is a column {name!r} already" if name.strip() in header else (
-        f"a column can't be called {name!r}")
+    if name.strip() in header: there = f"there is a column {name!r} already"
+    else: there = f"a column can't be called {name!r}"
     raise ValueError(f"{there}; choose another name for the forecasts")
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-022d
@@ -1250,7 +1263,8 @@ def _header(line, names, roles, added, decimal, thousands):
 def _cell(name, delimiter):
     "A name as a cell of a header: in quotation marks where it needs them."
     needs = delimiter in name or '"' in name or name != name.strip()
-    return '"' + name.replace('"', '""') + '"' if needs else name
+    if needs: return '"' + name.replace('"', '""') + '"'
+    return name
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-045
 class RowStream(Storable):
@@ -1326,8 +1340,8 @@ class RowStream(Storable):
         stated, y = self._split(rows)
         known, made = ~np.isnan(y), np.empty_like(stated)
         for part in np.split(np.arange(y.size), np.flatnonzero(np.diff(known)) + 1):
-            made[part] = (self.learn(stated[part], y[part]) if known[part[0]]
-                          else self.forecaster_.predict(stated[part]))
+            if known[part[0]]: made[part] = self.learn(stated[part], y[part])
+            else: made[part] = self.forecaster_.predict(stated[part])
         self.tally_.add(stated[known], y[known], made[known])
         return made
 
@@ -1370,9 +1384,11 @@ class KeyedRows(RowStream):
         Any
             The forecast, a number or an array of shape (k,).
         """
-        given = stated[0] if len(stated) == 1 else stated
+        if len(stated) == 1: given = stated[0]
+        else: given = stated
         if key in self.booked_:
-            new = "; a new forecast needs a key of its own" if y != y else ""
+            if y != y: new = "; a new forecast needs a key of its own"
+            else: new = ""
             raise ValueError(f"the outcome of key {key!r:.60} is booked already{new}")
         if y != y: return self.forecaster_.forecast(given, key)
         if self.forecaster_.is_open(key):
@@ -1447,7 +1463,8 @@ class _Passed(KeyedRows):
             raise ValueError(f"column {names[0]!r} must hold a probability, got {text[:40]!r}")
         if not (0.0 <= p <= 1.0 or p != p):
             raise ValueError(f"column {names[0]!r} must lie in [0, 1], got {text[:40]}")
-        y = _OUTCOMES[said] if said in _OUTCOMES else numbers.read(said)
+        if said in _OUTCOMES: y = _OUTCOMES[said]
+        else: y = numbers.read(said)
         if y is None or y not in (0, 1) and y == y:
             raise ValueError(f"column {names[1]!r} must hold 0 or 1, or nothing where the outcome "
                              f"is not known, got {said[:40]!r}")
@@ -1469,7 +1486,8 @@ class _Passed(KeyedRows):
         right = (np.sqrt(2 / np.pi * tally.bins_[:, 2]).sum(axis=1) / n).tolist()
         error = float(np.sqrt(tally.spread_.max())) / n
         counts = tally.counts(self)
-        measures = counts["curve"][-1][1:] if counts["curve"] else (0.0, 0.0)
+        if counts["curve"]: measures = counts["curve"][-1][1:]
+        else: measures = (0.0, 0.0)
         was, corrected = (
             alarm_finding(name, monitor.first_alarm_, monitor.alarms_, tally.learnt_, self.what,
                           measure, restarts, calibrated=calibrated)
@@ -1552,7 +1570,8 @@ def _is_at(file, path):
 # %% ../../nbs/adapters/53_streams.ipynb #cell-047
 def _opened(file, fresh):
     "The state in a file, or a fresh one."
-    passed = file.read() if file else None
+    if file: passed = file.read()
+    else: passed = None
     if passed is None: return fresh.begin()
     if type(passed) is not type(fresh):
         raise ValueError(f"{file.path} is the state of a stream of {passed.what}, and these rows "
@@ -1631,7 +1650,8 @@ def stream_rows(
     """
     NumberReader(decimal, thousands)  # refuses marks that can't be
     check_choice(on_error, "on_error", ("stop", "skip"))
-    file = None if state is None else _StateFile(state)
+    if state is None: file = None
+    else: file = _StateFile(state)
     with _alone(file.path) if file else contextlib.nullcontext():
         passed = _opened(file, fresh)
         reader = _Reader(write=write, passed=passed, file=file, every=check_count(every, "every"),
@@ -1779,7 +1799,8 @@ class _Reader:
 
     def _goes_on(self, line):
         "Whether the row has more lines; a mark that nothing closes is found before many are held."
-        mark = self.layout.delimiter if self.layout else _delimiter(self.open[0])
+        if self.layout: mark = self.layout.delimiter
+        else: mark = _delimiter(self.open[0])
         if not ends_open(line, mark, len(self.open) > 1): return False
         is_lost = len(self.open) == 4 and self.layout and are_rows(
             self.open[1:], mark, self.layout.width)
@@ -1794,8 +1815,8 @@ class _Reader:
 
     def _broken(self, error):
         "Stop at a row that can't be used, or leave it out."
-        where = (f"line {self.began}" if self.began == self.number or isinstance(error, _OpenCell)
-                 else f"lines {self.began} to {self.number}")
+        if self.began == self.number or isinstance(error, _OpenCell): where = f"line {self.began}"
+        else: where = f"lines {self.began} to {self.number}"
         if self.complain is None or self.layout is None or isinstance(error, _OpenCell):
             self._emit()
             self._save()
@@ -1810,7 +1831,8 @@ class _Reader:
         "Write what was kept, and the state where it is time."
         rows, layout, passed = self.rows, self.layout, self.passed
         if rows:
-            made = rows if layout.keyed else passed.many(np.array(rows)).tolist()
+            if layout.keyed: made = rows
+            else: made = passed.many(np.array(rows)).tolist()
             mark = layout.numbers.decimal = layout.numbers.decimal or "."
             passed.decimal_ = mark  # what was written decides for the rest
             self.kept[-len(rows):] = [

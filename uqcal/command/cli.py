@@ -59,8 +59,8 @@ def _columns(error, observed, predicted, uncertainty):
 def _read_errors(source, names, by_default, features=(), how=None):
     "Errors by line, uncertainties, features, the table; what refuses a value names its line."
     *errors, uncertainty = names
-    chosen = dict(error=errors[0]) if len(errors) == 1 else dict(observed=errors[0],
-                                                                 predicted=errors[1])
+    if len(errors) == 1: chosen = dict(error=errors[0])
+    else: chosen = dict(observed=errors[0], predicted=errors[1])
     options = {key: value for key, value in (how or {}).items() if key != "groups"}
     groups = [name for name in (how or {}).get("groups", ()) if name in features]
     try:
@@ -102,7 +102,8 @@ def _statistics_rows(validation):
                 own = (score.label, three_digits(score.estimate), limits)
             rows.append((*own, compared.errors, three_digits(compared.reference),
                          three_digits(compared.zeta), "yes" if compared.agrees else "no"))
-    return rows if len(rows) > 1 else []
+    if len(rows) > 1: return rows
+    return []
 
 # %% ../../nbs/command/70_cli.ipynb #cell-025c
 def _validation_json(validation, data, seed):
@@ -195,7 +196,8 @@ def _validate(
     _refuse_idle_here(context, demo, no_conclusions)
     source = _source("validate", file, demo, error, observed, predicted, uncertainty, feature,
                      groups)
-    names = ["E", "uE"] if demo else _columns(error, observed, predicted, uncertainty)
+    if demo: names = ["E", "uE"]
+    else: names = _columns(error, observed, predicted, uncertainty)
     check_features(feature, no_conclusions, as_groups)
     asked = with_groups(feature, groups, names)
     check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
@@ -298,7 +300,8 @@ def _tell(result, table, data, seed, report, json_file, context):
     calls, is_tested = (), any(finding.kind != "scores" for finding in result.findings)
     if result.step.verb == "recalibrate" and not is_mended(table):
         calls = _mend_words(data, context), _mend_line(data, context)
-    unused = _not_tested(table, data) if is_tested else []
+    if is_tested: unused = _not_tested(table, data)
+    else: unused = []
     if unused:
         caution = Caution(code="columns_not_tested", decides=True,
                           facts={"columns": unused})
@@ -314,7 +317,8 @@ def _not_tested(table, data):
     asked = {*data["columns"], *data.get("features", ()), data.get("groups")}
     unused = [name for name in table.header if name not in asked]
     if not unused or is_mended(table): return ""
-    more = f" and {len(unused) - 3:,} more" if unused[3:] else ""
+    if unused[3:]: more = f" and {len(unused) - 3:,} more"
+    else: more = ""
     return f"{', '.join(unused[:3])}{more}"
 
 # %% ../../nbs/command/70_cli.ipynb #cell-107d
@@ -499,10 +503,12 @@ def _mend_errors(source, context, roles, how, options):
     found = mend(errors, stated, features={name: columns[name] for name in feature or ()} or None,
                  groups=as_labels(columns.get(groups)), **options)
     made = _mended_columns(table, np.asarray(errors) - found.error, found.uncertainty, roles)
-    kept = [] if model is None else [_write_model(found, names, model, columns)]
+    if model is None: kept = []
+    else: kept = [_write_model(found, names, model, columns)]
     if out is not None: kept.append(write_rows(source, table, made, out, how))
     data = {"columns": names} | asked_facts(feature, groups, table)
-    notes = [_MODEL] if model is None and found.is_mended else []
+    if model is None and found.is_mended: notes = [_MODEL]
+    else: notes = []
     if len(names) == 2 and found.model.shifts: notes.append(_SIGN)
     if out is not None and found.is_mended: notes.append(_EACH)
     text = _mending_text(found, table, _later(found, data, context), context)
@@ -613,7 +619,8 @@ def _applied(context, source, roles, how):
 # %% ../../nbs/command/70_cli.ipynb #cell-097d
 def _done(shift, factor):
     "What was done to the rows of a file, by their own numbers."
-    told = [f"{span_of(shift)} added to predictions"] if shift.any() else []
+    if shift.any(): told = [f"{span_of(shift)} added to predictions"]
+    else: told = []
     told.append("uncertainties unchanged" if (factor == 1).all()
                 else f"uncertainties times {span_of(factor)}")
     return f"Recalibrated: {'; '.join(told)}."
@@ -660,7 +667,8 @@ def _mend_scores(source, columns, context, how, options):
     kept = [] if out is None else [write_rows(source, table, {
         "mended_probability": found.mended}, out, how)]
     if model is not None:
-        state = None if found.model is None else found.model.to_dict()
+        if found.model is None: state = None
+        else: state = found.model.to_dict()
         write_whole(as_json(format="uqcal probability mend 1", sentence=found.conclusion, n=found.n,
                             score=score, kind=type(found.model).__name__,
                             range=[p.min(), p.max()], mend=state), model)
@@ -670,7 +678,8 @@ def _mend_scores(source, columns, context, how, options):
 # %% ../../nbs/command/70_cli.ipynb #cell-098b-b
 def _with_lines(found, table):
     "The same, with the places in the file of rows that are named."
-    word = "line" if table.place == "line" else f"file {table.place}"
+    if table.place == "line": word = "line"
+    else: word = f"file {table.place}"
 
     def named(part):
         "A caution or step whose rows have names."
@@ -689,7 +698,8 @@ def _applied_scores(context, source, state, how):
                 ["error", "observed", "predicted", "uncertainty"])
     score = context.params["score"] or state["score"]
     kinds = {one.__name__: one for one in (PlattScaling, BetaScaling, IsotonicCalibration)}
-    made = None if state["mend"] is None else restored(kinds, state, path)
+    if state["mend"] is None: made = None
+    else: made = restored(kinds, state, path)
     table = read_table(source, [score], kinds={score: "probability"}, **how)
     stated = p = table.columns[score]
     told = ["Unchanged: the model changes nothing."]
@@ -761,7 +771,8 @@ def _calibration(
     roles = dict(outcome=outcome, score=score, weight=weight, cluster=cluster)
     data = {"source": table.source, "columns": [*filter(None, roles.values())]}
     data |= source_facts(table) | _contradicted(table, result)
-    command = "" if is_mended(table) else _scores_command(result.step, context, roles)
+    if is_mended(table): command = ""
+    else: command = _scores_command(result.step, context, roles)
     _write_calibration(result, table, data, seed, report, json_file, command, verbose)
     if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
 
@@ -783,7 +794,8 @@ def _read_scores(source, outcome, score, weight, cluster=None, how=None, positiv
         raise ValueError(
             f"{error}; name them with --outcome, --score, --weight and --cluster") from None
     except ValueError as error:
-        hint = "; --positive names the label of 1" if "say that it came true" in str(error) else ""
+        if "say that it came true" in str(error): hint = "; --positive names the label of 1"
+        else: hint = ""
         raise ValueError(f"{error}{hint}") from None
     return (outcomes_of(table.columns[outcome], outcome, positive), table.columns[score],
             table.columns.get(weight), table)
@@ -858,7 +870,8 @@ def _calibration_in_parts(context, columns):
     columns = differing(columns)
     from uqcal.probabilities.calibration import shown_numbers
     from uqcal.parts.partitions import calibration_of_partitions
-    texts = [columns[0]] if params["positive"] is not None else []
+    if params["positive"] is not None: texts = [columns[0]]
+    else: texts = []
     with open_parts(params, list(filter(None, columns)), texts) as table:
         result = calibration_of_partitions(
             table, **dict(zip(("outcome", "probability", "weight"), columns)), rng=params["seed"],

@@ -16,13 +16,12 @@ from .. import __version__
 from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Groups,
                                      InParts, Jobs, JsonFile, Positive, Progress, Report, Seed,
                                      Thousands, Verbose, Where, aligned, as_json, as_labels, check_outputs,
-                                     check_sizes, cores, deliver, differing, first_words, how_read,
+                                     check_sizes, cores, deliver, differing, how_read,
                                      in_python, is_mended, label_in_parts, new_app,
                                      on_lines, on_one_line,
-                                     open_parts, option, options_in_parts, outcomes_of, points_of,
-                                     refuse_crossed, row_details, screen_text, shows_bar,
+                                     open_parts, option, options_in_parts, outcomes_of, refuse_crossed, row_details, screen_text, shows_bar,
                                      source_facts,
-                                     tell_of_parts, typed, wrapped)
+                                     tell_of_parts, typed)
 from .._base.inputs import printable
 from .._base.tables import UnknownColumn, read_table
 
@@ -103,7 +102,8 @@ def _read_groups(file, names, labels, how=None, positive=None):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names + labels))}")
     kinds = dict.fromkeys([*names[:2], *labels], "number") | dict.fromkeys(names[2:], "weight")
     kinds[names[0]] = "response"
-    numbers, texts = (names, labels) if positive is None else (names[1:], [names[0], *labels])
+    if positive is None: numbers, texts = (names, labels)
+    else: numbers, texts = (names[1:], [names[0], *labels])
     try: table = read_table(file, numbers, groups=texts, kinds=kinds, **(how or {}))
     except UnknownColumn as error:
         raise ValueError(f"{error}; name them with --response, --score, --group, --weight and "
@@ -154,7 +154,8 @@ def _comparison(frame, sides, everyone, options):
         return _with_rest(result, options)
     counted, cautions = _counted_together(frame, sides)
     is_first = counted["group"] == sides[0]
-    is_other = ~is_first if sides[1] is None else counted["group"] == sides[1]
+    if sides[1] is None: is_other = ~is_first
+    else: is_other = counted["group"] == sides[1]
     rows = {"a": sides[0], "b": sides[1], "n_a": int(is_first.sum()), "n_b": int(is_other.sum())}
     return pair_report(_pair_graph(counted, sides, options), rows, cautions)
 
@@ -215,7 +216,8 @@ def _graph_rows(graph):
     for name, value, p in (("Kuiper", graph.kuiper, graph.kuiper_pvalue),
                            ("Kolmogorov–Smirnov", graph.kolmogorov_smirnov,
                             graph.kolmogorov_smirnov_pvalue)):
-        ratio = f"{value / graph.null_scale:.3f}" if graph.null_scale else "no noise"
+        if graph.null_scale: ratio = f"{value / graph.null_scale:.3f}"
+        else: ratio = "no noise"
         rows.append((name, f"{value:.4g}", "" if np.isnan(graph.scale)
                      else f"{value / graph.scale:.3f}" if graph.scale else "no noise", ratio,
                      "not asked" if p is None else f"{p:.2g}"))
@@ -234,7 +236,8 @@ def _screening_rows(screening, n_rows):
     rows = [("a", *(["b"] if pairs else []), "rows", "steps", "difference", "Kuiper / σ", "p",
              "p (Holm)", "p (BH)")]
     for row in _most_telling(screening, n_rows).to_dict("records"):
-        count = f"{row['n_a']:,} + {row['n_b']:,}" if pairs else f"{row['n_a']:,}"
+        if pairs: count = f"{row['n_a']:,} + {row['n_b']:,}"
+        else: count = f"{row['n_a']:,}"
         ratio = row["kuiper_studentised" if np.isnan(row["kuiper_scaled"]) else "kuiper_scaled"]
         rows.append((str(row["a"]), *([str(row["b"])] if pairs else []), count,
                      f"{row['n_steps']:,.0f}", f"{row['average_difference']:.3g}", f"{ratio:.3f}",
@@ -251,7 +254,8 @@ def _screening_marks(screening, n_rows):
     marks = [text for text, some in (
         ("* beyond all shuffles, by the tail of the limit", (shown["method"] == "tail").any()),
         ("? more shuffles (--n-resamples) could decide", (~shown["decided"]).any())) if some]
-    return ["; ".join(marks)] if marks else []
+    if marks: return ["; ".join(marks)]
+    return []
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-209
 def _with_rest(result, options):
@@ -276,7 +280,8 @@ def _comparison_tables(result):
     "The numbers of a pair, or the largest twenty deviations of a screening, as text."
     if not hasattr(result, "table"): return [aligned(_graph_rows(result.graph), (1, 2, 3, 4))]
     rows, more = _screening_rows(result, 20), len(result.table) - 20
-    labels = 2 if result.against == "pairs" else 1
+    if result.against == "pairs": labels = 2
+    else: labels = 1
     tables = [aligned(rows, range(labels, len(rows[0]))), *_screening_marks(result, 20)]
     if more > 0: tables.append(f"and {more:,} more; --json writes all")
     return tables
@@ -318,8 +323,10 @@ def _comparison_in_parts(context):
     if sides[0] is None and len(result.comparisons) == 1 and not result.skipped:
         result = result.comparisons[0]
     is_pair = not hasattr(result, "comparisons")
-    rows = _graph_rows(result) if is_pair else _pairs_of_parts(result)
-    first = 1 if is_pair or params["everyone"] else 2
+    if is_pair: rows = _graph_rows(result)
+    else: rows = _pairs_of_parts(result)
+    if is_pair or params["everyone"]: first = 1
+    else: first = 2
     tell_of_parts(params, columns, result, [aligned(rows, range(first, len(rows[0])))],
                   comparisons=result.to_frame().to_dict("records"),
                   skipped=[] if is_pair else list(result.skipped))
@@ -328,7 +335,8 @@ def _comparison_in_parts(context):
 def _pairs_of_parts(result):
     "The twenty comparisons with the smallest p-values as text."
     def _p(value): return "–" if np.isnan(value) else f"{value:.2g}"
-    who = ("group",) if result.comparisons[0].b is None else ("a", "b")
+    if result.comparisons[0].b is None: who = ("group",)
+    else: who = ("a", "b")
     return [(*who, "rows", "steps", "difference", "Kuiper/null", "p", "p (Holm)", "p (BH)"), *(
         (*(str(row[side]) for side in "ab"[:len(who)]), f"{row['n_a']:,}" if len(who) == 1 else
          f"{row['n_a']:,} + {row['n_b']:,}", f"{row['n_steps']:,.0f}",
@@ -452,7 +460,8 @@ def _compare_models(
         confidence_level=level, groups=as_labels(table.columns[groups]) if groups else None,
         tolerance=tolerance, n_boot=n_boot, rng=seed, n_jobs=cores(jobs),
         progress=shows_bar(progress))
-    calls = {} if is_mended(table) else _model_calls(found, context)
+    if is_mended(table): calls = {}
+    else: calls = _model_calls(found, context)
     details = {"Data": table.source, "Models": "; ".join(model), "Observed": observed or "–",
                "Seed": str(seed)} | row_details(source_facts(table))
     for name, call in calls.items():
@@ -491,7 +500,8 @@ def _read_models(file, options, observed, score, groups, how, positive=None):
         name, sign, columns = text.partition("=")
         parts = columns.split(",")
         if not (name and sign and all(parts) and len(parts) == 2 - of_one):
-            wanted = "NAME=COLUMN" if of_one else "NAME=COLUMN,COLUMN"
+            if of_one: wanted = "NAME=COLUMN"
+            else: wanted = "NAME=COLUMN,COLUMN"
             raise ValueError(f"--model must be {wanted}, got {text!r:.80}")
         if name in models: raise ValueError(f"--model must not name {name!r} twice")
         models[name] = parts
@@ -506,7 +516,8 @@ def _read_models(file, options, observed, score, groups, how, positive=None):
         table = read_table(file, [name for name in kinds if name not in labels], groups=labels,
                            kinds=kinds | ({groups: "number"} if groups else {}), **how)
     except ValueError as error:
-        hint = "; --positive names the label of 1" if "say that it came true" in str(error) else ""
+        if "say that it came true" in str(error): hint = "; --positive names the label of 1"
+        else: hint = ""
         raise type(error)(f"{error}{hint}") from None
     if score == "interval":
         refuse_crossed(table, *models.values())
@@ -617,12 +628,14 @@ def _model_call(name, k, score, context):
         cells[0] += f".astype(str) == {json.dumps(params['positive'], ensure_ascii=False)}"
     if kind == "log": cells = [" - ".join(cells[:-1]), cells[-1]]
     if params["groups"]:
-        together = "cluster" if kind == "brier" else "groups"
+        if kind == "brier": together = "cluster"
+        else: together = "groups"
         named.append(f"--{together} {shlex.quote(params['groups'])}")
         cells.append(f"{together}=table[{json.dumps(params['groups'], ensure_ascii=False)}]")
     verb, call = {"interval": ("intervals", "interval_report({}).mend"),
                   "log": ("mend", "mend({})"), "brier": ("mend", "mend_probabilities({})")}[kind]
-    more = f"_{k}" if k > 1 else ""
+    if k > 1: more = f"_{k}"
+    else: more = ""
     return (on_lines([f"uqcal {verb} {shlex.quote(params['file'])}", *named,
                       *typed(context, *ROWS, "positive", "seed"),
                       f"--out recalibrated{more}.csv --model model{more}.json"]),

@@ -126,7 +126,8 @@ def _intervals(
         n_calibration=n_calibration, tolerance=tolerance, confidence=confidence,
         n_resamples=n_resamples, rng=seed, n_jobs=cores(jobs), progress=shows_bar(progress))
     data = {**roles, **asked_facts(feature, groups, table)}
-    calls = () if out or model or is_mended(table) else _interval_calls(result, data, context)
+    if out or model or is_mended(table): calls = ()
+    else: calls = _interval_calls(result, data, context)
     result = _named_rows(result, table)
     outputs = {"report": report, "json_file": json_file, "verbose": verbose}
     _tell_intervals(result, table, data, seed, calls, outputs)
@@ -166,7 +167,8 @@ def _read_stated(source, roles, sort_bounds, asked, labels, how):
     except UnknownColumn as error:
         raise ValueError(f"{error}; name them with --observed, --lower and --upper") from None
     except ValueError as error:
-        hint = "; --sort-bounds swaps them" if " is above " in str(error) else ""
+        if " is above " in str(error): hint = "; --sort-bounds swaps them"
+        else: hint = ""
         if any(f"column {name!r} has no value" in str(error) for name in stated):
             hint += "; write -inf or inf where there is no bound"
         raise ValueError(f"{error}{hint}") from None
@@ -213,7 +215,8 @@ def _listed_labels(cell, table, k, name):
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-090
 def _named_rows(result, table):
     "The report with places in the file beside rows that are counted from 0."
-    place = "line" if table.place == "line" else f"file {table.place}"
+    if table.place == "line": place = "line"
+    else: place = f"file {table.place}"
 
     def named(part):
         "A caution or step with the place of its row."
@@ -246,11 +249,14 @@ def _in_full(result, calls):
     rows = [tuple(parts.columns), *parts.itertuples(index=False, name=None)]
     more = []
     if not result.n_open:
-        size = "labels in a set" if result.n_classes else "width"
-        score = "" if result.score is None else f", interval score {three_digits(result.score)}"
+        if result.n_classes: size = "labels in a set"
+        else: size = "width"
+        if result.score is None: score = ""
+        else: score = f", interval score {three_digits(result.score)}"
         more.append(f"Mean {size} {three_digits(result.mean_size)}{score}.")
     more.append(aligned(rows, range(2, 7)))
-    return [*more, in_python(calls[1])] if calls else more
+    if calls: return [*more, in_python(calls[1])]
+    return more
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #numbers
 def _numbers(result, data, seed):
@@ -292,7 +298,8 @@ def _check_asked(level, fail_on, feature, as_groups, n_resamples):
 def _write_bounds(result, table, stated, source, out, how, is_quiet):
     "Rows with held-out corrected bounds, or unchanged ones where nothing helps, if asked for."
     if out is None: return
-    made = np.sort(stated, axis=1) if result.held_out is None else result.held_out
+    if result.held_out is None: made = np.sort(stated, axis=1)
+    else: made = result.held_out
     typer.echo(visible(write_rows(source, table, _bound_columns(made), out, how)) + (
         " (bounds unchanged)" if result.held_out is None else ""), err=is_quiet)
 
@@ -341,7 +348,8 @@ def _bounds_applied(context, source, how):
     made = mend.predict(bounds, {by: table.columns[by]} if by else None)
     rows = write_rows(source, table, _bound_columns(made), out, how)
     open_ends = int((np.isinf(made) & np.isfinite(bounds)).any(axis=1).sum())
-    told = f"; {open_ends:,} rows of unknown groups get no limits" if open_ends else ""
+    if open_ends: told = f"; {open_ends:,} rows of unknown groups get no limits"
+    else: told = ""
     said = [f"Recalibrated: {mend.sentence}{told}.",
             *outside_words("the width", bounds[:, 1] - bounds[:, 0], state["widths"])]
     typer.echo(visible("\n\n".join([first_words(table, counted(len(made))),

@@ -222,7 +222,8 @@ def label_in_parts(table: Any,  # a Dask table
         The label as the column holds it; None where none was typed.
     """
     if positive is None: return None
-    kind = table[name].dtype.kind if name in table.columns else "O"
+    if name in table.columns: kind = table[name].dtype.kind
+    else: kind = "O"
     if kind == "b" and positive.lower() in ("true", "false"): return positive.lower() == "true"
     if kind in "iuf" and positive.replace(".", "", 1).lstrip("-").isdigit(): return float(positive)
     return positive
@@ -479,7 +480,8 @@ def refuse_crossed(
     for lower, upper in pairs:
         crossed = table.places[table.columns[lower] > table.columns[upper]]
         if not crossed.size: continue
-        more = f", and in {crossed.size - 1:,} more" if crossed[1:].size else ""
+        if crossed[1:].size: more = f", and in {crossed.size - 1:,} more"
+        else: more = ""
         raise ValueError(f"{table.source}, {table.place} {crossed[0]}: {lower!r} is above "
                          f"{upper!r}{more}")
 
@@ -490,7 +492,8 @@ def _left_out(table):
     told = " and ".join(f"{count:,} {said[why]}" for why, count in table.left_out.items())
     words = "; ".join(f"{word!r} in {name} stood for none, unless --as-groups {name} is given"
                       for name, word in table.missing.items())
-    return f"{told} ({words})" if words else told
+    if words: return f"{told} ({words})"
+    return told
 
 # %% ../../nbs/command/66_cli_parts.ipynb #5426abab
 def points_of(
@@ -591,7 +594,8 @@ def row_details(
     dict[str, str]
         Text by title.
     """
-    told = {"Kept where": data["where"]} if "where" in data else {}
+    if "where" in data: told = {"Kept where": data["where"]}
+    else: told = {}
     if "left_out" in data:
         told["Left out"] = ", ".join(f"{why}: {count:,}" for why, count in data["left_out"].items())
     return told
@@ -888,7 +892,8 @@ def write_rows(
     exact = exact_encoding(source, encoding)
     with rows_to(out, lambda text: text.encode(exact)) as write:
         for rows in rows_again(source, table, added, encoding): write(rows)
-    return f"Rows: {display_name(out)}" if out != "-" else None
+    if out != "-": return f"Rows: {display_name(out)}"
+    return None
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-model
 def read_model(
@@ -921,7 +926,8 @@ def read_model(
     """
     try: state = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError: state = None
-    known = state.get("format") if isinstance(state, dict) else None
+    if isinstance(state, dict): known = state.get("format")
+    else: known = None
     if not isinstance(known, str) or known not in parts:
         raise ValueError(f"--apply {path} is no file that {command} --model wrote")
     for name, kind in parts[known].items():
@@ -982,7 +988,8 @@ def span_of(
     str
     """
     low, high = three_digits(values.min()), three_digits(values.max())
-    return low if low == high else f"{low} to {high}"
+    if low == high: return low
+    return f"{low} to {high}"
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-outside
 def outside_words(
@@ -1068,7 +1075,8 @@ def as_keywords(
         if not (name := context.params.get(role)): continue
         cast = "" if role != "feature" or not texts else ".astype({" + ", ".join(
             f"{json.dumps(one, ensure_ascii=False)}: str" for one in texts) + "})"
-        word = "features" if role == "feature" else role
+        if role == "feature": word = "features"
+        else: word = role
         told.append(f"{word}=table[{json.dumps(name, ensure_ascii=False)}]{cast}")
     return told + [f"{name}={value!r}" for name, value in _given(context, *names).items()]
 
@@ -1308,7 +1316,8 @@ def _refuse_cell(files, mark, names, outcomes):
             if not bad.to_numpy().any(): continue
             at = bad.any(axis=1).idxmax()
             name = bad.columns[bad.loc[at].to_numpy()][0]
-            hint = "; --positive names the label of 1" if name in outcomes else ""
+            if name in outcomes: hint = "; --positive names the label of 1"
+            else: hint = ""
             raise ValueError(f"{display_name(path)}, line {at + 2}: column {name!r} must hold "
                              f"numbers, got {rows.loc[at, name][:40]!r}{hint}")
 
@@ -1362,7 +1371,8 @@ _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution"
 
 def _message(error):
     "One line that says what is wrong, in the words of the command line."
-    text = error.format_message() if isinstance(error, _USAGE) else str(error)
+    if isinstance(error, _USAGE): text = error.format_message()
+    else: text = str(error)
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.filename}: {error.strerror}"
     text = re.sub(r"^features\['(.*?)'\](?= must)", r"--feature \1", text)

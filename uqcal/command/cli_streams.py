@@ -134,7 +134,8 @@ def _recalibrate(
     if state is None: refuse_idle(context, "no state is kept without --state", ["every"])
     NumberReader(decimal, thousands)  # what it refuses is no fault of a line either
     check_outputs(file, report=report, out=None if out == "-" else out, state=state)
-    label = "standard input" if file == "-" else display_name(Path(file).name)
+    if file == "-": label = "standard input"
+    else: label = display_name(Path(file).name)
     with contextlib.ExitStack() as opened:
         source = _stream(file, opened)
         found = encoding or encoding_of(source.peek(4))
@@ -167,7 +168,8 @@ def _stream_kind(columns, options):
     kind = (asked or ["probabilities"])[0]
     for name, whose in _OWN.items():
         if options[name] is not None and whose != kind:
-            what = "--seed" if name == "rng" else f"--{name}".replace("_", "-")
+            if name == "rng": what = "--seed"
+            else: what = f"--{name}".replace("_", "-")
             raise ValueError(f"{what} is for {whose}: rows with {kind} have no use for it")
     known = _METHODS[kind]
     method = check_choice(options["method"] or known[0], "--method", known)
@@ -180,7 +182,8 @@ def _stream_kind(columns, options):
         return kind, found | {"method": method, "rng": options["rng"],
                               "on_alarm": options["on_alarm"]}
     if kind == "uncertainties":
-        limit = 9.0 if options["kurtosis"] is None else options["kurtosis"]
+        if options["kurtosis"] is None: limit = 9.0
+        else: limit = options["kurtosis"]
         if not limit >= 1: raise ValueError(f"--kurtosis must be at least 1, got {limit:g}")
         return kind, found | {"kurtosis": limit}
     if options["level"] is None:
@@ -215,7 +218,8 @@ def _stream(file, opened):
     if not names_text(ending):
         raise ValueError(f"{display_name(Path(file).name)} is not read row by row; recalibrate "
                          "needs the table as CSV")
-    return binary if hasattr(binary, "peek") else io.BufferedReader(binary)
+    if hasattr(binary, "peek"): return binary
+    return io.BufferedReader(binary)
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-043s-c
 def _writer(encoding, name):
@@ -248,7 +252,8 @@ class _Watched:
 def _watched(source, file, label, progress):
     "The bytes of a file, with a bar that tells how many of them were read."
     from tqdm import tqdm
-    size = os.path.getsize(file) if file != "-" and names_csv(file) else None
+    if file != "-" and names_csv(file): size = os.path.getsize(file)
+    else: size = None
     with tqdm(total=size, desc=label, unit="B", unit_scale=True, delay=1,
               disable=not shows_bar(progress)) as bar: yield _Watched(source, bar)
 
@@ -287,7 +292,8 @@ def _continued(file, text, encode, out):
         raise ValueError(f"--out {out} begins with other column names than these rows would have; "
                          "name another file")
     file.truncate(_end_of_rows(file, max(",;\t", key=text.count)) if there == header else 0)
-    return "" if there == header else text
+    if there == header: return ""
+    return text
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-020s-d
 def _end_of_rows(file, delimiter):
@@ -311,7 +317,8 @@ def _through(kind):
         from uqcal.adapters.streams import recalibrate_rows
         return recalibrate_rows
     from uqcal.adapters.error_streams import recalibrate_bound_rows, recalibrate_error_rows
-    return recalibrate_error_rows if kind == "uncertainties" else recalibrate_bound_rows
+    if kind == "uncertainties": return recalibrate_error_rows
+    return recalibrate_bound_rows
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-213b
 def _recalibrated(source, write, label, kind, options):
@@ -332,11 +339,13 @@ def _recalibrated(source, write, label, kind, options):
     try: return _through(kind)(source, write, complain=complain,
                                tell=tell if label == "standard input" else None, **options)
     except UnicodeError:
-        kind = "UTF-8" if options["encoding"] == "utf-8-sig" else options["encoding"]
+        if options["encoding"] == "utf-8-sig": kind = "UTF-8"
+        else: kind = options["encoding"]
         raise ValueError(f"{label} is not {kind} text; save it as CSV in UTF-8, or name its "
                          "encoding with --encoding") from None
     except ValueError as error:
-        where = f"{label}, " if isinstance(error, BrokenLine) else ""
+        if isinstance(error, BrokenLine): where = f"{label}, "
+        else: where = ""
         raise ValueError(f"{where}{error}") from None
     finally:
         if len(skipped) > 5:
@@ -372,7 +381,8 @@ def _recalibration_report(summary, kind, label, path):
     "One page: the summary and its measure along the stream."
     from uqcal._base.page import Section, draw_picture, render_page, write_whole
     measure, goal = _ALONG[kind]
-    goal = summary.level if goal == "level" else goal
+    if goal == "level": goal = summary.level
+    else: goal = goal
 
     def _draw(ax):
         table = summary.to_frame()
@@ -382,8 +392,8 @@ def _recalibration_report(summary, kind, label, path):
         if goal is not None: ax.axhline(goal, color="0.6", lw=0.8, ls=":")
         ax.set(xscale="log", xlabel="outcomes seen", ylabel=f"{measure} so far")
         ax.legend(frameon=False)
-    caption = ("The lower the better." if goal is None
-               else f"It should be {goal:g}, the dotted line.")
+    if goal is None: caption = "The lower the better."
+    else: caption = f"It should be {goal:g}, the dotted line."
     pictures = (draw_picture(
         _draw, f"{measure[0].upper()}{measure[1:]} so far against outcomes seen, as predicted "
         "and recalibrated.", caption=caption),) if summary.curve else ()

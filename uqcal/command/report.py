@@ -56,7 +56,8 @@ def score_picture(validation: Validation,  # what `validate` returned
 # %% ../../nbs/command/60_report.ipynb #cell-021b
 def _reference(one):
     "What a statistic is compared with, in words."
-    return "known reference" if one.is_known else f"{one.errors} errors"
+    if one.is_known: return "known reference"
+    return f"{one.errors} errors"
 
 # %% ../../nbs/command/60_report.ipynb #cell-023
 def _interval_picture(score):
@@ -87,8 +88,8 @@ def _interval_picture(score):
     outside = sum(not limits.holds(x) for x, _ in lines)
     where = {0: "inside the interval", len(lines): "outside the interval"}.get(
         outside, "some inside and some outside the interval")
-    noun = ("The reference (broken line) lies" if len(lines) == 1
-            else "The references (broken lines) lie")
+    if len(lines) == 1: noun = "The reference (broken line) lies"
+    else: noun = "The references (broken lines) lie"
     return draw_picture(_draw, alt, caption=f"{noun} {where} (thick line).")
 
 # %% ../../nbs/command/60_report.ipynb #cell-025
@@ -139,7 +140,8 @@ def _link_picture(validation):
 
     says = (f"The median absolute error goes from {three_digits(y[0])} where uncertainties are "
             f"smallest to {three_digits(y[-1])} where they are largest.")
-    hidden = f" {zero:,} errors of exactly 0 are not drawn." if zero else ""
+    if zero: hidden = f" {zero:,} errors of exactly 0 are not drawn."
+    else: hidden = ""
     return draw_picture(_draw, f"Absolute errors against predicted uncertainties. {says}",
                         caption=says + hidden, height=4.2)
 
@@ -147,7 +149,8 @@ def _link_picture(validation):
 def _graph_picture(finding):
     "Where along the uncertainty, a feature or groups errors are biased, too small or too large."
     about, name = _about(finding), finding.by or "u"
-    across = "groups of" if finding.by_group else "along"
+    if finding.by_group: across = "groups of"
+    else: across = "along"
 
     def _draw(ax):
         finding.plot(ax)
@@ -155,14 +158,16 @@ def _graph_picture(finding):
 
     caption = _READ[about, finding.by_group]
     if finding.centred: caption = f"Errors less their bias. {caption}"
-    kind = "By group" if finding.by_group else "Cumulative graph"
+    if finding.by_group: kind = "By group"
+    else: kind = "Cumulative graph"
     return draw_picture(_draw, f"{kind}: {about}, {across} {name}. {finding.sentence}",
                         caption=caption, width=5.2, height=4.2)
 
 # %% ../../nbs/command/60_report.ipynb #cell-030b
 def _about(finding):
     "What a graph is about."
-    return "bias" if isinstance(finding.test, BiasTest) else "size of the errors"
+    if isinstance(finding.test, BiasTest): return "bias"
+    return "size of the errors"
 
 # %% ../../nbs/command/60_report.ipynb #cell-030b-a
 _READ = {("bias", False): "Where the graph climbs, E/u lies above its mean; where it falls, "
@@ -204,7 +209,8 @@ _SOURCES = (("P. Pernot, Validation of ML-UQ calibration statistics using simula
 # %% ../../nbs/command/60_report.ipynb #cell-046-a
 def _statistic_section(validation, score, is_first_binned):
     "Question, sentence and pictures of one statistic."
-    pictures = [_interval_picture(score)] if score.interval is not None else []
+    if score.interval is not None: pictures = [_interval_picture(score)]
+    else: pictures = []
     if pictures and score.statistic == "cc": pictures.insert(0, _link_picture(validation))
     if pictures and is_first_binned: pictures.insert(0, _reliability_picture(validation))
     title, asks = _ASKS[score.statistic]
@@ -217,7 +223,8 @@ def _findings_section(validation):
     findings = [finding for finding in validation.findings if finding.kind != "scores"]
     facts = {}
     for finding in findings:
-        pvalue = "" if finding.pvalue is None else f"; p = {finding.pvalue:.2g}"
+        if finding.pvalue is None: pvalue = ""
+        else: pvalue = f"; p = {finding.pvalue:.2g}"
         facts[finding.name] = f"{finding.status}; {finding.method or 'not tested'}{pvalue}"
     pictures = tuple(_graph_picture(finding) for finding in findings
                      if isinstance(finding.test, BiasTest | ConsistencyTest))
@@ -265,7 +272,8 @@ def _next_section(validation, details):
 def _cautions_section(validation):
     "What could mislead; causes have a section of their own."
     cautions = [caution.sentence for caution in validation.cautions if caution.code != "cause"]
-    none = () if cautions else ("None: the conditions that were checked are met.",)
+    if cautions: none = ()
+    else: none = ("None: the conditions that were checked are met.",)
     return Section("Cautions", items=tuple(cautions), paragraphs=none)
 
 # %% ../../nbs/command/60_report.ipynb #cell-050
@@ -273,7 +281,8 @@ def _table(validation):
     "A row for each comparison, as text."
     def span(interval):
         "An interval as text."
-        return "–" if interval is None else " to ".join(map(three_digits, interval))
+        if interval is None: return "–"
+        return " to ".join(map(three_digits, interval))
 
     level = f"{100 * validation.settings['confidence']:g} %"
     return pd.DataFrame([

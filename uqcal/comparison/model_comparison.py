@@ -175,7 +175,8 @@ def _joint_limits(null, found, confidence):
     own = np.where(np.isfinite(own), own, np.where(finite > 0, finite, 1.0))
     largest = (null / own).max(axis=1)
     place = int(np.ceil(round(confidence * (rows + 1), 9))) - 1
-    reach = np.sort(largest)[place] if place < rows else np.inf
+    if place < rows: reach = np.sort(largest)[place]
+    else: reach = np.inf
     return reach * own, np.array([monte_carlo_pvalue(t, largest) for t in found / own])
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-045
@@ -281,14 +282,16 @@ def _row_table(y_true, predictions, groups, n, rows=None):
     groups."""
     columns, shown = {"y_true": y_true, "groups": groups}, _names(map(str, predictions))
     for name, stated in predictions.items():
-        parts = stated if isinstance(stated, (tuple, list)) else (stated,)
+        if isinstance(stated, (tuple, list)): parts = stated
+        else: parts = (stated,)
         columns |= {f"predictions[{shown[str(name)]!r}][{k}]": part
                     for k, part in enumerate(parts)}
     check_labels_agree(**columns)
     index = next((one.index for one in columns.values() if isinstance(one, pd.Series)), None)
     is_part = rows is not None and rows.size < n
     if index is None and is_part: index = pd.RangeIndex(n, name="row of the input")
-    nothing = np.zeros(n) if index is None else pd.Series(0.0, index=index)
+    if index is None: nothing = np.zeros(n)
+    else: nothing = pd.Series(0.0, index=index)
     table = Sample(nothing, np.ones(n), groups)
     if is_part: table = table.keep(rows)
     check_group_number(table.groups)
@@ -344,7 +347,8 @@ def _harmless(scoring, columns):
     error = error - best_shift(scoring, error, width)
     width = best_factor(scoring, error, width) * width
     as_is, *off = (scoring.points(error, factor * width).mean() for factor in (1, 1.25, 0.8))
-    kind = "width" if scoring.name == "interval" else "std"
+    if scoring.name == "interval": kind = "width"
+    else: kind = "std"
     return float(max(np.mean(off) - as_is, 0.0)), (kind, 1.25)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049b
@@ -364,7 +368,8 @@ def _points_needed(one, critical, tolerance, n):
     if one["reason"] != "precision" or one["share"] > _HEAVY or not (error > 0 and target > 0):
         return None
     needed = n * (critical * error / target)**2
-    return int(float(f"{needed:.2g}")) if n < needed < 1e12 else None
+    if n < needed < 1e12: return int(float(f"{needed:.2g}"))
+    return None
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049e
 def _stakes(scoring, first, second):
@@ -396,7 +401,8 @@ def _unseen(stake, paid, unit, copied):
     """How far a lead may be smaller, and how many typical stakes were paid, by (1a); 0 and −1 where
     these are enough."""
     if not stake.any(): return 0.0, -1.0
-    held = np.bincount(unit, stake) if copied else stake
+    if copied: held = np.bincount(unit, stake)
+    else: held = stake
     typical = (held**2).sum() / held.sum()
     k = np.minimum(np.bincount(unit[paid], stake[paid]) / typical, 1).sum()
     if k >= min(5, held.sum() / typical / 4): return 0.0, -1.0
@@ -464,14 +470,16 @@ def _deciders(difference, unit, table):
 def _row_name(table, row):
     "A row's position, with its label where it has one."
     label = table.row_label(row)
-    return f"{row:,} ({label})" if label else f"{row:,}"
+    if label: return f"{row:,} ({label})"
+    return f"{row:,}"
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-051b
 def _without(rows, scoring, models, order, copied, difference, unit, **options):
     "The means of the other rows; None where too few points or groups are left."
     kept = np.delete(np.arange(unit.size), rows)
     left = np.unique(unit[kept], return_inverse=True)[1]
-    least = 3 if unit.max() + 1 == unit.size else 2
+    if unit.max() + 1 == unit.size: least = 3
+    else: least = 2
     if not rows.size or kept.size < 3 or left.max() + 1 < least: return None
     models = {name: [column[kept] for column in columns] for name, columns in models.items()}
     return _differences(scoring, models, order, copied, difference[:, kept], left, **options)[0]
@@ -481,7 +489,8 @@ def _spread(values, unit):
     "The standard error of a mean over rows, by equation (1)."
     total = np.bincount(unit, values - values.mean())
     error = np.sqrt(total @ total * total.size / (total.size - 1)) / values.size
-    return float(error) if error > 1e-12 * abs(values.mean()) else 0.0
+    if error > 1e-12 * abs(values.mean()): return float(error)
+    return 0.0
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-053b
 def _model_table(scoring, models, points, after, unit):
@@ -601,7 +610,8 @@ def _calibration_part(pair, board, stays):
     if share < 0.1: return "little"
     if not board.at[pair["b"], "correction"]: return "possible"
     if share >= 0.9 and not stays: return "all" if share >= 1 else "nearly all"
-    return "most" if share >= 0.5 else "part"
+    if share >= 0.5: return "most"
+    return "part"
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-061
 def _lead_at_best(pair, tolerance):
@@ -610,12 +620,14 @@ def _lead_at_best(pair, tolerance):
     if pair["reason"] in ("rows", "unseen") or pair["verdict"] == "the same": return 0.0
     least = max(pair["critical"] * pair["at_best_error"], 0.01 * tolerance)
     if pair["verdict"] == "equivalent": least = max(least, tolerance)
-    return pair["at_best"] if abs(pair["at_best"]) > least else 0.0
+    if abs(pair["at_best"]) > least: return pair["at_best"]
+    return 0.0
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-061-b
 def _ahead_once_recalibrated(pair, board, lead, shown):
     "Which of a pair would be better if recalibrated, where that is certain."
-    front, other = (pair["a"], pair["b"]) if lead > 0 else (pair["b"], pair["a"])
+    if lead > 0: front, other = (pair["a"], pair["b"])
+    else: front, other = (pair["b"], pair["a"])
     if not lead or board.at[front, "state"] != "recalibrated": return {}
     return {"code": "ahead", "front": shown[front], "other": shown[other],
             "by": (abs(lead), pair["at_best_error"]),
@@ -633,7 +645,8 @@ def _rest_parts(pair, score, tolerance):
         if abs(value) > max(reach, 0.01 * tolerance):
             code, value = "better" if value > 0 else "worse", abs(value)
         else:
-            code = "unclear" if abs(value) + reach > tolerance else "equal"
+            if abs(value) + reach > tolerance: code = "unclear"
+            else: code = "equal"
         parts.append((name, code, value, error))
     return tuple(parts)
 
@@ -661,7 +674,8 @@ def _reason(pair, confidence, n_resamples):
     if pair["reason"] in ("rows", "unseen"): return pair["reason"]
     if pair["standard_error"] == 0: return "equal rows"
     if np.isfinite(pair["high"]): return "precision"
-    return "few resamples" if n_resamples + 1 < 1 / (1 - confidence) else "few rows"
+    if n_resamples + 1 < 1 / (1 - confidence): return "few resamples"
+    return "few rows"
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #w-finding-d
 def _finding(pair, found, shown):
@@ -678,7 +692,8 @@ def _finding(pair, found, shown):
              "tolerance_of": found.tolerance_of, "deciders": found.deciders,
              "seen": pair.get("seen", -1.0), "moved": _moved(pair),
              "cause": _cause(pair, board, found.tolerance, found.score, shown)} | more
-    needed = None if pd.isna(pair["n_needed"]) else float(pair["n_needed"])
+    if pd.isna(pair["n_needed"]): needed = None
+    else: needed = float(pair["n_needed"])
     reason = _reason(pair, found.confidence, found.n_resamples)
     return Finding(name=pair["b"], kind="model_difference", status=_status(pair, found.tolerance),
                    reason=reason, direction="worse" if pair["verdict"] == "better" else None,
@@ -708,7 +723,8 @@ def _step(found):
     leads = {pair["b"]: _lead_at_best(pair, found.tolerance) for pair in mine}
     turning = [pair["b"] for pair in mine if pair["reason"] == "rows"]
     if turning:
-        verb = "separate" if found.deciders["kind"] == "groups" else "check"
+        if found.deciders["kind"] == "groups": verb = "separate"
+        else: verb = "check"
         return _step_of(found, verb, (first, *turning), is_about_score=False)
     ahead = [name for name, lead in leads.items() if lead < 0]
     open_ = [pair for pair in mine if pair["verdict"] == "inconclusive"]
@@ -738,7 +754,8 @@ def _step_of(found, verb, models, recalibrate=(), over=(), n_needed=None, is_abo
     """The step with its arguments: the models it is about, those to be recalibrated, whom these
     would then be better than, others that may be as good, and rows that would decide."""
     board = found.models
-    rivals = _rivals(board, *models) if is_about_score else ()
+    if is_about_score: rivals = _rivals(board, *models)
+    else: rivals = ()
     arguments = {"models": models, "recalibrate": recalibrate, "over": over, "rivals": rivals,
                  "n_needed": n_needed}
     named = board.loc[[*recalibrate, *rivals]]
@@ -755,7 +772,8 @@ def _repeated(models, table, scoring):
     if table.groups is not None: return table, ()
     if scoring.name not in ("log", "crps"):
         labels = _copied_rows(_finite(models), isinstance(scoring, OutcomeScoring))
-        kinds = 0 if labels is None else np.unique(labels).size
+        if labels is None: kinds = 0
+        else: kinds = np.unique(labels).size
         if kinds < 6: return table, ()
         return table.with_groups(labels), (_copies(table.n - kinds, table.n, "rows"),)
     for columns in models.values():
@@ -871,7 +889,8 @@ def _few(mine, unit, difference, squares):
     if squares and unit.size >= 20 and any(map(_is_heavy, better)):
         return (Caution(code="models_tails", decides=True),)
     if units >= 200: return ()
-    one_of = "eight" if units <= 100 else "twelve"
+    if units <= 100: one_of = "eight"
+    else: one_of = "twelve"
     return (Caution(code="models_few", facts={"n": units, "one_of": one_of}, decides=True),)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-065h
@@ -982,14 +1001,16 @@ class ModelComparison(Report):
     def score_name(self) -> str:
         "The score as it is called; of one bound where one is scored."
         if self.bound == "either": return "bound score"
-        return f"{self.bound}-bound score" if self.bound else SCORES[self.score]
+        if self.bound: return f"{self.bound}-bound score"
+        return SCORES[self.score]
 
     @property
     def outcome(self) -> str:
         "\"better\" if one model is better than all others; else \"inconclusive\" or \"no difference\"."
         status = {one.status for one in self.findings[1:]}
         if status <= {"invalid", "minor"}: return "better"
-        return "inconclusive" if "inconclusive" in status else "no difference"
+        if "inconclusive" in status: return "inconclusive"
+        return "no difference"
 
     @property
     def conclusion(self) -> str:
@@ -999,14 +1020,16 @@ class ModelComparison(Report):
     @property
     def title(self) -> str:
         "The number of models, rows and clusters, and the score."
-        clusters = f" in {self.n_groups:,} clusters" if self.n_groups else ""
+        if self.n_groups: clusters = f" in {self.n_groups:,} clusters"
+        else: clusters = ""
         return f"{len(self.models)} models, {self.n:,} rows{clusters}, {self.score_name}"
 
     @property
     def limits(self) -> str:
         "What the limits in brackets are."
         level = f"{100 * self.confidence:g} %"
-        return f"[joint {level}]" if len(self.pairs) > 1 else f"[{level}]"
+        if len(self.pairs) > 1: return f"[joint {level}]"
+        return f"[{level}]"
 
     def details(self) -> list[str]:  # paragraphs
         """A paragraph for each finding, and for each caution.
@@ -1072,7 +1095,8 @@ class ModelComparison(Report):
 def _plot_models(found, ax):
     table = found.models
     if found.bound and "recalibrated" not in table:
-        which = "single" if found.bound == "either" else found.bound
+        if found.bound == "either": which = "single"
+        else: which = found.bound
         raise ValueError(f"nothing is recalibrated where {which} bounds alone are scored, so there "
                          "are no parts of a score to show")
     if "recalibrated" not in table:
@@ -1081,7 +1105,8 @@ def _plot_models(found, ax):
     ax, label = new_axes(ax, 6, 4.8), found.score_name
     rest = found.pairs[found.pairs["a"] == found.best].set_index("b")["rest_error"]
     for k, (name, row) in enumerate(table.iterrows()):
-        colour = "#D55E00" if k == 0 else "#0072B2"
+        if k == 0: colour = "#D55E00"
+        else: colour = "#0072B2"
         ax.errorbar(row["miscalibration"], row["recalibrated"], rest.get(name, 0.0),
                     row["miscalibration_error"], fmt="o", color=colour, ms=7, lw=1)
         ax.annotate(plain_text(_names(table.index)[name]), (row["miscalibration"], row["recalibrated"]),
@@ -1215,7 +1240,8 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     scores, n = _all_points(scoring, models, table), table.n
     copied = bool(cautions) and table.groups is not None
     table, cautions = _in_stretches(scores, table, cautions)
-    unit = np.arange(n) if table.groups is None else table.groups.codes
+    if table.groups is None: unit = np.arange(n)
+    else: unit = table.groups.codes
     if n * len(models) * (len(models) - 1) > 2e8:
         raise ValueError(f"predictions hold too much to compare at once: {len(models)} models of "
                          f"{n:,} points; compare fewer of either")
@@ -1244,7 +1270,8 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     cautions += _blank(blank, shown) + _few(
         mine, unit, difference, squares=scoring.name == "log") + _heavy(mine, top, table, shown)
     cautions += _by_other_score(mine, models, scoring, unit, shown)
-    bound = scoring.end if isinstance(scoring, BoundScoring) else None
+    if isinstance(scoring, BoundScoring): bound = scoring.end
+    else: bound = None
     if bound: cautions = (_one_bound(scoring), *cautions)
     if other is None: deciders |= {"number": 0, "names": (), "count": 0}
     compared = ModelComparison(

@@ -459,7 +459,8 @@ class ErrorScoring:
             None for fewer than 20, no curve below 100 or for intervals.
         """
         if n_units < 20: return ()
-        curve = ("curve",) if n_units >= 100 and self.name != "interval" else ()
+        if n_units >= 100 and self.name != "interval": curve = ("curve",)
+        else: curve = ()
         return ("shift", "factor", *curve, "flat")
 
     def learn(self, steps: Sequence[str],  # from `steps`
@@ -614,7 +615,8 @@ class OutcomeScoring:
             None for fewer than 20, no curve below 100.
         """
         if n_units < 20: return ()
-        return ("line", "curve", "flat") if n_units >= 100 else ("line", "flat")
+        if n_units >= 100: return ("line", "curve", "flat")
+        return ("line", "flat")
 
     def learn(self, steps: Sequence[str],  # from `steps`
               outcome: np.ndarray,  # of training points, shape (n,)

@@ -163,7 +163,8 @@ def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out po
     pd.DataFrame
         A row for each candidate: gain, gain_error, gap, gap_error.
     """
-    group = None if groups is None else groups.codes
+    if groups is None: group = None
+    else: group = groups.codes
     names = list(held)
     best = held[min(names, key=lambda name: held[name].mean())]
     rows = [{"gain": float(np.mean(first - score)), "gain_error": _spread_of_mean(first - score,
@@ -177,7 +178,8 @@ def _scalings(sample, columns, is_heavy):
     "What may be done to uncertainties, the simplest first."
     found = {"factor": FactorScaling()}
     if is_heavy: found["factor, heavy tails"] = FactorScaling(likelihood="student")
-    units = sample.n if sample.groups is None else sample.groups.labels.size
+    if sample.groups is None: units = sample.n
+    else: units = sample.groups.labels.size
     varies = not sample.by_uncertainty.is_constant
     for name, column in columns.items():
         if column.dtype.kind == "O": found[f"by {printable(name)}"] = GroupScaling(by=name)
@@ -194,7 +196,8 @@ def _shift_options(answer, columns):
     name = answer.by
     is_grouped = name is not None and columns[name].dtype.kind == "O"
     steps = [StepShift(name), StepShift(name, per_u=False)]
-    return steps if is_grouped else [LinearShift(name), *steps]
+    if is_grouped: return steps
+    return [LinearShift(name), *steps]
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-057b
 def _chosen_shifts(sample, columns, fold, before):
@@ -211,7 +214,8 @@ def _chosen_shifts(sample, columns, fold, before):
         return -log_density(error / mended, 6.0)
 
     shifts, best = (), score(())
-    group = None if sample.groups is None else sample.groups.codes
+    if sample.groups is None: group = None
+    else: group = sample.groups.codes
     for one in sorted(biased, key=lambda one: one.pvalue):
         tried = [((*shifts, option), score((*shifts, option)))
                  for option in _shift_options(one, columns)]
@@ -224,7 +228,8 @@ def _chosen_shifts(sample, columns, fold, before):
 def _part(sample, columns, rng):
     "Rows by which candidates are compared: all, or whole groups of them drawn at random."
     if sample.n <= _SIZES: return sample, columns
-    unit = np.arange(sample.n) if sample.groups is None else sample.groups.codes
+    if sample.groups is None: unit = np.arange(sample.n)
+    else: unit = sample.groups.codes
     rank = rng.permutation(unit.max() + 1)[unit]
     chosen = rank < (unit.max() + 1) * _SIZES / sample.n
     return sample.keep(chosen), {name: column[chosen] for name, column in columns.items()}
@@ -247,7 +252,8 @@ def _goes_against(sample, average):
     if heavy.dof_ == np.inf or heavy.factor_ <= 1: return False
     unit = heavy.factor_ * np.sqrt(1 - 2 / heavy.dof_)
     outside = 2 * special.stdtr(heavy.dof_, -np.abs(sample.scaled).max() / unit)
-    n = sample.n if sample.groups is None else sample.groups.labels.size
+    if sample.groups is None: n = sample.n
+    else: n = sample.groups.labels.size
     return bool(n * np.log1p(-outside) < np.log(0.1))
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-059b
@@ -297,10 +303,12 @@ def _first_without_fault(table, models, judge, before, tolerance):
     better = [name for name in models if name == "as stated" or _is_worth(table.loc[name])]
     near = [name for name in better if table.at[name, "is_near"]]
     if not any(one.status == "invalid" for one in before.values()):
-        first = "as stated" if _rests_on_rows(before) else near[0]
+        if _rests_on_rows(before): first = "as stated"
+        else: first = near[0]
         found = judge(models[first])
         is_worse = _faults(found[0], before, tolerance) > _faults(before, before, tolerance)
-        return (first, found) if not is_worse else ("as stated", judge(models["as stated"]))
+        if not is_worse: return (first, found)
+        return ("as stated", judge(models["as stated"]))
     seen = {}
     for those in ([*near, "as stated"], better):
         for name in those:
@@ -330,10 +338,12 @@ def _independent(sample):
 # %% ../../nbs/corrections/54_mending.ipynb #cell-063b
 def _check_enough(sample):
     "Refuse fewer than ten independent errors other than zero, or next to it."
-    unit = np.arange(sample.n) if sample.groups is None else sample.groups.codes
+    if sample.groups is None: unit = np.arange(sample.n)
+    else: unit = sample.groups.codes
     there = np.unique(unit[sample.scaled**2 > 1e-280]).size
     if there < 10:
-        what = "rows" if sample.groups is None else "groups"
+        if sample.groups is None: what = "rows"
+        else: what = "groups"
         raise ValueError(f"error must hold at least ten {what} other than zero to recalibrate, got "
                          f"{there}")
 
@@ -376,7 +386,8 @@ def _reason(found):
     if found.is_mended: return None
     if found.faults[0]: return "no fewer faults" if _any_gain(found) else "no gain"
     if _rests_on_rows(found.before): return "rows"
-    return "nothing" if found.candidates.at["as stated", "is_near"] else "brings fault"
+    if found.candidates.at["as stated", "is_near"]: return "nothing"
+    return "brings fault"
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-065-b
 def _any_gain(found):
@@ -424,7 +435,8 @@ def _worth(z, groups):
     if groups is None: return z.size
     excess = z**2 - np.mean(z**2)
     part = np.bincount(groups.codes, excess)
-    found = z.size * (excess @ excess) / (part @ part) if part.any() else 0
+    if part.any(): found = z.size * (excess @ excess) / (part @ part)
+    else: found = 0
     return int(np.clip(round(found), groups.labels.size, z.size))
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-065b-b
@@ -443,7 +455,8 @@ def _plot_mending(found, ax):
     ax.plot(np.exp(at), middle, color="#0072B2", lw=2)
     ax.set(xscale="log", yscale="log", xlabel="uncertainty u (unit of the errors)",
            ylabel="size of errors, recalibrated u")
-    band = "\nband: 90 % of those in a bin" if found.model.names_ else ""
+    if found.model.names_: band = "\nband: 90 % of those in a bin"
+    else: band = ""
     ax.annotate("dots: errors' root mean square in bins\nline: recalibrated u, the median"
                 f"{band}\ndashed: unchanged", (0.03, 0.97), xycoords="axes fraction", va="top")
     plain_ticks(ax.xaxis, ax.yaxis)
@@ -536,7 +549,8 @@ class Mending(Report):
     @property
     def outcome(self) -> str:
         "\"recalibrated\" or \"unchanged\"."
-        return "recalibrated" if self.is_mended else "unchanged"
+        if self.is_mended: return "recalibrated"
+        return "unchanged"
 
     @property
     def conclusion(self) -> str:
@@ -547,7 +561,8 @@ class Mending(Report):
     def title(self) -> str:
         "The kind of statement, the number of rows and of clusters."
         groups = self.sample.groups
-        clusters = "" if groups is None else f" in {groups.labels.size:,} clusters"
+        if groups is None: clusters = ""
+        else: clusters = f" in {groups.labels.size:,} clusters"
         return f"recalibrated mean ± std, {self.n:,} rows{clusters}"
 
     @property

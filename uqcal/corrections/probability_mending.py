@@ -104,12 +104,14 @@ def _first_without_fault(table, before, crossed, judged, rests_on_rows):
     report on what it makes of held-out cases."""
     near = [name for name in crossed if table.at[name, "is_near"]]
     if before.verdict != "invalid" or rests_on_rows:
-        name = "as stated" if rests_on_rows else near[0]
+        if rests_on_rows: name = "as stated"
+        else: name = near[0]
         return name, before if name == "as stated" else judged(crossed[name])
     seen = {}
     for name in near:
         if name != "as stated" and not table.at[name, "gain"] > 0: continue
-        seen[name] = before if name == "as stated" else judged(crossed[name])
+        if name == "as stated": seen[name] = before
+        else: seen[name] = judged(crossed[name])
         table.loc[name, "verdict"] = seen[name].verdict
         if seen[name].verdict != "invalid": return name, seen[name]
     best = min(seen, key=lambda name: table.at[name, "gap"])
@@ -140,7 +142,8 @@ def _reason(found):
     "Why nothing was changed; None where something was."
     if found.is_mended: return None
     if found.before.verdict != "invalid": return "nothing"
-    return "impossible" if found.rests_on_rows else "no map"
+    if found.rests_on_rows: return "impossible"
+    return "no map"
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-015-b
 def _findings(found):
@@ -242,7 +245,8 @@ class ProbabilityMending(Report):
     @property
     def outcome(self) -> str:
         "\"recalibrated\" or \"unchanged\"."
-        return "recalibrated" if self.is_mended else "unchanged"
+        if self.is_mended: return "recalibrated"
+        return "unchanged"
 
     @property
     def conclusion(self) -> str:
@@ -274,7 +278,8 @@ class ProbabilityMending(Report):
             Recalibrated probabilities, of the same shape.
         """
         p = check_probabilities(y_prob)
-        return p if self.model is None else self.model.predict(p)
+        if self.model is None: return p
+        return self.model.predict(p)
 
     def to_frame(self) -> pd.DataFrame:
         """What each map gains, a row for each.
@@ -398,7 +403,8 @@ def mend_probabilities(
         labels, caution = related_cases(y, p, copies)
         if caution is None: caution = copies[1]
     else: labels, caution = read_labels(cluster, y.size, "cluster"), None
-    unit = np.arange(y.size) if labels is None else np.unique(labels, return_inverse=True)[1]
+    if labels is None: unit = np.arange(y.size)
+    else: unit = np.unique(labels, return_inverse=True)[1]
     options = dict(tolerance=check_fraction(tolerance, "tolerance"),
                    confidence=check_fraction(confidence, "confidence"), n_resamples=n_resamples,
                    n_boot=n_boot, rng=rng, n_jobs=n_jobs, progress=progress)
@@ -438,7 +444,8 @@ def _mended(y, p, labels, unit, fold, before, judged, caution, confidence):
     chosen, after = _first_without_fault(table, before, crossed,
                                          lambda q: judged(y, q, labels), rests_on_rows)
     kind = maps[chosen]
-    model = None if kind is None else kind().fit(p, y)
+    if kind is None: model = None
+    else: model = kind().fit(p, y)
     if labels is not None: _with_cluster_errors(model, y, p, unit)
     found = ProbabilityMending(
         model=model, chosen=chosen, before=before, after=after, y_true=y, y_prob=p,

@@ -83,7 +83,8 @@ def likely_dof(z: np.ndarray,  # errors over their uncertainties, shape (n,)
         return -log_density(z, 2 + np.exp(t)).sum()
     found = scipy.optimize.minimize_scalar(loss, bounds=np.log([0.1, 100]), method="bounded",
                                      options={"xatol": 0.01})
-    return float(2 + np.exp(found.x)) if found.fun < -log_density(z).sum() else float("inf")
+    if found.fun < -log_density(z).sum(): return float(2 + np.exp(found.x))
+    return float("inf")
 
 # %% ../../nbs/corrections/19_scaling.ipynb #68dc5c07
 def _names_of(features):
@@ -98,7 +99,8 @@ def _names_of(features):
 def _column(values, n, label):
     "Numbers, or names of groups."
     groups = read_groups(values, n, label)
-    return check_column(values, n, label) if groups is None else groups
+    if groups is None: return check_column(values, n, label)
+    return groups
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-012
 def read_columns(features: Any,  # DataFrame or dict of name → column, shape (n,) each: numbers,
@@ -311,7 +313,8 @@ def _student_error(scaled, log_factor, dof, group):
                                + density(at - a - b)) for b in step] for a in step]) / 4e-6
     if group is not None: score = np.stack([np.bincount(group, one) for one in score])
     is_inside = 2.11 < dof < 100 and np.linalg.det(slope) > 1e-6 * slope[0, 0]**2
-    inverse = np.linalg.inv(slope) if is_inside else np.diag([1 / slope[0, 0], 0])
+    if is_inside: inverse = np.linalg.inv(slope)
+    else: inverse = np.diag([1 / slope[0, 0], 0])
     return float(np.sqrt((inverse @ (score @ score.T) @ inverse)[0, 0])) / scaled.size
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-055
@@ -525,7 +528,8 @@ class IsotonicScaling(_Scaling):
         self.least, self.likelihood = least, likelihood
 
     def _learn(self, sample, columns, square):
-        least = max(20, sample.n // 50) if self.least is None else check_count(self.least, "least")
+        if self.least is None: least = max(20, sample.n // 50)
+        else: least = check_count(self.least, "least")
         blocks = isotonic_blocks(sample.uncertainty, square * sample.uncertainty**2, least)
         self.centre_ = blocks["centre"].to_numpy()
         self.level_ = np.log(blocks["variance"].to_numpy()) / 2
@@ -559,7 +563,8 @@ def _within(excess, cell, group):
     at[unit] = cell
     sums = np.bincount(unit, excess)
     freedom = n - np.sum(count / np.bincount(at, minlength=count.size))
-    return sums @ sums / freedom if freedom > 0 else np.inf
+    if freedom > 0: return sums @ sums / freedom
+    return np.inf
 
 # %% ../../nbs/corrections/19_scaling.ipynb #6670cf2e
 def _between(distance, count, within):
@@ -596,7 +601,8 @@ def credible_means(values: np.ndarray,  # shape (n,)
     count = np.bincount(cell).astype(float)
     mean = np.bincount(cell, values) / count
     within = _within(values - mean[cell], cell, group)
-    between = _between(mean - values.mean(), count, within) if count.size > 1 else 0
+    if count.size > 1: between = _between(mean - values.mean(), count, within)
+    else: between = 0
     if between == 0: return np.full(count.size, values.mean()), float(values.mean())
     weight = between / (between + within / count)
     common = float(weight @ mean / weight.sum())
@@ -643,7 +649,8 @@ class GroupScaling(_Scaling):
         column = columns[self.names_[0]]
         self.labels_ = _plain_labels(column)
         cell, common = _codes(column, self.labels_), square.mean()
-        group = None if sample.groups is None else sample.groups.codes
+        if sample.groups is None: group = None
+        else: group = sample.groups.codes
         mean, self.common_ = credible_means(square / common, cell, group)
         level = np.mean(square / mean[cell])
         self.factor_ = np.sqrt(level * np.append(mean, self.common_))
@@ -658,8 +665,10 @@ class GroupScaling(_Scaling):
         common, own = self.factor_[-1], self.factor_[:-1]
         shown = distinct_names(self.labels_)
         far = np.argsort(-np.abs(np.log(own / common)), kind="stable")
-        named, rest = (far, far[:0]) if far.size <= 4 else (far[:3], far[3:])
-        others = own[rest] if rest.size else own
+        if far.size <= 4: named, rest = (far, far[:0])
+        else: named, rest = (far[:3], far[3:])
+        if rest.size: others = own[rest]
+        else: others = own
         return {"kind": "groups", "common": common, "others": rest.size,
                 "factors": tuple((shown[self.labels_[k]], own[k]) for k in named),
                 "lowest": others.min(), "highest": others.max()}
@@ -723,7 +732,8 @@ class GammaScaling(_Scaling):
                 continue
             middle, spread, low, high = about
             x = np.clip(columns[name] if name else np.log(uncertainty), low, high) - middle
-            degree = check_count(self.degree, "degree", maximum=2) if name == "" else 1
+            if name == "": degree = check_count(self.degree, "degree", maximum=2)
+            else: degree = 1
             parts += [(x / spread)**power for power in range(1, degree + 1)]
         return np.column_stack(parts).astype(float), grouped
 
@@ -800,7 +810,8 @@ class _Shift(_Fitted):
 
     def _values(self, uncertainty, columns):
         "What the shift depends on."
-        return np.log(uncertainty) if self.along is None else columns[self.along]
+        if self.along is None: return np.log(uncertainty)
+        return columns[self.along]
 
     @property
     def effect(self) -> dict[str, Any]:
@@ -835,7 +846,8 @@ class LinearShift(_Shift):
         self.along, self.slope = along, slope
 
     def _learn(self, sample, columns):
-        x = sample.uncertainty if self.along is None else columns[self.along]
+        if self.along is None: x = sample.uncertainty
+        else: x = columns[self.along]
         if x.dtype.kind == "O":
             raise ValueError(f"along must name a feature of numbers, got {self.along!r:.40}, which "
                              "holds groups; StepShift takes them")
@@ -927,9 +939,10 @@ class StepShift(_Shift):
             Shape (m,).
         """
         x = self._values(uncertainty, columns)
-        mean = (self.mean_[_codes(x, self.labels_)] if self.labels_ else
-                np.interp(x, self.place_, self.mean_[:-1]))
-        return mean * uncertainty if self.per_u else mean
+        if self.labels_: mean = self.mean_[_codes(x, self.labels_)]
+        else: mean = np.interp(x, self.place_, self.mean_[:-1])
+        if self.per_u: return mean * uncertainty
+        return mean
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-050
 class Mend(_Fitted):

@@ -53,7 +53,8 @@ def _resampled_t(total, count, n_resamples, state):
         word = np.uint64(0)
         s = n = ss = sn = nn = 0.0
         for i in range(size):
-            word = word << half if i % 2 else _random_bits(state)
+            if i % 2: word = word << half
+            else: word = _random_bits(state)
             g = np.int64(((word >> half) * np.uint64(size)) >> half)
             a, b = total[g], count[g]
             s += a
@@ -80,7 +81,8 @@ def _mean_test(z, group, n_resamples, confidence, rng, n_jobs, progress):
     error = float(np.sqrt(total @ total * size / (size - 1)) / n) * widening_of(z, group,
                                                                                 confidence)
     if error <= 1e-12 * abs(mean):  # all equal: the signs alone tell something
-        pvalue = max(0.5**(size - 1), 1 / (n_resamples + 1)) if mean else 1.0
+        if mean: pvalue = max(0.5**(size - 1), 1 / (n_resamples + 1))
+        else: pvalue = 1.0
         return mean, 0.0, Interval(mean, mean), pvalue
     if size > 2 * _BATCHES:
         batch = np.arange(size) % _BATCHES
@@ -92,7 +94,8 @@ def _mean_test(z, group, n_resamples, confidence, rng, n_jobs, progress):
     null = run_chunks(_rows, n_resamples, chunk_size(total.size, 2**21), rng, n_jobs=n_jobs,
                       progress=progress, description="resamples")
     place = int(np.ceil(round(confidence * (n_resamples + 1), 9))) - 1
-    half = float(np.sort(null)[place]) * error if place < null.size else np.inf
+    if place < null.size: half = float(np.sort(null)[place]) * error
+    else: half = np.inf
     return mean, error, Interval(mean - half, mean + half), monte_carlo_pvalue(
         abs(mean) / error, null)
 
@@ -102,7 +105,8 @@ def _draw_weights(weight, state):
     "Fill with numbers spread evenly between −√3 and √3, so that their variance is 1."
     word, quarter = np.uint64(0), np.uint64(16)
     for i in range(weight.size):
-        word = word >> quarter if i % 4 else _random_bits(state)
+        if i % 4: word = word >> quarter
+        else: word = _random_bits(state)
         weight[i] = np.sqrt(12.0) * ((np.float64(word & np.uint64(65535)) + 0.5) / 65536 - 0.5)
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-040b
@@ -192,7 +196,8 @@ def _stretch_sums(z, group, n_groups, block, first, last):
                 met[j] += 1
                 part[g] = rows[g] = 0.0
         m = high - low
-        share[j] = 2 * weighted / (m * square[j]) - squares / m**2 if square[j] > 0 else 1 / met[j]
+        if square[j] > 0: share[j] = 2 * weighted / (m * square[j]) - squares / m**2
+        else: share[j] = 1 / met[j]
     return mean, square, met, share
 
 
@@ -204,7 +209,8 @@ def _largest_t(z, group, weight, block, first, last, mean, square, met, share):
     for b in range(block.size - 1):
         s = c = 0.0
         for i in range(block[b], block[b + 1]):
-            sign = 1.0 if weight[group[i]] > 0 else -1.0
+            if weight[group[i]] > 0: sign = 1.0
+            else: sign = -1.0
             s += sign * z[i]
             c += sign
         sums[b + 1], signs[b + 1] = sums[b] + s, signs[b] + c
@@ -284,7 +290,8 @@ def _block_edges(along: Ordering,  # the order of the points
 # %% ../../nbs/errors/26_bias.ipynb #cell-046b
 def _stretch_plan(residual, group, n_groups, along):
     "Blocks; first and last block, mean, squares and groups of each stretch with enough points."
-    block = np.array([0, along.n]) if along.kind == "groups" else _block_edges(along)
+    if along.kind == "groups": block = np.array([0, along.n])
+    else: block = _block_edges(along)
     if block.size == 2: first = last = np.empty(0, np.int64)
     else:
         first, last = np.triu_indices(block.size, 1)
@@ -300,7 +307,8 @@ def _stretch_table(plan, largest, along, overall, confidence):
     block, first, last, mean, square, met, _ = plan
     count, place = block[last] - block[first], int(np.ceil(round(
         confidence * (largest.size + 1), 9))) - 1
-    wide = np.sort(largest)[place] if place < largest.size else np.inf
+    if place < largest.size: wide = np.sort(largest)[place]
+    else: wide = np.inf
     error = np.sqrt(square * met / (met - 1)) / count
     half = np.where(error > 0, wide, 0) * np.where(error > 0, error, 1)
     label = along.labels[along.runs[[block[first], block[last] - 1]]]
@@ -336,7 +344,8 @@ def _group_table(z, group, along, confidence):
 def _most_biased(table):
     "The row whose limits are farthest from zero: the largest bias that is shown; not all points."
     shown = np.maximum(table["low"], -table["high"]).where(table["share"] < 1, -np.inf)
-    return int(np.argmax(shown)) if shown.size and shown.max() > -np.inf else None
+    if shown.size and shown.max() > -np.inf: return int(np.argmax(shown))
+    return None
 
 # %% ../../nbs/errors/26_bias.ipynb #84406ff3
 def _of_usual_size(test):
@@ -438,7 +447,8 @@ class BiasTest(SignificanceTest):
     @property
     def relative_bias(self) -> float:
         "The size of the mean in percent of the standard deviation, the b_Z of Pernot (2024)."
-        return 100 * abs(self.estimate) / self.sd if self.sd else float("nan")
+        if self.sd: return 100 * abs(self.estimate) / self.sd
+        return float("nan")
 
     @property
     def stretch_interval(self) -> Interval | None:
@@ -470,7 +480,8 @@ class BiasTest(SignificanceTest):
         if row is None: return None
         at = self.stretches.iloc[row]
         rest = self.n - at["count"]
-        elsewhere = (self.n * self.estimate - at["count"] * at["mean"]) / rest if rest else None
+        if rest: elsewhere = (self.n * self.estimate - at["count"] * at["mean"]) / rest
+        else: elsewhere = None
         return BiasStretch(first=at["first"], last=at["last"], count=int(at["count"]),
                            share=float(at["share"]), mean=float(at["mean"]), elsewhere=elsewhere,
                            confidence_interval=Interval(float(at["low"]), float(at["high"])))
@@ -561,7 +572,8 @@ class BiasTest(SignificanceTest):
         Axes
             The same axes.
         """
-        return _plot_groups(self, ax) if self.by == "groups" else _plot_graph(self, ax)
+        if self.by == "groups": return _plot_groups(self, ax)
+        return _plot_graph(self, ax)
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-054
 _WHAT = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
@@ -574,29 +586,32 @@ def _limits(interval):
 def _explain(test):
     "What was found of the mean, of its change, and what could still be there."
     mean, what = three_digits(test.estimate), _WHAT[test.by]
-    caution = f" {test.caution}" if test.caution else ""
+    if test.caution: caution = f" {test.caution}"
+    else: caution = ""
     mean = (f"the mean of Z is {mean} ({_limits(test.confidence_interval)}, "
             f"p = {test.mean_pvalue:.2g})")
     if test.bias_changes:
-        begin = f"Errors are biased on the whole: {mean}. The bias" if test.mean_is_biased else (
-            f"Errors are biased in places: {mean}, but it")
+        if test.mean_is_biased: begin = f"Errors are biased on the whole: {mean}. The bias"
+        else: begin = f"Errors are biased in places: {mean}, but it"
         return f"{begin} depends on {what} (p = {test.pvalue:.2g}): {test.where()}.{caution}"
     if test.along.is_constant: change = "; uncertainties are all equal, so it can't depend on them"
     else: change = f"; no sign that it depends on {what} (p = {test.pvalue:.2g})"
     wide = test.stretch_interval
     if wide is not None:
         has = int(np.isfinite(test.stretches["low"]).sum())
-        each = (f"each of {has} groups" if test.by == "groups"
-                else "every stretch with a fifth of the points")
+        if test.by == "groups": each = f"each of {has} groups"
+        else: each = "every stretch with a fifth of the points"
         change += f", and it lies within {_limits(wide)} over {each}"
-    begin = "Errors are biased" if test.mean_is_biased else "No sign of bias"
+    if test.mean_is_biased: begin = "Errors are biased"
+    else: begin = "No sign of bias"
     return f"{begin}: {mean}{change}.{caution if wide is not None else ''}"
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-054c
 def _where(test, what):
     at = test.stretch
     if at is None: return "too few points lie anywhere to say where"
-    rest = "" if at.elsewhere is None else f", and {three_digits(at.elsewhere)} elsewhere"
+    if at.elsewhere is None: rest = ""
+    else: rest = f", and {three_digits(at.elsewhere)} elsewhere"
     place = (f"in group {printable(at.first)} ({at.count:,} of {test.n:,} points)"
              if test.by == "groups" else f"where {what} is {three_digits(at.first)} to "
              f"{three_digits(at.last)} ({100 * at.share:.0f} % of the points)")
@@ -648,7 +663,8 @@ def _plot_groups(test, ax):
     ax.axvline(test.estimate, color="#0072B2", lw=1, ls="--")
     reach = 1.3 * np.abs(table[["mean", "low", "high"]].replace([np.inf, -np.inf], np.nan)).max(
         axis=None)
-    reach = reach if reach > 0 else 1.0
+    if reach > 0: reach = reach
+    else: reach = 1.0
     ax.hlines(y, table["low"].clip(lower=-2 * reach), table["high"].clip(upper=2 * reach),
               color="0.6", lw=3)
     outside = ((table["low"] > 0) | (table["high"] < 0)).to_numpy()
@@ -768,8 +784,10 @@ def bias_of(
     group, n_groups = _repeats(sample)
     mean, error, interval, mean_pvalue = _mean_test(z, group, n_resamples, confidence, rng, n_jobs,
                                                     progress)
-    residual = np.zeros(n) if error == 0 else (z - mean)[along.order]
-    ordered = np.arange(n) if sample.groups is None else group[along.order]
+    if error == 0: residual = np.zeros(n)
+    else: residual = (z - mean)[along.order]
+    if sample.groups is None: ordered = np.arange(n)
+    else: ordered = group[along.order]
     plan = _stretch_plan(residual, ordered, n_groups, along)
     value, draw, fixed, unit = _weighing(residual, ordered, n_groups, along, plan)
 
@@ -816,7 +834,8 @@ def _weighing(residual, group, n_groups, along, plan):
     if along.kind == "groups":
         pieces = _pieces(residual, group, n_groups, along)
         return float(_pairs(*pieces[:3])), _weighted_pairs, (*pieces, n_groups), grow
-    value = 0.0 if along.is_constant else _change(residual, along)
+    if along.is_constant: value = 0.0
+    else: value = _change(residual, along)
     return value, _reweighted, (residual, group, n_groups, along.start, *plan), (
         np.sqrt(grow) / along.n)
 
@@ -880,7 +899,8 @@ def centred_of(
         For tests of another number of points.
     """
     z = sample.scaled
-    tests = [tests] if isinstance(tests, BiasTest) else list(tests)
+    if isinstance(tests, BiasTest): tests = [tests]
+    else: tests = list(tests)
     refuse("tests", f"be of these {sample.n} points", np.array([t.n != sample.n for t in tests]),
            "of another number")
     changes = [test for test in tests if test.bias_changes]
@@ -898,7 +918,8 @@ def _cells(test, z, sample):
     along, count = test.along, test.along.counts
     if test.by == "groups":
         return np.where(count > 1, np.arange(count.size), count.size)[along.codes]
-    rows = 30 if test.n_groups is None else int(np.ceil(30 * sample.n / test.n_groups))
+    if test.n_groups is None: rows = 30
+    else: rows = int(np.ceil(30 * sample.n / test.n_groups))
     if test.n_groups is None: rows = min(rows, max(sample.n // 4, 1))
     edges, at = _block_edges(along, rows), test.stretch
     if at is not None:

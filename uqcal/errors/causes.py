@@ -145,7 +145,8 @@ def _apart(x, most, level=0.005):
     chance = (1 + spacings[:most] / (k * scale))**-k
     allowed = 0.6 * level / np.arange(1, most + 1)**2  # a few rows are likelier than many
     found = np.flatnonzero((chance <= allowed) & (gaps[:most] > np.log(2)))
-    return x[found[-1]] if found.size else np.inf
+    if found.size: return x[found[-1]]
+    return np.inf
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-080
 def suspect_rows(
@@ -174,7 +175,8 @@ def suspect_rows(
     """
     size, most = np.abs(sample.scaled), max(1, sample.n // 500)
     rows = np.flatnonzero((size >= _apart(size, most, 0.02)) | _has_tiny_u(sample, most))
-    return rows[np.argsort(-size[rows], kind="stable")] if rows.size <= most else _no_rows()
+    if rows.size <= most: return rows[np.argsort(-size[rows], kind="stable")]
+    return _no_rows()
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-080b
 def _has_tiny_u(sample, most):
@@ -279,7 +281,8 @@ def describe_rows(
     """
     Sample(sample.error, sample.uncertainty).keep(rows)  # refuses what are no rows
     rows, line = np.asarray(rows), _Line(sample)
-    rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
+    if rows.dtype == bool: rows = np.flatnonzero(rows)
+    else: rows = rows.astype(np.int64)
     return tuple(_of_row(sample, line, row) for row in rows.tolist())
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-008
@@ -288,7 +291,8 @@ def _by_rows(sample, known):
     line, size, u = _Line(sample), np.abs(sample.scaled), sample.uncertainty
     most = max(3, sample.n // 100)
     rows = list(np.flatnonzero(size >= _apart(size, most)))
-    small = np.quantile(size[size > 0], 0.03) if np.any(size) else 0
+    if np.any(size): small = np.quantile(size[size > 0], 0.03)
+    else: small = 0
     rows += list(np.flatnonzero(_has_tiny_u(sample, most)))
     rows += [row for row in np.flatnonzero(u >= _apart(u, most)) if size[row] < small]
     rows = [row for row in dict.fromkeys(map(int, rows)) if row not in set(known.tolist())]
@@ -400,7 +404,8 @@ def _pile(x, at, n):
     "Rows at an end of the values, where far more of them are equal than elsewhere."
     values, counts = np.unique(x, return_counts=True)
     if values.size < 6: return _no_rows()  # as of a few instruments
-    end, usual = (counts[0], counts[1:]) if at == "least" else (counts[-1], counts[:-1])
+    if at == "least": end, usual = (counts[0], counts[1:])
+    else: end, usual = (counts[-1], counts[:-1])
     if end < max(5, 0.01 * n) or end < 5 * np.quantile(usual, 0.9): return _no_rows()
     return np.flatnonzero(x == (values[0] if at == "least" else values[-1]))
 
@@ -453,7 +458,8 @@ def _rounding(sample):
     if sample.n < 10 or sample.by_uncertainty.is_constant: return found
     step = _step(u)
     if (_digits(u) == 1 or step > 0.2 * np.median(u)) and not _is_nominal(u, step):
-        change = min(0.5 * step / u.min(), 0.33) if step else 0.33
+        if step: change = min(0.5 * step / u.min(), 0.33)
+        else: change = 0.33
         facts = {"distinct": sample.by_uncertainty.labels.size, "change": float(change),
                  "step": None if _digits(u) == 1 else float(step)}
         found.append(Cause(name="rounded uncertainty", strength="seen", facts=facts))
@@ -515,7 +521,8 @@ def _leaks(sample):
     u, size, n = sample.uncertainty, np.abs(sample.scaled), sample.n
     if sample.by_uncertainty.is_constant:
         facts = {"n": n, "value": float(u[0])}
-        return _whole("constant uncertainty", "seen", facts) if n > 2 else []
+        if n > 2: return _whole("constant uncertainty", "seen", facts)
+        return []
     if n < 8 or not np.any(size): return []
     values, counts = np.unique(np.round(np.log(size[size > 0]), 6), return_counts=True)
     if counts.max() > 0.5 * n:
@@ -555,7 +562,8 @@ def _signs(sample):
     "Columns that were swapped, squared, or lost their signs."
     error, u, n = sample.error, sample.uncertainty, sample.n
     if n < 12 or 0.005 < np.mean(error < 0) < 0.995 or not np.any(error): return []
-    sign = "positive" if np.sum(error > 0) > np.sum(error < 0) else "negative"
+    if np.sum(error > 0) > np.sum(error < 0): sign = "positive"
+    else: sign = "negative"
     others = min(np.sum(error > 0), np.sum(error < 0))
     facts = {"sign": sign, "count": int(n - others), "n": n}
     size = np.abs(error)
@@ -636,7 +644,8 @@ class _Sizes:
         self.square = sample.error[order]**2
         self.log_u = np.log(sample.uncertainty[order])
         n = order.size
-        self.bins = 1 if sample.by_uncertainty.is_constant else min(10, max(1, n // 40))
+        if sample.by_uncertainty.is_constant: self.bins = 1
+        else: self.bins = min(10, max(1, n // 40))
         self.start = n * np.arange(self.bins) // self.bins
         self.n = n
 
@@ -847,7 +856,8 @@ def _clusters(sample):
         is_high = x >= np.exp(0.5 * (logs[at - 1] + logs[at]))
         ratio = np.median(x[is_high]) / max(np.median(x[~is_high]), 1e-300)
         if ratio > 1e9 or np.median(size[~is_high]) == 0: continue
-        is_few = is_high if 2 * is_high.sum() <= n else ~is_high
+        if 2 * is_high.sum() <= n: is_few = is_high
+        else: is_few = ~is_high
         moved = np.log(np.median(size[is_high]) / np.median(size[~is_high]))
         is_zero = np.median(x[~is_high]) < 1e-5 * np.median(x)  # these have a name of their own
         if is_zero or abs(moved) < 0.6 * np.log(ratio): continue
@@ -952,7 +962,8 @@ def _skewed(z):
     "The cause for errors with one long tail."
     low, middle, high = np.quantile(z, [0.05, 0.5, 0.95])
     up = high + low > 2 * middle
-    ratio = (high - middle) / (middle - low) if up else (middle - low) / (high - middle)
+    if up: ratio = (high - middle) / (middle - low)
+    else: ratio = (middle - low) / (high - middle)
     return _whole("skewed errors", "likely", {"ratio": float(ratio), "is_up": bool(up)})
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-044
@@ -1013,8 +1024,10 @@ def _of_columns(sample, known):
     faults = not keep.all()
     if sample.groups is not None: keep &= _first_of_group(sample)
     if keep.sum() < 12: return []
-    rest = sample if keep.all() else sample.keep(keep)
-    found = [] if any(one.name == "rounded errors" for one in known) else _link(rest)
+    if keep.all(): rest = sample
+    else: rest = sample.keep(keep)
+    if any(one.name == "rounded errors" for one in known): found = []
+    else: found = _link(rest)
     if not faults: found += _in_row_order(sample, rest, np.flatnonzero(keep))
     names = {one.name for one in known}
     if "clipped errors" not in names: found += _edge(rest)

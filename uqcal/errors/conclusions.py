@@ -78,18 +78,22 @@ class _Setup:
         *shares
         """
         is_early = self.is_auto and sample.n > 10_000
-        levels = [self.level * share for share in shares] if is_early else ()
+        if is_early: levels = [self.level * share for share in shares]
+        else: levels = ()
         return self.shuffles | {"levels": levels}
 
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-050b
 def _status(setup, pvalue, interval, is_factor=True):
     "Invalid: a fault is shown. Valid: none is, and one beyond the tolerance is excluded."
-    reach = setup.tolerance if is_factor else setup.tolerance - 1
-    least = 1 / reach if is_factor else -reach
+    if is_factor: reach = setup.tolerance
+    else: reach = setup.tolerance - 1
+    if is_factor: least = 1 / reach
+    else: least = -reach
     if pvalue <= setup.level: return "invalid"
     is_excluded = least <= interval.low and interval.high <= reach
-    return "valid" if is_excluded else "inconclusive"
+    if is_excluded: return "valid"
+    return "inconclusive"
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-017
 def _place(part, test, by):
@@ -116,10 +120,12 @@ def _parts_table(stretches, name, by):
         while at is not None and left > 1e-9:
             here = wide[wide["first"] == at].sort_values("count")
             if here.empty: break
-            row = here.iloc[0] if left - here["share"].iloc[0] > 0.2 - 1e-9 else here.iloc[-1]
+            if left - here["share"].iloc[0] > 0.2 - 1e-9: row = here.iloc[0]
+            else: row = here.iloc[-1]
             rows.append(row)
             left, later = left - row["share"], begins[begins > row["last"]]
-            at = later[0] if later.size else None
+            if later.size: at = later[0]
+            else: at = None
         if left > 1e-9 or total < 1 - 1e-9: return None
         stretches = pd.DataFrame(rows)
     table = stretches[columns].rename(columns={name: "estimate"}).reset_index(drop=True)
@@ -129,13 +135,15 @@ def _parts_table(stretches, name, by):
 def _parts_span(test):
     "What the mean may be in any part; where there are no parts, on the whole."
     if test.stretch_interval is not None: return test.stretch_interval
-    return test.confidence_interval if test.along.is_constant else Interval(-np.inf, np.inf)
+    if test.along.is_constant: return test.confidence_interval
+    return Interval(-np.inf, np.inf)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-011b
 def _points_for_bias(test, setup):
     if test.stretch_interval is not None:
         return test.points_needed(setup.tolerance - 1, "stretches")
-    return test.points_needed(setup.tolerance - 1) if test.along.is_constant else None
+    if test.along.is_constant: return test.points_needed(setup.tolerance - 1)
+    return None
 
 # %% ../../nbs/errors/50_conclusions.ipynb #4e17faf8
 def _part_to_name(test, by, is_shown):
@@ -211,7 +219,8 @@ def _average(sample, setup):
     needed, tails, direction, reason = test.points_needed(setup.tolerance), None, None, None
     if test.is_heavy and not test.is_shown:
         status = "inconclusive"
-        tails = "few" if _units(sample) < 20 else "heavy"
+        if _units(sample) < 20: tails = "few"
+        else: tails = "heavy"
     if status == "invalid": direction = "too small" if test.estimate > 1 else "too large"
     if status == "inconclusive": reason = "tails" if tails == "heavy" else "precision"
     fit_decides = bool(needed is None and test.n_calibration and interval.high < np.inf)
@@ -226,7 +235,8 @@ def _average(sample, setup):
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-012bx
 def _units(sample):
     "How many independent rows or groups there are."
-    return sample.n if sample.groups is None else sample.groups.labels.size
+    if sample.groups is None: return sample.n
+    return sample.groups.labels.size
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-012cx
 def _farthest(interval):
@@ -252,11 +262,13 @@ def _dependence(test, sizes, along, setup, pvalue, by=None, n_asked=1):
     if doubt or tails: status = "inconclusive"
     if status == "inconclusive":
         is_heavy = sizes.is_heavy and (test.n_groups or test.n) >= 20
-        reason = "tails" if is_heavy else "precision"
+        if is_heavy: reason = "tails"
+        else: reason = "precision"
     facts = {"relative_low": span.low, "relative_high": span.high, "doubt": doubt, "tails": tails,
              "n_asked": n_asked, "covers": _covers(test, along), "n_resamples": test.n_resamples,
              "n_planned": test.n_planned, **_elsewhere(part)}
-    interval = None if part is None else part.confidence_interval
+    if part is None: interval = None
+    else: interval = part.confidence_interval
     return Finding(
         name=ALONG_U if by is None else f"size by {by}", kind="size", by=by,
         by_group=test.by == "groups", scope="whole" if by is None else "named", status=status,
@@ -272,7 +284,8 @@ def _doubt(test, part):
     "Why a small p-value alone shows no difference of sizes; empty where limits show one too."
     if part is not None and not part.relative_interval.holds(1): return ""
     if test.by == "groups": return "shape"
-    return "unequal groups" if test.method.startswith("random signs of groups") else ""
+    if test.method.startswith("random signs of groups"): return "unequal groups"
+    return ""
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-052
 def _elsewhere(part):
@@ -361,7 +374,8 @@ def _along(ask, kind, sample, features, setup):
         try: tests[name] = ask(sample, along, **options)
         except NothingToTest as nothing:
             findings[name] = _open(f"{kind} by {name}", kind, nothing, name)
-    adjusted = holm([test.pvalue for test in tests.values()]).tolist() if tests else []
+    if tests: adjusted = holm([test.pvalue for test in tests.values()]).tolist()
+    else: adjusted = []
     for pvalue, (name, test) in zip(adjusted, tests.items()):
         if kind == "bias": finding = _bias(test, setup, pvalue, name, len(tests))
         else:
@@ -437,7 +451,8 @@ def _not_asked(name):
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-047
 def _without_signs(sample, features):
     "Questions on a bias, where errors seem to be sizes |E|."
-    sign = "positive" if np.sum(sample.error > 0) > np.sum(sample.error < 0) else "negative"
+    if np.sum(sample.error > 0) > np.sum(sample.error < 0): sign = "positive"
+    else: sign = "negative"
     is_all = np.all(sample.error >= 0) or np.all(sample.error <= 0)
     facts = {"sign": sign, "share": "all" if is_all else "nearly all"}
     for name in (None, *features):
@@ -475,7 +490,8 @@ def _unless_rows_decide(sample, findings, without, rows, is_apart):
         if finding.status == other.status:
             if not _is_moved(finding, other): return finding
             return replace(finding, facts=finding.facts | named | {"without_rows": other})
-        base, reason = (other, "rows") if is_apart else (finding, "precision")
+        if is_apart: base, reason = (other, "rows")
+        else: base, reason = (finding, "precision")
         facts = base.facts | named | {"without": other, "with": finding}
         return replace(base, status="inconclusive", reason=reason, direction=None,
                        rows=tuple(rows.tolist()), facts=facts)
@@ -485,7 +501,8 @@ def _unless_rows_decide(sample, findings, without, rows, is_apart):
 def _row_name(sample, row):
     "The position of a row, and its label where it has one."
     label = sample.row_label(row)
-    return f"{row:,} ({label})" if label else f"{row:,}"
+    if label: return f"{row:,} ({label})"
+    return f"{row:,}"
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-034b
 def _is_moved(finding, other):
@@ -775,7 +792,8 @@ def by_chance(
     for finding in findings:
         if finding.kind == "ranking" and finding.status == "invalid": return None  # another fault
         if finding.pvalue is None: continue
-        question = finding.name if finding.by is None else f"{finding.kind} by"
+        if finding.by is None: question = finding.name
+        else: question = f"{finding.kind} by"
         asked.setdefault(question, []).append(finding)
     wrong = [[finding.pvalue for finding in family if finding.status == "invalid"]
              for family in asked.values()]
@@ -819,7 +837,8 @@ def next_step(
     if decided is not None: return _check_rows(decided, "row")
     reasons = {finding.reason for finding in findings if finding.status == "inconclusive"}
     if reasons & {"precision", "shuffles"}: return _collect(findings)
-    return Step(verb="collect", why="columns") if reasons else Step(verb="use", why="errors")
+    if reasons: return Step(verb="collect", why="columns")
+    return Step(verb="use", why="errors")
 
 # %% ../../nbs/errors/50_conclusions.ipynb #collect-rows
 def _collect(findings):
@@ -891,4 +910,5 @@ def _from_to(row, is_group, shown):
     "What a part is called."
     if is_group: return shown[row.first]
     ends = value_text(row.first)
-    return ends if row.last == row.first else f"{ends} to {value_text(row.last)}"
+    if row.last == row.first: return ends
+    return f"{ends} to {value_text(row.last)}"

@@ -186,15 +186,18 @@ class _Stretches:
         is_grouped
         """
         b, share = counts.size, counts / counts.sum()
-        first, last = (np.arange(b), np.arange(b) + 1) if is_grouped else np.triu_indices(b)
-        last = last if is_grouped else last + 1
+        if is_grouped: first, last = (np.arange(b), np.arange(b) + 1)
+        else: first, last = np.triu_indices(b)
+        if is_grouped: last = last
+        else: last = last + 1
         edge = np.concatenate([[0], np.cumsum(share)])
         part = edge[last] - edge[first]
         inside = part < 1 - 1e-9
         first, last = np.concatenate([first, first[inside]]), np.concatenate([last, last[inside]])
         part = np.concatenate([part, 1 - part[inside]])
         is_rest = np.arange(part.size) >= inside.size
-        least = 0.5 / b if is_grouped else 0.2
+        if is_grouped: least = 0.5 / b
+        else: least = 0.2
         is_wide = (part >= least - 1e-9) & ~is_rest
         if not is_wide.any(): is_wide = ~is_rest
         level = 100 * is_rest - 20 * is_wide - np.floor(
@@ -231,8 +234,8 @@ def _summed(blocks, first, last, is_rest):
     "Sums of blocks for each stretch, and for what is left of it."
     zero, out = np.zeros((*blocks.shape[:-1], 1)), np.empty((*blocks.shape[:-1], first.size))
     low, high, place = first[~is_rest], last[~is_rest], np.arange(blocks.shape[-1])[:, None]
-    out[..., ~is_rest] = (blocks[..., low] if np.all(high == low + 1) else
-                          blocks @ ((place >= low) & (place < high)).astype(float))
+    if np.all(high == low + 1): out[..., ~is_rest] = blocks[..., low]
+    else: out[..., ~is_rest] = blocks @ ((place >= low) & (place < high)).astype(float)
     before = np.concatenate([zero, np.cumsum(blocks, -1)], -1)[..., first[is_rest]]
     after = np.concatenate([np.cumsum(blocks[..., ::-1], -1)[..., ::-1], zero], -1)
     out[..., is_rest] = before + after[..., last[is_rest]]
@@ -463,9 +466,11 @@ class _Clusters:
 # %% ../../nbs/errors/27_factors.ipynb #cell-052
 def _units(sample, along):
     "Squares over their mean, by block: of points, or of clusters where the sample has groups."
-    order = along.order if along is not None else np.arange(sample.n)
+    if along is not None: order = along.order
+    else: order = np.arange(sample.n)
     squares = sample.scaled[order]**2 / (sample.zms or 1)
-    start = np.array([0, sample.n]) if along is None else _block_starts(along)
+    if along is None: start = np.array([0, sample.n])
+    else: start = _block_starts(along)
     if sample.groups is None: return _Points(squares, start)
     return _Clusters.of(squares, start, sample.groups.codes[order])
 
@@ -650,7 +655,8 @@ class AverageTest(SignificanceTest):
                                     tolerance), self.n_calibration
         if needed is None or fitted is None: return needed
         left = self.n / needed * (1 / self.n + 1 / fitted) - 1 / fitted
-        return max(int(float(f"{1 / left:.2g}")), 1) if left > 0 else None
+        if left > 0: return max(int(float(f"{1 / left:.2g}")), 1)
+        return None
 
     @property
     def side_pvalues(self) -> tuple[float, float]:
@@ -710,7 +716,8 @@ class AverageTest(SignificanceTest):
 def _decimals(interval):
     "How many decimals tell the two ends apart, at least two."
     width = interval.high - interval.low
-    return 2 if not 0 < width < np.inf else int(np.clip(1 - np.floor(np.log10(width)), 2, 6))
+    if not 0 < width < np.inf: return 2
+    return int(np.clip(1 - np.floor(np.log10(width)), 2, 6))
 
 # %% ../../nbs/errors/27_factors.ipynb #6a287bc8
 def _tailed(found, then):
@@ -732,8 +739,8 @@ def _average_sentence(test):
     if not test.is_shown:
         return f"No fault of their average is shown: e{size}, p = {test.pvalue:.2g}.{worth}"
     heavy = test.pvalue_if_heavy
-    also = "" if heavy is None or heavy <= test.pvalue else (
-        f"; were their tails like Student's t3, p = {heavy:.1g}")
+    if heavy is None or heavy <= test.pvalue: also = ""
+    else: also = f"; were their tails like Student's t3, p = {heavy:.1g}"
     return f"E{size}, p = {test.pvalue:.2g}{also}.{worth}"
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-059
@@ -884,21 +891,25 @@ def _resampled(units, stretches, n_boot, rng, n_jobs, progress):
 # %% ../../nbs/errors/27_factors.ipynb #cell-061b
 def _tail_index(units):
     "The inverse of the mean shape of the tails that fit; for clusters, of their means."
-    tail = units.tail if isinstance(units, _Points) else _tail_of(
-        units.x.sum(axis=1) / units.y.sum(axis=1), _ONE_SHAPE)
-    shape = tail.shape @ np.diff(tail.weight, prepend=0) if tail.count >= 5 else 0
-    return float(1 / shape) if shape > 0 else float("inf")
+    if isinstance(units, _Points): tail = units.tail
+    else: tail = _tail_of(units.x.sum(axis=1) / units.y.sum(axis=1), _ONE_SHAPE)
+    if tail.count >= 5: shape = tail.shape @ np.diff(tail.weight, prepend=0)
+    else: shape = 0
+    if shape > 0: return float(1 / shape)
+    return float("inf")
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-061c
 def _largest_share(units):
-    sums = units.squares if isinstance(units, _Points) else units.x.sum(axis=1)
+    if isinstance(units, _Points): sums = units.squares
+    else: sums = units.x.sum(axis=1)
     return float(sums.max() / (sums.sum() or 1))
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-061d
 def _nothing(sample, units):
     if not sample.zms:
         return "all errors are " + ("next to zero" if sample.error.any() else "zero")
-    count = units.units.sum() if isinstance(units, _Points) else units.x.shape[0]
+    if isinstance(units, _Points): count = units.units.sum()
+    else: count = units.x.shape[0]
     if count < 4: return f"only {count} independent points"
     return None
 
@@ -1036,14 +1047,14 @@ class Factors(Result):
         what = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
         if self.reason: return f"How large errors are can't be judged: {self.reason}."
         (low, high), k = self.confidence_interval, _decimals(self.confidence_interval)
-        over = ("in each group" if self.by == "groups" else
-                f"over every fifth of the points in the order of {what[self.by]}")
+        if self.by == "groups": over = "in each group"
+        else: over = f"over every fifth of the points in the order of {what[self.by]}"
         text = f"Errors are {low:.{k}f} to {high:.{k}f} times as large as stated {over}"
         at = self.named
         worth = _worth(self)
         if at is None or at.relative_interval.holds(1): return f"{text}.{worth}"
-        place = (f"in group {printable(at.first)}" if self.by == "groups" else
-                 f"where {what[self.by]} is {at.first:.3g} to {at.last:.3g}")
+        if self.by == "groups": place = f"in group {printable(at.first)}"
+        else: place = f"where {what[self.by]} is {at.first:.3g} to {at.last:.3g}"
         return (f"{text}; {at.factor:.2f} times ({at.confidence_interval.low:.2f} to "
                 f"{at.confidence_interval.high:.2f}) {place}.{worth}")
 
@@ -1076,7 +1087,8 @@ def _plot_factors(found, ax):
     factor = rows["factor"].clip(lower=1e-3)
     low, high = rows["low"].clip(lower=factor.min() / 9), rows["high"].clip(upper=9 * factor.max())
     end = np.cumsum(rows["share"]).to_numpy()
-    x = np.arange(len(rows)) if is_grouped else end - rows["share"].to_numpy() / 2
+    if is_grouped: x = np.arange(len(rows))
+    else: x = end - rows["share"].to_numpy() / 2
     ax.vlines(x, low, high, color="#56B4E9", lw=2)
     ax.plot(x, factor, "o", color="#0072B2", ms=5)
     ax.axhline(1, color="0.3", lw=1, ls="--")
@@ -1204,7 +1216,8 @@ def factors_of(
         For options out of range.
     """
     confidence, n_boot = check_fraction(confidence, "confidence"), check_count(n_boot, "n_boot")
-    along = sample.by_uncertainty if along is None else along
+    if along is None: along = sample.by_uncertainty
+    else: along = along
     units, start = _units(sample, along), _block_starts(along)
     stretches = _Stretches.of(np.diff(start), along.kind == "groups")
     usable = stretches.sums(units.units) >= 2
@@ -1285,7 +1298,8 @@ def _named(table):
     if not far.max(initial=0) > 0: return None
     at = rows.iloc[int(far.argmax())]
     rest = table[table["is_rest"] & (table["first"] == at["first"]) & (table["last"] == at["last"])]
-    other = rest.iloc[0] if len(rest) else None
+    if len(rest): other = rest.iloc[0]
+    else: other = None
     return FactorStretch(
         first=_plain(at["first"]), last=_plain(at["last"]), count=int(at["count"]),
         share=float(at["share"]), factor=float(at["factor"]),
@@ -1304,7 +1318,8 @@ def _distance(rows):
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-109c
 def _plain(value):
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic): return value.item()
+    return value
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-109d
 def _ends(row, prefix=""):
@@ -1350,8 +1365,10 @@ class ValidBins(Result):
     def sentence(self) -> str:
         "The result in words."
         (low, high), left = self.confidence_interval, len(self.bins) - self.n_bins
-        out = f" ({left} more can't be judged)" if left else ""
-        few = " Chance alone does not leave so few." if high < self.confidence else ""
+        if left: out = f" ({left} more can't be judged)"
+        else: out = ""
+        if high < self.confidence: few = " Chance alone does not leave so few."
+        else: few = ""
         return (f"Errors can be as large as stated in {self.n_valid} of {self.n_bins} bins{out}: a "
                 f"fraction of {self.estimate:.2f} ({low:.2f} to {high:.2f}); right "
                 f"uncertainties reach {self.confidence:g} on average.{few}")

@@ -138,14 +138,16 @@ class Score(Result):
     @property
     def label(self) -> str:
         "What the statistic is called in sentences and figures."
-        return "Correlation" if self.statistic == "correlation" else self.statistic.upper()
+        if self.statistic == "correlation": return "Correlation"
+        return self.statistic.upper()
 
     @property
     def direction(self) -> str | None:
         '"too small" or "too large", where the average size of uncertainties is wrong; else None.'
         if self.status != "invalid" or self.statistic not in _ASKED[AVERAGE]: return None
         is_small = (self.comparisons[0].zeta > 0) != (self.statistic == "rce")
-        return "too small" if is_small else "too large"
+        if is_small: return "too small"
+        return "too large"
 
     @property
     def factor(self) -> float | None:
@@ -226,7 +228,8 @@ def _heavy_tails(sample):
     for label, x, limit in (("u²", sample.uncertainty, 0.6), ("E²", sample.error, 0.8),
                             ("Z²", sample.scaled, 0.8)):
         squares = (x / (np.abs(x).max() or 1.0))**2
-        beta = skewness_gm(squares) if np.any(squares != squares[0]) else 0.0
+        if np.any(squares != squares[0]): beta = skewness_gm(squares)
+        else: beta = 0.0
         if beta > limit: skewed[label] = (float(beta), limit)
     return skewed
 
@@ -236,11 +239,13 @@ _FEW = 20  # independent rows, below which an interval by resampling fails too o
 
 def _score(name, interval, references, sample, heavy):
     "A score with all that it rests on."
-    known = {"known": _KNOWN[name]} if name in _KNOWN else {}
+    if name in _KNOWN: known = {"known": _KNOWN[name]}
+    else: known = {}
     if name == "nll": known = {"known": _nll_reference(sample)}
     comparisons = tuple(_compare(name, interval, reference, distribution)
                         for distribution, reference in (known | references).items())
-    units = sample.n if sample.groups is None else sample.groups.labels.size
+    if sample.groups is None: units = sample.n
+    else: units = sample.groups.labels.size
     status, reason = _status(comparisons), None
     if sample.groups is not None and name in ("ence", "zmse"): reason = "groups"
     if units < _FEW: reason = "few_rows"
@@ -688,7 +693,8 @@ def _too_few(sample, n_bins, ties):
         return dict.fromkeys(("ence", "zmse"), ("few_bins", facts))
     along, start = sample.by_uncertainty, equal_count_bins(sample.n, n_bins)
     empty = int(np.sum(tied_bin_means(sample.error[along.order]**2, along, start, ties) == 0))
-    return {"zmse": ("zero_bins", {"empty": empty, "n_bins": n_bins})} if empty else {}
+    if empty: return {"zmse": ("zero_bins", {"empty": empty, "n_bins": n_bins})}
+    return {}
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-036
 def _scores(names, sample, groups, distributions, n_mc, counts, common):
@@ -698,7 +704,8 @@ def _scores(names, sample, groups, distributions, n_mc, counts, common):
     reasons = _undefined(sample, n_bins, ties)
     usable = [name for name in names if name not in reasons]
     needed = dict.fromkeys("zms" if name == "nll" else name for name in usable)
-    intervals = intervals_of(tuple(needed), sample, **counts, **common) if needed else {}
+    if needed: intervals = intervals_of(tuple(needed), sample, **counts, **common)
+    else: intervals = {}
     if "nll" in usable: intervals["nll"] = _as_nll(intervals["zms"], sample)
     simulated = [name for name in usable if name != "correlation"]
     references = references_of(simulated, sample, distributions, n_mc=n_mc, n_bins=n_bins,

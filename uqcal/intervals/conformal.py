@@ -77,18 +77,21 @@ def conformal_threshold(
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-007b
 def _units(groups, n):
     "The number of the group that each row belongs to, or None."
-    return None if groups is None else pd.factorize(read_labels(groups, n, "groups"))[0]
+    if groups is None: return None
+    return pd.factorize(read_labels(groups, n, "groups"))[0]
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-007c
 def _threshold(scores, level, unit):
     "The r-th smallest score, or where groups count as one the first that their weights reach."
     if unit is None:
         rank = conformal_rank(level, scores.size)
-        return float(np.partition(scores, rank - 1)[rank - 1]) if rank <= scores.size else np.inf
+        if rank <= scores.size: return float(np.partition(scores, rank - 1)[rank - 1])
+        return np.inf
     order, count = stable_order(scores), np.bincount(unit)
     reached = np.cumsum(1 / count[unit[order]])
     place = np.searchsorted(reached, (count.size + 1) * level * (1 - 1e-9))
-    return float(scores[order[place]]) if place < scores.size else np.inf
+    if place < scores.size: return float(scores[order[place]])
+    return np.inf
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-059
 def _pairs(y, low, up, groups):
@@ -160,15 +163,18 @@ class _Told(Storable):
     def _calibrate(self, sides, cell, labels, unit):
         "A threshold for each cell and side of the scores, and infinite ones for cells not seen."
         level, cells = check_fraction(self.level, "level"), max(len(labels), 1)
-        part = level if len(sides) == 1 else (1 + level) / 2
+        if len(sides) == 1: part = level
+        else: part = (1 + level) / 2
         order = np.argsort(cell, kind="stable")
         self.labels_, self.clustered_ = labels, unit is not None
         self.points_, self.inside_ = np.zeros((2, cells), np.int64)
         self.threshold_ = np.full((cells + 1, len(sides)), np.inf)
         for k, held in enumerate(np.split(order, np.cumsum(np.bincount(cell, minlength=cells)))[
                 :cells]):
-            own = None if unit is None else np.unique(unit[held], return_inverse=True)[1]
-            self.points_[k] = held.size if own is None or not held.size else own.max() + 1
+            if unit is None: own = None
+            else: own = np.unique(unit[held], return_inverse=True)[1]
+            if own is None or not held.size: self.points_[k] = held.size
+            else: self.points_[k] = own.max() + 1
             self.threshold_[k] = [_threshold(side[held], part, own) if held.size else np.inf
                                   for side in sides]
             self.threshold_[k, self.threshold_[k] == -np.inf] = 0.0  # all lack this bound
@@ -220,11 +226,14 @@ class _Told(Storable):
         """
         check_is_fitted(self)
         tail, rows = (1 - check_fraction(confidence, "confidence")) / 2, []
-        sides = ("threshold",) if self._sides() == 1 else ("upper", "lower")
-        part = self.level if self._sides() == 1 else (1 + self.level) / 2
+        if self._sides() == 1: sides = ("threshold",)
+        else: sides = ("upper", "lower")
+        if self._sides() == 1: part = self.level
+        else: part = (1 + self.level) / 2
         for k, n in enumerate(self.points_):
             rank = conformal_rank(part, int(n))
-            out = 0 if rank > n else self._sides() * (n + 1 - rank)
+            if rank > n: out = 0
+            else: out = self._sides() * (n + 1 - rank)
             ends = [1.0, 1.0] if out == 0 else [float(one) for one in scipy.stats.beta(
                 n + 1 - out, out).ppf([tail, 1 - tail])]
             if self.clustered_ and out: ends = [np.nan, np.nan]
@@ -297,13 +306,15 @@ class ConformalIntervals(_Told):
 
     def _mend(self, sample, columns, unit):
         "Fit the scaling to a part of the rows, in whole groups, and name the others."
-        single = np.arange(sample.n) if unit is None else unit
+        if unit is None: single = np.arange(sample.n)
+        else: single = unit
         rank = check_generator(self.rng).permutation(single.max() + 1)[single]
         learns = rank < round(check_fraction(self.share, "share") * (single.max() + 1))
         if not learns.any() or learns.all():
             raise ValueError(f"share must leave points for the scaling and for the thresholds: "
                              f"{int(learns.sum())} of {sample.n} are for the scaling")
-        model = self.scaling if isinstance(self.scaling, Mend) else Mend(self.scaling)
+        if isinstance(self.scaling, Mend): model = self.scaling
+        else: model = Mend(self.scaling)
         self.mend_ = clone(model).fit_of(sample.keep(learns), {
             name: one[learns] for name, one in columns.items()})
         return np.flatnonzero(~learns)
@@ -312,7 +323,8 @@ class ConformalIntervals(_Told):
     def sentence(self) -> str:
         "What intervals are made of, and what they promise."
         check_is_fitted(self)
-        correction = None if self.mend_ is None else self.mend_.sentence
+        if self.mend_ is None: correction = None
+        else: correction = self.mend_.sentence
         return words.conformal_intervals(self._by_group(words.reach), correction, self._promise())
 
     def fit(self,
@@ -352,7 +364,8 @@ class ConformalIntervals(_Told):
                                groups=groups)
         cell, labels = self._cells(columns, sample.n)
         unit = self._units_of(sample)
-        held = np.arange(sample.n) if self.scaling is None else self._mend(sample, columns, unit)
+        if self.scaling is None: held = np.arange(sample.n)
+        else: held = self._mend(sample, columns, unit)
         scaled = sample.scaled[held]
         if self.mend_ is not None:
             there = {name: one[held] for name, one in columns.items()}
@@ -555,7 +568,8 @@ class ConformalBounds(_Told):
         check_is_fitted(self)
         if self.inner_ is not None:
             inner = self.inner_
-            correction = None if inner.mend_ is None else inner.mend_.sentence
+            if inner.mend_ is None: correction = None
+            else: correction = inner.mend_.sentence
             return words.conformal_intervals(inner._by_group(words.reach), correction,
                                              inner._promise(), of_bounds=True)
         moved = partial(words.moved, per_width=self.per_width)
@@ -704,8 +718,8 @@ class ConformalSets(_Told):
         label, prob = check_multiclass(y_true, y_prob, classes)
         check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups)
         columns = read_columns(features, label.size, y_true=y_true, y_prob=y_prob, groups=groups)
-        self.classes_ = list(range(prob.shape[1])) if classes is None else list(
-            np.asarray(classes).tolist())
+        if classes is None: self.classes_ = list(range(prob.shape[1]))
+        else: self.classes_ = list(np.asarray(classes).tolist())
         self.edge_ = self._edge(y_prob)
         scores = self._scores(prob, self.rng)[np.arange(label.size), label]
         cell, labels = self._cells(columns, label.size)
@@ -713,7 +727,8 @@ class ConformalSets(_Told):
             if self.by is not None: raise ValueError("by must be left out beside by_class, got "
                                                      f"{self.by!r:.40}")
             cell, labels = label, self.classes_
-        unit = _units(groups, label.size) if groups is not None else self._copies(label, prob)
+        if groups is not None: unit = _units(groups, label.size)
+        else: unit = self._copies(label, prob)
         self._calibrate((scores,), cell, labels, unit)
         return self
 
@@ -754,5 +769,6 @@ class ConformalSets(_Told):
                              f"classes of the fit, got {prob.shape[1]}")
         columns = read_columns(features, len(prob), y_prob=y_prob)
         scores, edge = self._scores(prob, rng), max(self.edge_, self._edge(y_prob))
-        most = self.threshold_[:-1, 0] if self.by_class else self._thresholds(columns, len(prob))
+        if self.by_class: most = self.threshold_[:-1, 0]
+        else: most = self._thresholds(columns, len(prob))
         return scores <= most + self._slack(most, edge)

@@ -115,7 +115,8 @@ def effective_number(
     freedom = min(freedom, max(1, 2 * (fewer - 1)))
     upper = (1 + confidence) / 2
     loss = (scipy.stats.norm.ppf(upper) / scipy.stats.t(freedom).ppf(upper))**2
-    most = n if size[:-1].sum()**2 >= 9 * (size[:-1] @ size[:-1]) else whole
+    if size[:-1].sum()**2 >= 9 * (size[:-1] @ size[:-1]): most = n
+    else: most = whole
     return float(np.clip(n**2 * share * (1 - share) / variance * loss, 1, most))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #few-groups
@@ -143,8 +144,10 @@ def _pvalue(covered, group, promised, n_calibration):
         return tail_pvalue(*count_tails(int(covered.sum()), covered.size, promised, n_calibration))
     n = effective_number(covered, group)
     k = covered.mean() * n
-    below = special.betainc(n - k, k + 1, 1 - promised) if k < n else 1.0
-    above = special.betainc(k, n - k + 1, promised) if k > 0 else 1.0
+    if k < n: below = special.betainc(n - k, k + 1, 1 - promised)
+    else: below = 1.0
+    if k > 0: above = special.betainc(k, n - k + 1, promised)
+    else: above = 1.0
     return tail_pvalue(float(below), float(above))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-011
@@ -234,7 +237,8 @@ class CoverageAlong(Result):
         else: names = [words.range_text(first, last, "\nto ")
                        for first, last in zip(shown["first"], shown["last"])]
         ax.set_xticks(place, names, rotation=90 if len(shown) > 8 else 0)
-        what = f"groups of {self.along}" if self.by_group else self.along
+        if self.by_group: what = f"groups of {self.along}"
+        else: what = self.along
         ax.set(xlabel=plain_text(what), xlim=(-0.5, len(shown) - 0.5),
                ylabel=f"coverage, with {100 * self.confidence:g} % intervals")
         return ax
@@ -252,7 +256,8 @@ def _part_of_each(along):
 def _groups_of(sample, is_one):
     "The group of each row, the same for all where all rows are copies of one; or None."
     if is_one: return np.zeros(sample.n, np.int64)
-    return None if sample.groups is None else sample.groups.codes
+    if sample.groups is None: return None
+    return sample.groups.codes
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-013
 def _parts(covered, group, along, confidence):
@@ -280,7 +285,8 @@ def _along(sample, along, name, setup, rows):
     "Coverage along one thing, and the test that it does not depend on it."
     group, test = _groups_of(sample, rows.is_one), None
     covered = sample.error == 0
-    tested = _by_signs if rows.in_blocks else consistency_of
+    if rows.in_blocks: tested = _by_signs
+    else: tested = consistency_of
     if 0 < covered.sum() < covered.size:
         try: test = tested(sample, along, **setup.drawn)
         except NothingToTest: pass
@@ -316,7 +322,8 @@ def _rows_needed(covered, group, setup):
 # %% ../../nbs/intervals/55_coverage.ipynb #of-steps
 def _at_bounds(share, setup, at_bound):
     "The share of values that equal a bound, where they explain a coverage above the claim."
-    return at_bound if share > setup.promised and share - at_bound < setup.promised else None
+    if share > setup.promised and share - at_bound < setup.promised: return at_bound
+    return None
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-017
 def _whole_finding(covered, group, setup, pvalues, at_bound):
@@ -330,14 +337,16 @@ def _whole_finding(covered, group, setup, pvalues, at_bound):
     status, reason, direction = "inconclusive", "precision", None
     if adjusted <= 1 - setup.confidence:
         status, reason = "invalid", None
-        direction = "too small" if share < promised else "too large"
+        if share < promised: direction = "too small"
+        else: direction = "too large"
     elif promised - tolerance <= interval.low and interval.high <= promised + tolerance:
         status, reason = "valid", None
     else:
         needed = _rows_needed(covered, group, setup)
         needs_calibrations = (n_calibration is not None and needed is not None
                               and needed > n_calibration / 2)
-    null = "clusters" if group is not None else "binomial"
+    if group is not None: null = "clusters"
+    else: null = "binomial"
     if n_calibration is not None: null = "beta-binomial"
     return Finding(
         name="coverage", kind="coverage", status=status, reason=reason, direction=direction,
@@ -355,7 +364,8 @@ def _whole_finding(covered, group, setup, pvalues, at_bound):
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-051
 def _place(row, along, n):
     "A part of the rows as a place."
-    ends = ("name", "name") if along.by_group else ("first", "last")
+    if along.by_group: ends = ("name", "name")
+    else: ends = ("first", "last")
     return Place(along=along.along, first=row[ends[0]], last=row[ends[1]],
                  count=int(row["count"]), of=n, by_group=along.by_group)
 
@@ -410,7 +420,8 @@ def _candidates(bounds, level, columns):
     "What could correct intervals, by name."
     found = {"shift": ConformalBounds(level)}
     is_wide = np.isfinite(bounds).all() and bool((bounds[:, 1] > bounds[:, 0]).all())
-    widths = eleven_digits(bounds[:, 1] - bounds[:, 0]) if is_wide else np.zeros(1)
+    if is_wide: widths = eleven_digits(bounds[:, 1] - bounds[:, 0])
+    else: widths = np.zeros(1)
     if widths.min() > 0:
         found["scale"] = ConformalBounds(level, per_width=True)
     if widths.min() > 0 and np.ptp(widths) > 0:
@@ -433,7 +444,8 @@ def _held_out(y, bounds, model, columns, group, fold):
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-045
 def _mends(y, bounds, level, columns, group, in_stretches, rng):
     "Held-out scores of what could mend intervals, those bounds, and the best one, fitted to all."
-    unit = np.arange(y.size) if group is None else group
+    if group is None: unit = np.arange(y.size)
+    else: unit = group
     if in_stretches: group = None  # they are held out whole, and their rows are fitted
     fold = (rng.permutation(int(unit.max()) + 1) % 5)[unit]
     made, models = {"unchanged": bounds}, _candidates(bounds, level, columns)
@@ -454,8 +466,10 @@ def _scored(y, made, level, unit):
     for name, one in made.items():
         width, below, above = one[:, 1] - one[:, 0], one[:, 0] - y, y - one[:, 1]
         out, score = np.maximum(below, above), score_of_ends(below, above, level)
-        width = width[np.isfinite(width)] if np.isfinite(width).any() else np.array([np.inf])
-        first = score if first is None else first
+        if np.isfinite(width).any(): width = width[np.isfinite(width)]
+        else: width = np.array([np.inf])
+        if first is None: first = score
+        else: first = first
         gain = np.bincount(unit, first - score)[np.unique(unit)] * np.unique(unit).size / y.size
         rows.append({"name": name, "coverage": float(np.mean(out <= 0)), "width": width.mean(),
                      "score": score.mean(), "gain": gain.mean(),
@@ -577,7 +591,8 @@ class IntervalReport(Report):
         asked = [finding for finding in self.findings
                  if finding.pvalue is not None and finding.parts is not None
                  and finding.status != "valid"]
-        return words.part_lines(min(asked, key=lambda one: one.pvalue)) if asked else []
+        if asked: return words.part_lines(min(asked, key=lambda one: one.pvalue))
+        return []
 
     def to_frame(self) -> pd.DataFrame:
         """A row for all and for each part: question, part, count, covered, coverage, low, high.
@@ -703,7 +718,8 @@ def _why_unchanged(report):
     if any(caution.code == "row_decides_score" for caution in report.cautions):
         return "row_decides"
     if report.n < 50: return "few_rows"
-    return "few_for_level" if report.mends is None else "no_gain"
+    if report.mends is None: return "few_for_level"
+    return "no_gain"
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-026
 def shown_parts(report: IntervalReport,  # what `interval_report` returned
@@ -770,7 +786,8 @@ def _report_page(report, path, details):
         "Corrections tried on held-out rows", table=report.mends.map(
             lambda cell: cell if isinstance(cell, str) else three_digits(cell)).rename(columns={
                 "gain_error": "± of the gain"})))
-    what = "sets" if report.n_classes else "intervals"
+    if report.n_classes: what = "sets"
+    else: what = "intervals"
     page = render_page(f"Do these {what} cover as often as claimed?", report.page_verdict(),
                        [*sections, Section("Settings and versions", facts=facts)])
     if path is not None: write_whole(page, Path(path))
@@ -779,8 +796,10 @@ def _report_page(report, path, details):
 # %% ../../nbs/intervals/55_coverage.ipynb #page-facts
 def _page_facts(report):
     "Settings and numbers of a report for its page."
-    name = "Mean number of labels" if report.n_classes else "Mean width"
-    size = "not reported" if report.n_open else three_digits(report.mean_size)
+    if report.n_classes: name = "Mean number of labels"
+    else: name = "Mean width"
+    if report.n_open: size = "not reported"
+    else: size = three_digits(report.mean_size)
     facts = {"Rows": f"{report.n:,}", name: size}
     if report.n_open: facts["Infinite intervals"] = f"{report.n_open:,}"
     elif report.score is not None: facts["Interval score"] = three_digits(report.score)
@@ -929,7 +948,8 @@ def _judged(given, y_intervals, checked, n_crossed, setup):
     questions = _questions(rows.missed, size, checked, given)
     findings = _findings(covered, y, bounds, size, checked, rows, questions, setup)
     cautions, n_open = list(rows.cautions), int(np.isinf(size).sum())
-    n_empty = int(np.sum(size == 0)) if checked.n_classes else 0
+    if checked.n_classes: n_empty = int(np.sum(size == 0))
+    else: n_empty = 0
     is_far = any(caution.code == "row_decides_score" for caution in cautions)
     mends, held_out, mend = None, None, None
     if bounds is not None and not is_far:
@@ -959,16 +979,19 @@ def _numbers(given, y_intervals, checked):
 # %% ../../nbs/intervals/55_coverage.ipynb #findings
 def _findings(covered, y, bounds, size, checked, rows, questions, setup):
     "The answers to all questions, the coverage on the whole first."
-    group = None if setup.n_calibration is not None else rows.group
+    if setup.n_calibration is not None: group = None
+    else: group = rows.group
     setup = replace(setup, count=1 + len(questions))
     along = [_along(one.missed, one.along, one.name, setup, rows) for one in questions]
     pvalues = [_pvalue(covered, group, setup.promised, setup.n_calibration)]
     pvalues += [1.0 if one.test is None else one.test.pvalue for one in along]
     adjusted = [float(pvalue) for pvalue in holm(pvalues)]
     whole = _whole_finding(covered, group, setup, (pvalues[0], adjusted[0]), _at_bound(y, bounds))
-    null = "rows" if rows.missed.groups is None else "clusters"
+    if rows.missed.groups is None: null = "rows"
+    else: null = "clusters"
     if rows.in_blocks: null = "blocks"
-    n_empty = int(np.sum(size == 0)) if checked.n_classes else 0
+    if checked.n_classes: n_empty = int(np.sum(size == 0))
+    else: n_empty = 0
     return (whole, *(_along_finding(one, pvalue, question, setup, n_empty, null)
                      for one, pvalue, question in zip(along, adjusted[1:], questions)))
 
@@ -999,8 +1022,8 @@ def _open(bounds):
 
 def _at_bound(y, bounds):
     "The share of values that equal a bound, but for rounding."
-    return 0.0 if bounds is None else float(np.isclose(y[:, None], bounds, rtol=1e-12, atol=0)
-                                            .any(axis=1).mean())
+    if bounds is None: return 0.0
+    return float(np.isclose(y[:, None], bounds, rtol=1e-12, atol=0) .any(axis=1).mean())
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-032
 def _tried(findings, y, bounds, questions, rows, setup):
@@ -1014,7 +1037,8 @@ def _tried(findings, y, bounds, questions, rows, setup):
 def _far_row(y, bounds, level):
     "A caution where one row decides the mean score."
     score = score_of_ends(bounds[:, 0] - y, y - bounds[:, 1], level)
-    share = score.max() / score.sum() if score.any() else 0
+    if score.any(): share = score.max() / score.sum()
+    else: share = 0
     if y.size < 10 or share <= 0.5: return []
     return [Caution(code="row_decides_score",
                     facts={"row": int(score.argmax()), "share": float(share)})]
@@ -1074,7 +1098,8 @@ def _centred(y, bounds):
     end = np.where(np.isfinite(low), low, np.where(np.isfinite(up), up, np.median(y)))
     middle = np.where(is_open, end, np.where(is_open, 0.0, low) / 2 + np.where(is_open, 0, up) / 2)
     half = np.where(is_open, 0.0, np.where(is_open, 0.0, up) - np.where(is_open, 0.0, low)) / 2
-    usual = np.median(half[~is_open]) if not is_open.all() else 0.0
+    if not is_open.all(): usual = np.median(half[~is_open])
+    else: usual = 0.0
     return y - middle, np.where(is_open, usual or 1.0, half)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-059
@@ -1133,14 +1158,16 @@ class _Question:
 
 def _questions(missed, size, checked, given):
     "What coverage is asked along: the width or set size, the prediction, and features."
-    asked = _by_size(missed, size) if checked.n_classes else _by_width(missed, size, checked)
+    if checked.n_classes: asked = _by_size(missed, size)
+    else: asked = _by_width(missed, size, checked)
     if given.y_pred is not None:
         prediction = check_column(given.y_pred, size.size, "y_pred")
         if np.ptp(prediction) > 0:
             asked.append(_Question("prediction", missed, missed.along(prediction, "y_pred")))
     names = {question.name for question in asked}
     for name, along in read_features(given.features, missed).items():
-        unlike = f"{name} (feature)" if name in names else name
+        if name in names: unlike = f"{name} (feature)"
+        else: unlike = name
         asked.append(_Question(unlike, missed, along, is_feature=True))
     return asked
 

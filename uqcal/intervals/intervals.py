@@ -40,7 +40,8 @@ __all__ = ['read_bound', 'check_order', 'check_bounds', 'check_no_sets', 'regres
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-007
 def _as_array(values, name, expected):
     "An array with two or three dimensions, Python objects still in it."
-    shapes = [getattr(one, "ndim", 0) for one in values] if isinstance(values, tuple) else []
+    if isinstance(values, tuple): shapes = [getattr(one, "ndim", 0) for one in values]
+    else: shapes = []
     if shapes in ([1, 2], [1, 3]):
         raise TypeError(f"{name} must be an array of shape {expected}, got a pair; where it holds "
                         "predictions and then intervals or sets, pass the second, [1]")
@@ -175,7 +176,8 @@ def check_bounds(
                          f"{array.shape}{_other_shape(array)}")
     single, bounds = array.ndim == 2, ([], [])
     for level in range(1 if single else array.shape[2]):
-        place = "" if single else f", {level}"
+        if single: place = ""
+        else: place = f", {level}"
         for side in (0, 1):
             bounds[side].append(read_bound(array[:, side] if single else array[:, side, level],
                                            f"y_intervals[:, {side}{place}]"))
@@ -256,7 +258,8 @@ def _check_membership(y_pred_set, name="y_pred_set"):
     if array.dtype.kind == "O": array = np.array(array.tolist())
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold True and False, got dtype {array.dtype}")
-    wrong = np.zeros(1, bool) if array.dtype.kind == "b" else (array != 0) & (array != 1)
+    if array.dtype.kind == "b": wrong = np.zeros(1, bool)
+    else: wrong = (array != 0) & (array != 1)
     if wrong.any():
         first = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise ValueError(f"{name} must hold True and False (or 1 and 0): {int(wrong.sum())} of "
@@ -283,7 +286,8 @@ def _mean(values, sample_weight, single):
         means = (np.where(weight > 0, columns, 0) * weight).sum(axis=1) / weight.sum()
     elif columns.dtype == bool: means = np.array(list(map(np.count_nonzero, columns))) / len(values)
     else: means = columns.mean(axis=1)
-    return float(means[0]) if single else means
+    if single: return float(means[0])
+    return means
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-011
 def regression_mean_width_score(
@@ -560,7 +564,8 @@ class CoverageTest(SignificanceTest):
         for name, color, width in bars:
             ax.plot(getattr(self, name), [0, 0], "-|", color=color, lw=width, ms=9)
         ax.plot([self.statistic], [0], "o", ms=7, color="#0072B2")
-        which = "" if self.n_calibration is None else ": thick as calibrated, thin of the method"
+        if self.n_calibration is None: which = ""
+        else: which = ": thick as calibrated, thin of the method"
         ax.set(ylim=(-1, 1), yticks=[],
                xlabel=f"coverage, with its {100 * self.confidence:g} % interval{which}")
         return ax
@@ -638,7 +643,8 @@ def coverage_test(
     found = tuple(coverage_of_counts(
         int(inside[:, j].sum()), len(inside), level, alternative=alternative, confidence=confidence,
         n_calibration=n_calibration) for j, level in enumerate(levels))
-    return found[0] if single else found
+    if single: return found[0]
+    return found
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-311
 def coverage_of_counts(
@@ -773,7 +779,8 @@ def regression_ssc_score(
     """
     lowest = np.nanmin(regression_ssc(y_true, y_intervals, num_bins, sample_weight=sample_weight),
                        axis=-1)
-    return lowest if lowest.ndim else float(lowest)
+    if lowest.ndim: return lowest
+    return float(lowest)
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-028b
 def regression_ssc(
@@ -817,7 +824,8 @@ def regression_ssc(
     rounding = _rounding(low, up)
     rows = [_group_coverage(covered[:, j], _value_groups((up - low)[:, j], rounding[j], num_bins),
                             num_bins, weight) for j in range(low.shape[1])]
-    return rows[0] if single else np.array(rows)
+    if single: return rows[0]
+    return np.array(rows)
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-030
 def classification_ssc_score(
@@ -861,7 +869,8 @@ def classification_ssc_score(
     """
     lowest = np.nanmin(classification_ssc(y_true, y_pred_set, num_bins, classes=classes,
                                           sample_weight=sample_weight), axis=-1)
-    return lowest if lowest.ndim else float(lowest)
+    if lowest.ndim: return lowest
+    return float(lowest)
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-030b
 def classification_ssc(
@@ -912,7 +921,8 @@ def classification_ssc(
     weight, n_groups = check_weights(sample_weight, len(covered)), num_bins or n_classes + 1
     rows = [_group_coverage(covered[:, j], _size_groups(size[:, j], n_classes, num_bins), n_groups,
                             weight) for j in range(size.shape[1])]
-    return rows[0] if single else np.array(rows)
+    if single: return rows[0]
+    return np.array(rows)
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-033
 @dataclass(frozen=True, kw_only=True)
@@ -995,7 +1005,8 @@ _MISSED = {"less": "below", "greater": "above", "two-sided": "away from"}
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-081
 def _stratified(inside, group, place, kind, level, options):
     "The result for one level: group numbers, and what each point's group is called or sorted by."
-    order = np.lexsort((place, group)) if kind != "name" else np.argsort(group, kind="stable")
+    if kind != "name": order = np.lexsort((place, group))
+    else: order = np.argsort(group, kind="stable")
     begin = np.flatnonzero(np.diff(group[order], prepend=-1))
     count = np.diff(np.append(begin, group.size))
     hits = np.add.reduceat(inside[order].astype(np.int64), begin)
@@ -1005,7 +1016,8 @@ def _stratified(inside, group, place, kind, level, options):
     ends = [coverage_interval(int(k), int(n), confidence, n_calibration)
             for k, n in zip(hits, count)]
     first, last = place[order[begin]], place[order[begin + count - 1]]
-    stem = "feature" if kind == "feature" else "size"
+    if kind == "feature": stem = "feature"
+    else: stem = "size"
     table = pd.DataFrame({**({"name": first} if kind == "name"
                              else {f"{stem}_low": first, f"{stem}_high": last}),
                           "count": count, "covered": hits, "coverage": hits / count,
@@ -1097,16 +1109,18 @@ def size_stratified_coverage(
     options = _checked_options(alternative, confidence, n_calibration)
     checked = check_statement(y_true, y_intervals, classes)
     levels, single = _check_levels(coverage, checked.size.shape[1])
-    maximum = checked.n_classes + 1 if checked.n_classes else None
+    if checked.n_classes: maximum = checked.n_classes + 1
+    else: maximum = None
     if num_bins is not None: num_bins = check_count(num_bins, "num_bins", maximum=maximum)
     found = []
     for level, inside, size, rounding in zip(levels, checked.covered.T, checked.size.T,
                                              checked.rounding):
-        group = (_size_groups(size, checked.n_classes, num_bins) if checked.n_classes
-                 else _value_groups(size, rounding, num_bins))
+        if checked.n_classes: group = _size_groups(size, checked.n_classes, num_bins)
+        else: group = _value_groups(size, rounding, num_bins)
         found.append(_stratified(inside, group, size,
                                  "set size" if checked.n_classes else "width", level, options))
-    return found[0] if single else tuple(found)
+    if single: return found[0]
+    return tuple(found)
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-082
 if TYPE_CHECKING:  # one result for one number, a tuple of them for several
@@ -1191,7 +1205,8 @@ def feature_stratified_coverage(
     group, place, kind = _feature_groups(by, len(checked.covered), num_bins)
     found = tuple(_stratified(inside, group, place, kind, level, options)
                   for level, inside in zip(levels, checked.covered.T))
-    return found[0] if single else found
+    if single: return found[0]
+    return found
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-086b
 def _feature_groups(by, n, num_bins):
@@ -1212,7 +1227,8 @@ def _feature_groups(by, n, num_bins):
 def _plot_groups(result, ax):
     table, named = result.groups, result.kind == "name"
     ax = new_axes(ax)
-    ends = ["name"] if named else [name for name in table if name.endswith(("_low", "_high"))]
+    if named: ends = ["name"]
+    else: ends = [name for name in table if name.endswith(("_low", "_high"))]
     if named: place, half = np.arange(len(table)), np.zeros(len(table))
     else:
         sides = table[ends].to_numpy(float)
@@ -1420,7 +1436,8 @@ def hsic(
     factor = np.sqrt(-2 * np.expm1(-1 / size_c)) / (y.size - 1)
     values = [factor * _root_q(_with_ends(width, size_w), inside, size_w)
               for width, inside in zip((up - low).T, covered.T)]
-    return float(values[0]) if single else np.array(values)
+    if single: return float(values[0])
+    return np.array(values)
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-053
 @kernel
@@ -1569,12 +1586,14 @@ def hsic_test(
                         "size_stratified_coverage")
     n, k = checked.size.shape
     if n < 2: raise ValueError("y_true must hold at least 2 values for hsic_test, got 1")
-    sizes = None if kernel_sizes is None else _check_kernel_sizes(kernel_sizes)
+    if kernel_sizes is None: sizes = None
+    else: sizes = _check_kernel_sizes(kernel_sizes)
     found = tuple(_hsic_tested(width, inside, rounding, sizes, affordable(n_resamples, n), rng,
                                n_jobs, progress)
                   for width, inside, rounding in zip(checked.size.T, checked.covered.T,
                                                      checked.rounding))
-    return found[0] if k == 1 else found
+    if k == 1: return found[0]
+    return found
 
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-087

@@ -32,7 +32,8 @@ __all__ = ['calibration_error', 'sharpness', 'refinement', 'running_calibration_
 def _edges(bin_width):
     "Right edges k/m of the bins, each the double nearest to it."
     whole = isinstance(bin_width, numbers.Real) and not isinstance(bin_width, bool)
-    width = 1.0 if whole and bin_width == 1 else check_fraction(bin_width, "bin_width")
+    if whole and bin_width == 1: width = 1.0
+    else: width = check_fraction(bin_width, "bin_width")
     if width < 1e-6: raise ValueError(f"bin_width must be at least 1e-6, got {width:g}")
     m = round(1 / width)
     if abs(m * width - 1) > 1e-9:
@@ -239,7 +240,8 @@ def _track(q, y, edges, initial, weight, total, out):
     "Mean outcomes so far of the bins that q falls into; weight and total move on in place."
     for t in range(q.size):
         b = _bin(q[t], edges)
-        out[t] = min(total[b] / weight[b], 1.0) if weight[b] > 0 else initial[b]
+        if weight[b] > 0: out[t] = min(total[b] / weight[b], 1.0)
+        else: out[t] = initial[b]
         weight[b] += 1
         total[b] += y[t]
 
@@ -314,8 +316,8 @@ def _run_expert(expert, p, y, *, on_copy=False):
 def _ask(expert, p):
     "Forecasts of the expert in its present state, and what each ticket holds for it."
     if expert is None: return p, [None] * p.size
-    said, held = (expert.issue(p) if isinstance(expert, OnlineForecaster)
-                  else (np.atleast_1d(expert.predict(p)), p.tolist()))
+    if isinstance(expert, OnlineForecaster): said, held = expert.issue(p)
+    else: said, held = (np.atleast_1d(expert.predict(p)), p.tolist())
     return check_probabilities(said, "the expert's forecast"), held
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-066b
@@ -323,7 +325,8 @@ def _teach(expert, held, y):
     "The expert after outcomes that come by ticket; the one before stays whole if one is refused."
     if expert is None: return None
     own = isinstance(expert, OnlineForecaster)
-    moved = expert if own or y.size == 1 else copy.deepcopy(expert)
+    if own or y.size == 1: moved = expert
+    else: moved = copy.deepcopy(expert)
     if own: moved.book(held, y)
     else:
         for p, outcome in zip(held, y): moved.partial_fit(np.array([p]), np.array([outcome]))
@@ -451,8 +454,8 @@ class Tracking(_Calibeater):
 # %% ../../nbs/online/46_calibeating.ipynb #cell-062
 def _prior(initial, initial_weight, n_bins):
     "What empty bins forecast, the weight of each bin, and its weighted sum of outcomes."
-    initial = ((np.arange(n_bins) + 0.5) / n_bins if initial is None
-               else check_probabilities(boxed(initial), "initial"))
+    if initial is None: initial = (np.arange(n_bins) + 0.5) / n_bins
+    else: initial = check_probabilities(boxed(initial), "initial")
     if initial.size not in (1, n_bins):
         raise ValueError(f"initial must be a number or hold one for each of the {n_bins} bins, "
                          f"got {initial.size}")
@@ -755,7 +758,8 @@ class Hedging(_Calibeater):
         u, cells = self._draw(bins)
         if one: self.drawn_ = (p[0], cells[0], u[0])
         made = (cells + 0.5) / self.edges_.size
-        return float(made[0]) if one else made
+        if one: return float(made[0])
+        return made
 
     @locked
     def prequential(self,

@@ -52,7 +52,8 @@ def _watch_squares(square, ell, first, threshold, wealth, table, fair, centre, p
     bet = np.empty(fair.size)
     for i in range(first, square.size):
         centre[2] += 1.0
-        side = -1 if centre[1] > 0.0 and ell[i] < centre[0] / centre[1] - 1e-9 else 1
+        if centre[1] > 0.0 and ell[i] < centre[0] / centre[1] - 1e-9: side = -1
+        else: side = 1
         _bets(square[i], side, fair, bet)
         path[i], best = 0.0, 0.0
         for k in range(bet.size):
@@ -323,7 +324,8 @@ class UncertaintyMonitor(Bell):
         """
         given = _squares(error, uncertainty)
         taken, rang = self.advance(given, 0, np.empty(given[0].size))
-        return taken - 1 if rang else None
+        if rang: return taken - 1
+        return None
 
 # %% ../../nbs/online/61_error_monitor.ipynb #cell-010sc
 def _squares(error, uncertainty):

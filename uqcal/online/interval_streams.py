@@ -46,10 +46,13 @@ def _exp(g): return np.exp(g)
 def _quantile_run(stated, scores, alpha, step, place, told, out):
     "Eq. 1 through scores; place holds g, and the least and largest log score: in place."
     for t in range(scores.size):
-        g = stated[t, 0] if stated.size else place[0]
+        if stated.size: g = stated[t, 0]
+        else: g = place[0]
         out[t] = _exp(g)
-        s = max(np.log(scores[t]), _TINY) if scores[t] > 0.0 else _TINY
-        missed = 1.0 if s > g else 0.0
+        if scores[t] > 0.0: s = max(np.log(scores[t]), _TINY)
+        else: s = _TINY
+        if s > g: missed = 1.0
+        else: missed = 0.0
         place[0] += step * (missed - alpha)
         place[1], place[2] = min(place[1], s), max(place[2], s)
         _count(told, missed, g)
@@ -70,7 +73,8 @@ class _Streamed(Storable):
     def _run(self, scores, stated=None):
         "Thresholds before each score, learning each; as they were stated if rows are given."
         out, state = np.empty(scores.size), self._now()
-        rows = np.empty((0, 1)) if stated is None else np.array(stated, float)
+        if stated is None: rows = np.empty((0, 1))
+        else: rows = np.array(stated, float)
         self._kernel(rows, scores, 1.0 - self.level, state, out)
         held = scores <= np.maximum(out, 0.0) * (1 + 1e-11)
         state[-1][3:] += np.sum((out == -np.inf) & ~held), np.sum(held)
@@ -94,7 +98,8 @@ class _Streamed(Storable):
     def coverage_(self) -> float:
         "Share of outcomes so far that were booked as covered; NaN before the first."
         seen, missed = self._now()[-1][:2]
-        return float(1 - missed / seen) if seen else math.nan
+        if seen: return float(1 - missed / seen)
+        return math.nan
 
     @locked
     def prequential(self,
@@ -173,7 +178,8 @@ class QuantileTracker(_Streamed):
         "How far the coverage so far can be from the level at most, Eq. 3, with the scores seen."
         place, told = self._now()
         reach = place[2] - place[1] + float(self.step)
-        return float(reach / (self.step * told[0])) if told[0] else math.inf
+        if told[0]: return float(reach / (self.step * told[0]))
+        return math.inf
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-015
 @kernel
@@ -209,7 +215,8 @@ def _quantile(ordered, m, a):
     "The conformal quantile of m scores that leaves out a share a; infinite beyond either end."
     rank = int(np.ceil((m + 1) * (1.0 - a) - 1e-9))
     if rank > m: return np.inf
-    return ordered[rank - 1] if rank > 0 else -np.inf
+    if rank > 0: return ordered[rank - 1]
+    return -np.inf
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-016b
 @kernel
@@ -217,8 +224,10 @@ def _adaptive_run(stated, scores, alpha, step, level, ordered, ring, told, out):
     "Eq. 4 through scores: in place."
     for t in range(scores.size):
         m = min(int(told[0]), ring.size)
-        out[t] = stated[t, 0] if stated.size else _quantile(ordered, m, level[0])
-        missed = 1.0 if scores[t] > out[t] else 0.0
+        if stated.size: out[t] = stated[t, 0]
+        else: out[t] = _quantile(ordered, m, level[0])
+        if scores[t] > out[t]: missed = 1.0
+        else: missed = 0.0
         level[0] += step * (alpha - missed)
         _take_in(ordered, ring, told[0], scores[t])
         _count(told, missed, out[t])
@@ -293,7 +302,8 @@ class AdaptiveConformal(_Windowed):
         "How far the coverage so far can be from the level at most, Eq. 5."
         seen = self._now()[-1][0]
         reach = max(self.level, 1.0 - self.level) + self.step
-        return float(reach / (self.step * seen)) if seen else math.inf
+        if seen: return float(reach / (self.step * seen))
+        return math.inf
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-022
 _STEPS = 0.001 * 2.0**np.arange(8)  # the γ of the experts
@@ -320,7 +330,8 @@ def _aggregate(experts, row, below, m, alpha):
         gap = beta - row[1 + i]
         experts[1, i] *= np.exp(-rate * (alpha * gap - min(0.0, gap)))
         total += experts[1, i]
-        missed = 1.0 if (m + 1.0) * (1.0 - row[1 + i]) - 1e-9 <= below else 0.0
+        if (m + 1.0) * (1.0 - row[1 + i]) - 1e-9 <= below: missed = 1.0
+        else: missed = 0.0
         experts[0, i] += _STEPS[i] * (alpha - missed)
     share = 0.5 / _STRETCH
     for i in range(k): experts[1, i] = (1.0 - share) * experts[1, i] / total + share / k
@@ -381,7 +392,8 @@ class _Spoken(Desk):
 
     def _now(self):
         if not hasattr(self, "tracker_"):
-            given = QuantileTracker() if self.tracker is None else self.tracker
+            if self.tracker is None: given = QuantileTracker()
+            else: given = self.tracker
             if not isinstance(given, _Streamed):
                 raise TypeError("tracker must be a QuantileTracker, an AdaptiveConformal or an "
                                 f"AggregatedAdaptive, got {type(given).__name__}")
@@ -410,7 +422,8 @@ class _Spoken(Desk):
     def coverage_(self) -> float:
         "Share of outcomes so far in their intervals as stated; NaN before the first."
         seen, _, _, _, held = self._now()._now()[-1]
-        return float(held / seen) if seen else math.nan
+        if seen: return float(held / seen)
+        return math.nan
 
     @property
     @locked
@@ -474,7 +487,8 @@ class OnlineIntervals(_Spoken):
         several = np.ndim(uncertainty) > 0
         keys = self.check_new(key, u.size, several, "values of uncertainty")
         made = self._state(u, keys) * u
-        return made if several else float(made[0])
+        if several: return made
+        return float(made[0])
 
     @locked
     def predict(self,
@@ -494,7 +508,8 @@ class OnlineIntervals(_Spoken):
         """
         u = read_vector(boxed(uncertainty), "uncertainty", positive=True)
         made = self._now()._threshold() * u
-        return made if np.ndim(uncertainty) > 0 else float(made[0])
+        if np.ndim(uncertainty) > 0: return made
+        return float(made[0])
 
     @locked
     def outcome(self,
@@ -526,7 +541,8 @@ class OnlineIntervals(_Spoken):
         values, u = check_errors(values, [ticket.score for ticket in found])
         self._book(keys, found, values, u)
         made = np.array([ticket.forecast for ticket in found]) * u
-        return made if several else float(made[0])
+        if several: return made
+        return float(made[0])
 
     @locked
     def prequential(self,
@@ -596,7 +612,8 @@ def _halves(y_intervals):
 def _rows(y_intervals):
     "Bounds as rows of two, and whether there were several."
     given = plain_array(y_intervals, "y_intervals", "bounds, shape (n, 2)")
-    return (given, True) if given.ndim != 1 else (given.reshape(1, -1), False)
+    if given.ndim != 1: return (given, True)
+    return (given.reshape(1, -1), False)
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-033c
 def _bounds(middle, half, factor):
@@ -667,7 +684,8 @@ class OnlineBounds(_Spoken):
         middle, half = _halves(given)
         keys = self.check_new(key, half.size, several, "rows of y_intervals")
         made = _bounds(middle, half, self._state(given, keys))
-        return made if several else made[0]
+        if several: return made
+        return made[0]
 
     @locked
     def predict(self,
@@ -694,7 +712,8 @@ class OnlineBounds(_Spoken):
         given, several = _rows(y_intervals)
         middle, half = _halves(given)
         made = _bounds(middle, half, self._now()._threshold())
-        return made if several else made[0]
+        if several: return made
+        return made[0]
 
     @locked
     def outcome(self,
@@ -726,7 +745,8 @@ class OnlineBounds(_Spoken):
         middle, half = _halves([ticket.score for ticket in found])
         self._book(keys, found, *_distances(y, middle, half))
         made = _bounds(middle, half, np.array([ticket.forecast for ticket in found]))
-        return made if several else made[0]
+        if several: return made
+        return made[0]
 
     @locked
     def prequential(self,

@@ -46,7 +46,8 @@ def _bin(q, m):
     if q > 1.0 - _TAIL: return m + 1
     i = min(int(q * m), m - 1)
     if i > 0 and i / m >= q: return i - 1
-    return i + 1 if (i + 1) / m < q else i
+    if (i + 1) / m < q: return i + 1
+    return i
 
 # %% ../../nbs/online/48_mixture.ipynb #cell-010c
 @kernel

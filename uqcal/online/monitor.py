@@ -56,9 +56,11 @@ def _ratios(q, y, b, learnt, centre, out):
         out[k] = _ratio(q, factor, y)
         k += 1
     for slope in _SLOPES:
-        mean = centre[0] / centre[1] if centre[1] > 0.0 else z
+        if centre[1] > 0.0: mean = centre[0] / centre[1]
+        else: mean = z
         rival = mean + slope * (z - mean)
-        out[k] = sigmoid(rival) / q if y == 1 else sigmoid(-rival) / (1.0 - q)
+        if y == 1: out[k] = sigmoid(rival) / q
+        else: out[k] = sigmoid(-rival) / (1.0 - q)
         k += 1
     for often in _BLUNDERS:
         out[k] = 1.0 - often + 0.5 * often / (q if y == 1 else 1.0 - q)
@@ -238,7 +240,8 @@ def _direction(total, z):
     low, high = np.flatnonzero(z > 2.5), np.flatnonzero(z < -2.5)
     if not low.size or not high.size: return "unclear"
     if low.max() < high.min(): return "overconfident"
-    return "underconfident" if high.max() < low.min() else "mixed"
+    if high.max() < low.min(): return "underconfident"
+    return "mixed"
 
 # %% ../../nbs/online/49_monitor.ipynb #cell-017
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +274,8 @@ class MonitorReading(Result):
     @property
     def alarm(self) -> Any:
         "The first alarm; None if there is none."
-        return self.alarms[0] if self.alarms else None
+        if self.alarms: return self.alarms[0]
+        return None
 
     @property
     def sentence(self) -> str:
@@ -392,14 +396,16 @@ class Bell(Detector):
     def alarm_(self) -> Any:
         "The latest alarm; None while there was none."
         self._begin()
-        return None if self.last_ is None else self.alarm(*self.last_)
+        if self.last_ is None: return None
+        return self.alarm(*self.last_)
 
     @property
     @locked
     def first_alarm_(self) -> Any:
         "The first alarm of all; None while there was none."
         self._begin()
-        return None if self.first_ is None else self.alarm(*self.first_)
+        if self.first_ is None: return None
+        return self.alarm(*self.first_)
 
     @property
     @locked
@@ -579,7 +585,8 @@ class CalibrationMonitor(Bell):
         """
         y, q, _ = check_binary(y_true, y_prob)
         taken, rang = self.advance((q, y), 0, np.empty(q.size))
-        return taken - 1 if rang else None
+        if rang: return taken - 1
+        return None
 
     @locked
     def prequential(self,
@@ -670,14 +677,17 @@ class RestartingForecaster(OnlineForecaster):
         self.monitor_.run_length = check_count(self.run_length, "run_length", maximum=10**15)
         told = np.cumsum(np.r_[self.told_, q * (1.0 - q)])
         first = int(np.searchsorted(told[:-1], self.rest_, side="left"))
-        at = self.monitor_.until_alarm(q[first:], y[first:]) if first < q.size else None
-        taken = q.size if at is None else first + at + 1
+        if first < q.size: at = self.monitor_.until_alarm(q[first:], y[first:])
+        else: at = None
+        if at is None: taken = q.size
+        else: taken = first + at + 1
         self.told_ = float(told[taken])
         return taken, at is not None
 
     def _anew(self):
         "Go back to the start; what rings again at once is left more time to learn."
-        self.rest_ = 2 * self.rest_ if self.told_ < 3 * self.rest_ else _REST
+        if self.told_ < 3 * self.rest_: self.rest_ = 2 * self.rest_
+        else: self.rest_ = _REST
         gone, self.forecaster_, self.told_ = self.forecaster_, copy.deepcopy(self.start_), 0.0
         self.forecaster_.take_draws(gone)
         self.restarts_ += 1
@@ -807,7 +817,8 @@ class RestartingForecaster(OnlineForecaster):
         made, first = np.empty(p.size), 0
         while first < p.size:
             part = slice(first, first + _BLOCK)
-            before = copy.deepcopy(self._begin()) if p[part].size > 1 else None
+            if p[part].size > 1: before = copy.deepcopy(self._begin())
+            else: before = None
             made[part] = self._begin().prequential(p[part], y[part])
             taken, rang = self._listen(made[part], y[part])
             part = slice(first, first + taken)

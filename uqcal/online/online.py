@@ -118,7 +118,8 @@ def _best_on_sphere(x, y, radius):
     while high - low > 1e-9:
         middle = (low + high) / 2
         u = _ridge(x, y, np.exp(middle), u)
-        low, high = (middle, high) if np.linalg.norm(u) > radius else (low, middle)
+        if np.linalg.norm(u) > radius: low, high = (middle, high)
+        else: low, high = (low, middle)
     return _ridge(x, y, np.exp(high), u)
 
 # %% ../../nbs/online/45_online.ipynb #cell-008b
@@ -181,7 +182,8 @@ def _solve(A, b, L, out):
         for j in range(i + 1):
             s = A[i, j]
             for k in range(j): s -= L[i, k] * L[j, k] * L[k, k]
-            L[i, j] = max(s, 1e-16 * A[i, i]) if i == j else s / L[j, j]
+            if i == j: L[i, j] = max(s, 1e-16 * A[i, i])
+            else: L[i, j] = s / L[j, j]
     for i in range(d):
         out[i] = b[i]
         for k in range(i): out[i] -= L[i, k] * out[k]
@@ -287,7 +289,8 @@ class _Optimizer(Storable):
             The probability of outcome 1: a number, or shape (n,).
         """
         made = self._forecast(_rows(features, self._now()[0].size))
-        return float(made[0]) if np.ndim(features) == 1 else made
+        if np.ndim(features) == 1: return float(made[0])
+        return made
 
     @locked
     def update(self,
@@ -422,7 +425,8 @@ def _check_conditions(steps, **points):
     "Refuse what the bound on Newton steps isn't proven for: long steps, points outside the ball."
     largest, radius = getattr(steps, "largest_", np.zeros(1)), float(steps.radius)
     reach = radius * math.hypot(*largest)
-    allowed = 0.5 * min(1 / (8 * reach), math.exp(-reach)) if reach else math.inf
+    if reach: allowed = 0.5 * min(1 / (8 * reach), math.exp(-reach))
+    else: allowed = math.inf
     if not steps.gamma <= allowed * (1 + 1e-9):
         raise ValueError(f"gamma must be at most {allowed:.2g} (½ exp(−{reach:.3g}) or less) for a "
                          "bound to hold with this radius and these features, got "
@@ -492,7 +496,8 @@ def _root(c, kappa):
         following = z + (target - z - kappa * tanh) / (1.0 + 0.5 * kappa * (1.0 - tanh * tanh))
         if not following > z: break
         z = following
-    return z if c >= 0 else -z
+    if c >= 0: return z
+    return -z
 
 # %% ../../nbs/online/45_online.ipynb #cell-027b
 @kernel
@@ -561,7 +566,8 @@ class Aioli(_Optimizer):
         self.start, self.factor, self.ridge, self.centre = start, factor, ridge, centre
 
     def _begin(self, start):
-        centre = np.zeros(start.size) if self.centre is None else read_vector(self.centre, "centre")
+        if self.centre is None: centre = np.zeros(start.size)
+        else: centre = read_vector(self.centre, "centre")
         if centre.size != start.size:
             raise ValueError(f"centre must hold {start.size} numbers, as start, got {centre.size}")
         ridge = float(self.ridge)
@@ -855,7 +861,8 @@ def _make_engine(scaling):
                 raise ValueError(f"clip must be a number from 1e-15 to ½, got {scaling.clip!r:.40}")
         made = OnlineNewtonStep(scaling.start, gamma=scaling.gamma, rho=scaling.rho,
                                 radius=scaling.radius)
-        engine = made if scaling.optimizer is None else clone(scaling.optimizer)
+        if scaling.optimizer is None: engine = made
+        else: engine = clone(scaling.optimizer)
         if engine.coef_.size != scaling._d:
             raise ValueError(f"start must hold {scaling._d} numbers, got {engine.coef_.size}")
         scaling.optimizer_ = engine

@@ -47,13 +47,15 @@ def _curve(s, keep, x):
 @kernel
 def _step(s, line, keep, ell, ratio):
     "Step of a map, s = a, b and the matrix's three entries, after an error of ratio·u: in place."
-    x = ell if line else 0.0
+    if line: x = ell
+    else: x = 0.0
     shift = min(max(s[0] + s[1] * x, -_FARTHEST), _FARTHEST)
     z = min(ratio * np.exp(-shift), 1e100)
     det = _curve(s, keep, x)
     up, along = (s[4] - s[3] * x) / det, (s[2] * x - s[3]) / det
     move = (z * z - 1.0) * (up + along * x)
-    length = np.log1p(2.0 * move) / (2.0 * move) if abs(move) > 1e-9 else 1.0
+    if abs(move) > 1e-9: length = np.log1p(2.0 * move) / (2.0 * move)
+    else: length = 1.0
     s[0] += length * (z * z - 1.0) * up
     s[1] += length * (z * z - 1.0) * along
 
@@ -122,7 +124,8 @@ def _scaling_run(stated, u, ratio, share, maps, weight, told, far, out, table):
 def _state_all(u, maps, weight, told, moved, out):
     "What is stated in the present state, and how far each map moves log u, as in `_scaling_run`."
     for t in range(u.size):
-        ell = np.log(u[t]) - told[1] if told[0] > 0.0 else 0.0
+        if told[0] > 0.0: ell = np.log(u[t]) - told[1]
+        else: ell = 0.0
         moved[t, 0] = _ask(ell, maps, weight, moved[t, 1:])
         out[t] = u[t] * np.exp(moved[t, 0])
 
@@ -239,7 +242,8 @@ class OnlineScaling(Desk):
         "What is done to u now, and what it has gained."
         _, weight, (n, centre, *_), _ = self._now()
         middle = math.exp(centre)
-        factor = math.exp(self._stated(np.array([middle]))[1][0, 0]) if n else 1.0
+        if n: factor = math.exp(self._stated(np.array([middle]))[1][0, 0])
+        else: factor = 1.0
         gain = gain_finding(*self.gain_, score="log", n=int(n))
         return scaling_sentence(int(n), factor, middle, _NAMES[int(weight.argmax())], gain)
 
@@ -261,7 +265,8 @@ class OnlineScaling(Desk):
         """
         u = read_vector(boxed(uncertainty), "uncertainty", positive=True)
         made = self._stated(u)[0]
-        return made if np.ndim(uncertainty) > 0 else float(made[0])
+        if np.ndim(uncertainty) > 0: return made
+        return float(made[0])
 
     @locked
     def forecast(self,
@@ -298,7 +303,8 @@ class OnlineScaling(Desk):
         made, moved = self._stated(u)
         self.__dict__.setdefault("tickets_", {}).update(
             zip(keys, zip(u.tolist(), made.tolist(), moved.tolist())))
-        return made if several else float(made[0])
+        if several: return made
+        return float(made[0])
 
     @locked
     def outcome(self,
@@ -331,7 +337,8 @@ class OnlineScaling(Desk):
         self._run(u, values, [ticket.held for ticket in found])
         for one in keys: del self.tickets_[one]
         made = np.array([ticket.forecast for ticket in found])
-        return made if several else float(made[0])
+        if several: return made
+        return float(made[0])
 
     @locked
     def prequential(self,

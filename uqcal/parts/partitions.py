@@ -91,7 +91,8 @@ def parts_of(
         Without Dask.
     """
     delayed = _dask().delayed
-    columns = frame if isinstance(frame, Mapping) else getattr(frame, "columns", None)
+    if isinstance(frame, Mapping): columns = frame
+    else: columns = getattr(frame, "columns", None)
     if columns is None or not (isinstance(frame, Mapping) or hasattr(frame, "to_delayed")):
         raise TypeError("frame must be a Dask DataFrame, or a mapping of names to Dask arrays, got "
                         f"{type(frame).__name__}")
@@ -328,7 +329,8 @@ def _scored(columns, place, names, largest):
     read = _binary(columns, place, names, largest)
     if read is None: return None
     walk = walk_of(*read)
-    return (walk.score, walk.weight * (walk.outcome - walk.score)) if walk.n else None
+    if walk.n: return (walk.score, walk.weight * (walk.outcome - walk.score))
+    return None
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-083b
 def _open_rows(columns, place, options):
@@ -930,7 +932,8 @@ def _is_wrong(found, name):
 def _reason(found, name, misses):
     "Why a question is inconclusive: untested, limits that alone miss what is right, or precision."
     if name in found.not_asked: return found.not_asked[name]
-    return "adjusted" if misses else "precision"
+    if misses: return "adjusted"
+    return "precision"
 
 
 def _shared(found, name):
@@ -960,9 +963,11 @@ def _bias_finding(found):
 def _average_finding(found):
     "Whether errors have the predicted size on average, without the bias where one is shown."
     fields, facts = _shared(found, "average")
-    sizes = found if found.without_bias is None else found.without_bias
+    if found.without_bias is None: sizes = found
+    else: sizes = found.without_bias
     factor, (low, high) = float(np.sqrt(sizes.zms)), np.sqrt(sizes.zms_interval).tolist()
-    facts["as_is"] = None if sizes is found else float(np.sqrt(found.zms))
+    if sizes is found: facts["as_is"] = None
+    else: facts["as_is"] = float(np.sqrt(found.zms))
     reason = direction = None
     if fields["status"] == "invalid": direction = "too small" if factor > 1 else "too large"
     elif fields["pvalue"] is not None and 1 / found.tolerance <= low <= 1 <= high <= found.tolerance:
@@ -995,7 +1000,8 @@ def _with_findings(found):
 # %% ../../nbs/parts/64_partitions.ipynb #cell-014
 def _errors_of(columns, place, error, uncertainty):
     "Errors and uncertainties of a part; None where it has no rows."
-    first, *second = [error] if isinstance(error, str) else error
+    if isinstance(error, str): first, *second = [error]
+    else: first, *second = error
     if not len(columns[first]): return None
     with in_part(place):
         e = read_vector(columns[first], first)
@@ -1193,7 +1199,8 @@ def _mean_of(value, variance, farthest, cases):
 # %% ../../nbs/parts/64_partitions.ipynb #cell-016c
 def _why_not(of_z, of_squares, cases, is_even):
     "For each question, the code of why it is not tested; empty where it is."
-    few = "few" if cases < 100 else ""
+    if cases < 100: few = "few"
+    else: few = ""
     of_one = ["single_row" if mean.share > 0.5 else "" for mean in (of_z, of_squares)]
     equal = ""
     if not of_squares.value > 0: equal = "nothing_left"

@@ -122,7 +122,8 @@ def brier_of(walk: Walk,  # outcomes along their stated probabilities
     BrierDecomposition
         The same as of `brier_decomposition`.
     """
-    kept = slice(None) if walk.weight.min() > 1e-100 else walk.weight > 1e-100
+    if walk.weight.min() > 1e-100: kept = slice(None)
+    else: kept = walk.weight > 1e-100
     y, p, w = walk.outcome[kept], walk.score[kept], walk.weight[kept]
     first = np.flatnonzero(np.r_[True, p[1:] != p[:-1]])
     weight, ones = np.add.reduceat(w, first), np.add.reduceat(w * y, first)
@@ -195,7 +196,8 @@ def _stretches_of(walk, tail):
         return np.r_[0, np.cumsum(column)[walk.end - 1]]
 
     w, y, code = walk.weight, walk.outcome, walk.cluster
-    load = w if walk.n_clusters is None else np.bincount(code, w)[code]
+    if walk.n_clusters is None: load = w
+    else: load = np.bincount(code, w)[code]
     columns = np.array([at_ends(one) for one in (w, w * y, w * load, w * load * y)])
     held, stated, position = columns[0], at_ends(w * walk.score), np.r_[0, walk.end]
     share, total = held / held[-1], np.r_[0, walk.total] / held[-1]
@@ -431,13 +433,15 @@ def _rare(largest, tolerance=0.0):
     the tolerance larger; otherwise None."""
     most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "stated"])
     rate = min(most, 1 - most)
-    return most if rate < largest.limit or rate < min(tolerance, _RARE) else None
+    if rate < largest.limit or rate < min(tolerance, _RARE): return most
+    return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-171c-b
 def _rare_event(largest, tolerance=0.0):
     "What is stated where the limit lies; None where it is no rare event."
     rare = _rare(largest, tolerance)
-    return None if rare is None or 0.1 < rare < 0.9 else rare
+    if rare is None or 0.1 < rare < 0.9: return None
+    return rare
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-037
 @dataclass(frozen=True, kw_only=True)
@@ -509,8 +513,10 @@ def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
         low, high = _gamma_limits(walk, common, tail)
     else:
         n, ones = walk.n, round(walk.n * seen)
-        low = special.betaincinv(ones, n - ones + 1, tail) if ones > 0 else 0.0
-        high = special.betainccinv(ones + 1, n - ones, tail) if ones < n else 1.0
+        if ones > 0: low = special.betaincinv(ones, n - ones + 1, tail)
+        else: low = 0.0
+        if ones < n: high = special.betainccinv(ones + 1, n - ones, tail)
+        else: high = 1.0
     return EventRatio(
         ratio=seen / stated, confidence=confidence, observed=seen, stated=stated, n=walk.n,
         events="cases without the event" if common else "events",
@@ -527,7 +533,8 @@ def _gamma_limits(walk, common, tail):
     total, most = float(events.sum()), float(load.max())
     apart = events - total / stated.sum() * stated
     square = max(float(events @ events), float(apart @ apart))
-    low = special.gammaincinv(total**2 / square, tail) * square / total if total > 0 else 0.0
+    if total > 0: low = special.gammaincinv(total**2 / square, tail) * square / total
+    else: low = 0.0
     total, square = total + most, square + most**2
     high = special.gammainccinv(total**2 / square, tail) * square / total
     return low / w.sum(), min(high / w.sum(), 1.0)
@@ -887,14 +894,16 @@ def _calibration_finding(walk, pvalue, largest, tolerance, rows):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035
 def _units_in_a_row(largest):
     "Clusters per row; 1 where each row is its own."
-    return 1.0 if largest.n_clusters is None else largest.n_clusters / largest.n
+    if largest.n_clusters is None: return 1.0
+    return largest.n_clusters / largest.n
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035b
 def _direction(walk, level):
     "Whether probabilities are too small or too large on average, beyond chance."
     drift = float(walk.total[-1] / np.sqrt(walk.variance * widening(walk)))
     if not 2 * ndtr(-abs(drift)) < level: return None
-    return "too small" if drift > 0 else "too large"
+    if drift > 0: return "too small"
+    return "too large"
 
 
 def _slope(walk, level):
@@ -902,7 +911,8 @@ def _slope(walk, level):
     if _runs_backwards(walk, level): return "reversed"
     tilt = _tilt(walk)
     if not 2 * ndtr(-abs(tilt)) < level: return None
-    return "underconfident" if tilt > 0 else "overconfident"
+    if tilt > 0: return "underconfident"
+    return "overconfident"
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035o
 def _log_odds(walk):
@@ -930,7 +940,8 @@ def _scored(walk, q, left):
                  (walk.outcome - q, at - np.average(at, weights=noise)),
                  (left - np.average(left, weights=w),
                   walk.score - np.average(walk.score, weights=w)))]
-    return float(min(found, key=abs)) if found[0] * found[1] > 0 else 0.0
+    if found[0] * found[1] > 0: return float(min(found, key=abs))
+    return 0.0
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035g
 def _runs_backwards(walk, level):
@@ -1022,7 +1033,8 @@ def _next_step(finding, walk, largest, mended_by):
         if too_few is not None: return Step(verb="collect", why="few_events", facts=too_few)
         return _recalibration(mended_by, given)
     if finding.status == "inconclusive":
-        other = 2 * tolerance if tolerance < 0.5 else (1 + tolerance) / 2
+        if tolerance < 0.5: other = 2 * tolerance
+        else: other = (1 + tolerance) / 2
         needed, more = finding.rows_needed, None
         if needed is not None: more = max((needed - largest.n) * _units_in_a_row(largest), 1.0)
         return Step(verb="collect", why="unseen_difference",
@@ -1031,7 +1043,8 @@ def _next_step(finding, walk, largest, mended_by):
     rare = _rare(largest, tolerance)
     if rare is None: return Step(verb="use", why="probabilities", arguments=given)
     other = min(rare, 1 - rare) / 2
-    arguments = {**given, "tolerance": other} if other > 0 else given
+    if other > 0: arguments = {**given, "tolerance": other}
+    else: arguments = given
     return Step(verb="validate", why="rare_tolerance", arguments=arguments,
                 facts={"tolerance": tolerance, "rare": rare, "n_scores": facts["n_scores"]})
 
@@ -1054,12 +1067,14 @@ def _step_of_scores(walk):
     step = float(np.diff(values).min())
     if not 1e-3 * (1 - 1e-4) < step <= 0.2: return None
     whole = np.rint(np.r_[values, 1.0] / step)
-    return step if np.abs(np.r_[values, 1.0] - whole * step).max() < 1e-6 else None
+    if np.abs(np.r_[values, 1.0] - whole * step).max() < 1e-6: return step
+    return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-039
 def _too_few(walk):
     "How many rows or clusters of the rarer outcome there are, where they are too few for a map."
-    unit = np.arange(walk.n) if walk.n_clusters is None else walk.cluster
+    if walk.n_clusters is None: unit = np.arange(walk.n)
+    else: unit = walk.cluster
     counts = {outcome: np.unique(unit[(walk.outcome == outcome) & (walk.weight > 0)]).size
               for outcome in (1, 0)}
     rarer = min(counts, key=counts.get)
@@ -1071,7 +1086,8 @@ def _too_few(walk):
 def _ece_caution(finding, error, null):
     "Limits of the ECE that begin at 0 beside a small p-value could be misread."
     if error.ece_interval.low > 0 or null.pvalue > 1 - error.confidence: return None
-    return None if finding.rows else Caution(code="ece_from_zero")
+    if finding.rows: return None
+    return Caution(code="ece_from_zero")
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-039m
 def _counted_together(y, p, cluster, method):

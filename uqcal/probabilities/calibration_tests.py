@@ -503,7 +503,8 @@ def _inconclusive(table):
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-021
 def _said(statement):
-    return statement if statement == "top label" else f"class {printable(statement)}"
+    if statement == "top label": return statement
+    return f"class {printable(statement)}"
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-021c
 def _found(table):
@@ -513,7 +514,8 @@ def _found(table):
         return list(dict.fromkeys(table.index[which].get_level_values("statement")))
     left = _inconclusive(table)
     nothing = table["pvalue"].isna().groupby(level="statement").transform("all")
-    draws = int(table["n_resamples"][left].max()) if left.any() else None
+    if left.any(): draws = int(table["n_resamples"][left].max())
+    else: draws = None
     return {"rejected": named(table["adjusted"] < 0.05), "inconclusive": named(left),
             "draws": draws, "untested": named(nothing)}
 

@@ -287,7 +287,8 @@ class HistogramBinning(_Map):
         self.edges_ = self.edges_[self.edges_ < ordered[-1]]
         bins = np.searchsorted(self.edges_, p, side="left")
         self.weight_ = np.bincount(bins, weights, self.edges_.size + 1)
-        squares = weights if np.all(weights == np.floor(weights)) else weights**2
+        if np.all(weights == np.floor(weights)): squares = weights
+        else: squares = weights**2
         self.effective_ = self.weight_**2 / np.bincount(bins, squares, self.edges_.size + 1)
         ones = np.bincount(bins, weights * y, self.edges_.size + 1)
         self.mean_ = np.clip(ones / self.weight_, 0, 1)
@@ -392,7 +393,8 @@ def _inverse_temperature(log_p, target):
     low, high = 0.01, 100.0
     while slope(high) < 0 and high < 1e15: high *= 100
     if slope(low) >= 0: return low
-    return brentq(slope, low, high, xtol=1e-13, rtol=1e-13) if slope(high) > 0 else high
+    if slope(high) > 0: return brentq(slope, low, high, xtol=1e-13, rtol=1e-13)
+    return high
 
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-045
@@ -446,7 +448,8 @@ class TemperatureScaling(Storable):
         mean = np.sum(share * log_p, axis=1, keepdims=True)
         curvature = float(np.sum(share * (log_p - mean)**2))
         self.temperature_ = 1 / beta
-        self.standard_error_ = beta**-2 / curvature**0.5 if curvature > 0 else float("inf")
+        if curvature > 0: self.standard_error_ = beta**-2 / curvature**0.5
+        else: self.standard_error_ = float("inf")
         return self
 
     def predict(self,
@@ -583,7 +586,8 @@ class PeriodicRefit(OnlineForecaster):
 # %% ../../nbs/probabilities/44_recalibration.ipynb #8a6fc1a4
 def _state_of(refit):
     "Points from fit to fit, the number at which the next is due, points so far and the last fit."
-    every = None if refit.every is None else check_count(refit.every, "every")
+    if refit.every is None: every = None
+    else: every = check_count(refit.every, "every")
     due = getattr(refit, "due_", 0) or check_count(refit.warmup, "warmup")
     return every, due, getattr(refit, "seen_", []), getattr(refit, "fitted_", None)
 
@@ -593,13 +597,16 @@ def _run_refits(refit, p, y):
     every, due, seen, fitted = _state_of(refit)
     n, start, out = sum(block[0].size for block in seen), 0, np.empty(p.size)
     while start < p.size:
-        stop = min(p.size, start + due - n) if due > n else p.size
-        out[start:stop] = p[start:stop] if fitted is None else fitted.predict(p[start:stop])
+        if due > n: stop = min(p.size, start + due - n)
+        else: stop = p.size
+        if fitted is None: out[start:stop] = p[start:stop]
+        else: out[start:stop] = fitted.predict(p[start:stop])
         if due > n: seen = [*seen, (p[start:stop].copy(), y[start:stop].copy())]
         n, start = n + stop - start, stop
         if n == due:
             seen = [tuple(map(np.concatenate, zip(*seen)))]
             fitted = clone(refit.calibrator).fit(*seen[0])
-            seen, due = (seen, n + every) if every else ([], -1)
+            if every: seen, due = (seen, n + every)
+            else: seen, due = ([], -1)
     refit.seen_, refit.fitted_, refit.due_ = seen, fitted, due
     return out

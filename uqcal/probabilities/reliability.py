@@ -55,7 +55,8 @@ def _edges(p, n_bins, strategy):
 def _counted(y, p, w, *others):
     "Only the points that count: a weight below 1e-100 of the largest is zero."
     kept = w > 1e-100
-    return (y, p, w, *others) if kept.all() else tuple(v[kept] for v in (y, p, w, *others))
+    if kept.all(): return (y, p, w, *others)
+    return tuple(v[kept] for v in (y, p, w, *others))
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-009c
 @kernel
@@ -346,8 +347,8 @@ def _norm(sums, norm):
     total = np.maximum(weight.sum(axis=-1), 1e-300)
     if norm == "l1": return gap.sum(axis=-1) / total
     distance = gap / np.where(weight > 0, weight, 1)
-    return np.sqrt((weight * distance**2).sum(axis=-1) / total) if norm == "l2" else distance.max(
-        axis=-1)
+    if norm == "l2": return np.sqrt((weight * distance**2).sum(axis=-1) / total)
+    return distance.max(axis=-1)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-018b
 def _is_matrix(y_prob):
@@ -378,7 +379,8 @@ def _top_label(y_true, y_prob, sample_weight, classes=None, guess=True):
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     plain = type(y_prob) is np.ndarray and y_prob.dtype == np.float64 and y_prob.size > 0
     plain = plain and y_prob.shape[1] > 1
-    chosen, top, good = _tops(y_prob) if plain else (None, None, False)
+    if plain: chosen, top, good = _tops(y_prob)
+    else: chosen, top, good = (None, None, False)
     if good: label = check_labels(y_true, *y_prob.shape, classes)
     else:
         label, prob = check_multiclass(y_true, y_prob, classes)
@@ -774,8 +776,8 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     n_resamples = check_count(n_resamples, "n_resamples")
     edges, regular = _edges(p, n_bins, strategy)
     observed = float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular), norm)[0])
-    task, cost, bins, method = _null_of(y, p, w, edges, norm, n_resamples) if code is None else (
-        _null_of_clusters(p, w, code, edges, norm))
+    if code is None: task, cost, bins, method = _null_of(y, p, w, edges, norm, n_resamples)
+    else: task, cost, bins, method = _null_of_clusters(p, w, code, edges, norm)
     drawn = run_chunks(task, affordable(n_resamples, cost),
                        max(1, min(2**21 // cost, 2**19 // bins)), rng, n_jobs=n_jobs,
                        progress=progress, description="drawn outcomes")
@@ -904,7 +906,8 @@ def _debiased_by_cluster(sums, y, p, w, code, edges):
     used = number > 1
     noise = _cluster_squares(p, left, code, edges) * number / np.maximum(number - 1, 1)
     terms = ((sum_y - sum_p)**2 - noise) / weight
-    return float(terms[used].sum() / weight[used].sum()) if used.any() else None
+    if used.any(): return float(terms[used].sum() / weight[used].sum())
+    return None
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-037c
 def _has_pairs(sums):
@@ -956,7 +959,8 @@ def _at_most(x, chance, count):
         log_size, angle = 0.0, -low * t
         for b in range(chance.size):
             down = chance[b] > 0.5
-            rare = 1 - chance[b] if down else chance[b]
+            if down: rare = 1 - chance[b]
+            else: rare = chance[b]
             real = rare * (np.cos(t) - 1)
             log_size += 0.5 * count[b] * np.log1p(2 * (1 - rare) * real)
             turn = count[b] * np.arctan2(rare * np.sin(t), 1 + real)
@@ -1067,7 +1071,8 @@ def _least_error(bins, tail):
         points, ones = count.sum(), count @ (right + gap).clip(0, 1)
         if bins.whole: ones = np.rint(ones)
         share = bins.share[gap > 0].sum()
-        fewest = special.betaincinv(ones, points - ones + 1, tail / 2) if ones > 0 else 0.0
+        if ones > 0: fewest = special.betaincinv(ones, points - ones + 1, tail / 2)
+        else: fewest = 0.0
         least += share * max(fewest - count @ right / points, 0.0)
     return least
 
@@ -1216,14 +1221,15 @@ def calibration_error_interval(
                                check_count(n_boot, "n_boot"), check_generator(rng))
     edges = _edges(p, n_bins, strategy)
     sums = _with_clusters(_bin_sums(p, y, w, _ONE_GROUP, 1, *edges), p, w, code, *edges)[0]
-    squared = _squared(sums) if code is None else _debiased_by_cluster(sums, y, p, w, code,
-                                                                       edges[0])
+    if code is None: squared = _squared(sums)
+    else: squared = _debiased_by_cluster(sums, y, p, w, code, edges[0])
     if code is None: sums = _with_scatter(sums, p, y, w, *edges)
     return _within_bins(sums, squared, confidence, n_boot, rng, n_jobs, progress)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-302
 def _squared(sums):
-    return float(_debiased(sums)) if _has_pairs(sums) else None
+    if _has_pairs(sums): return float(_debiased(sums))
+    return None
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-302b
 def _within_bins(sums, squared, confidence, n_boot, rng, n_jobs, progress):
@@ -1285,7 +1291,8 @@ def calibration_error_of(
     ValueError
         For a confidence outside (0, 1) or a bad number of sets.
     """
-    held = sums if squares is None else with_seen_scatter(sums, squares)
+    if squares is None: held = sums
+    else: held = with_seen_scatter(sums, squares)
     return _within_bins(
         held, _squared(sums), check_fraction(confidence, "confidence"),
         check_count(n_boot, "n_boot"), check_generator(rng), n_jobs, progress)

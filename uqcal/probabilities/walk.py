@@ -57,7 +57,8 @@ def sort_by_score(score: np.ndarray,  # finite scores, float64, shape (n,), n �
         The same three, sorted.
     """
     n, low = score.size, score.min()
-    width = (n - 1) / (score.max() - low) if score.max() > low else 0.0
+    if score.max() > low: width = (n - 1) / (score.max() - low)
+    else: width = 0.0
     if n < 100 or not np.isfinite(width): return _by_argsort(score, response, weight)
     place = np.zeros(n + 1, np.int64)
     for i in range(n):
@@ -465,8 +466,10 @@ def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
         if cluster is not None: cluster = cluster[weight > 0]
         outcome, probability, weight = (column[weight > 0]
                                         for column in (outcome, probability, weight))
-    names, code = (None, None) if cluster is None else np.unique(cluster, return_inverse=True)
-    number = None if names is None or names.size == code.size else names.size
+    if cluster is None: names, code = (None, None)
+    else: names, code = np.unique(cluster, return_inverse=True)
+    if names is None or names.size == code.size: number = None
+    else: number = names.size
     total, variance, brier, bets, brier_bets, contradicted = _moments(probability, outcome, weight)
     return Walk(given=[(outcome, probability, weight, code)], n=probability.size,
                 total_weight=float(weight.sum()), brier_total=total, variance=variance,
@@ -594,8 +597,8 @@ def _drawn(walk, how, n_resamples, rng, n_jobs, progress):
         task = functools.partial(_counted_task, size, walk.score[start], walk.weight[start])
         numbers, chunk = size.size, max(1, 2**19 // size.size)
     else:
-        task = (functools.partial(_bernoulli_task, walk) if how == "exact" else
-                functools.partial(_cluster_task, walk, how != "whole clusters"))
+        if how == "exact": task = functools.partial(_bernoulli_task, walk)
+        else: task = functools.partial(_cluster_task, walk, how != "whole clusters")
         numbers, chunk = walk.n, max(1, 2**21 // walk.n)
     return run_chunks(task, affordable(n_resamples, numbers), chunk, rng, n_jobs=n_jobs,
                       progress=progress, description="drawn outcomes")
@@ -692,9 +695,10 @@ def significance_of(
     drawn = drawing and _drawn(walk, drawing, n_resamples, rng, n_jobs, progress)
     found = {}
     for name, statistic in statistics.items():
-        side = alternative if name == "spiegelhalter" else "greater"
-        null = (None if how[name] in ("asymptotic", "contradiction")
-                else drawn[:, STATISTICS.index(name)] / walk.deviation(name))
+        if name == "spiegelhalter": side = alternative
+        else: side = "greater"
+        if how[name] in ("asymptotic", "contradiction"): null = None
+        else: null = drawn[:, STATISTICS.index(name)] / walk.deviation(name)
         found[name] = SignificanceTest(
             statistic=statistic, pvalue=_pvalue(name, statistic, how[name], side, null),
             alternative=side, method=how[name], n=walk.n, null_distribution=null,
@@ -709,9 +713,11 @@ def _method_for(walk, name, method="auto", met=False):
     "How the p-value of a statistic is found; `met`: as if no event contradicted."
     if walk.contradicted and not met: return "contradiction"
     if walk.n_clusters is not None:
-        return "cluster signs" if _signs_serve(walk) else "whole clusters"
+        if _signs_serve(walk): return "cluster signs"
+        return "whole clusters"
     if method != "auto": return method
-    return "asymptotic" if limit_serves(walk, name) else "exact"
+    if limit_serves(walk, name): return "asymptotic"
+    return "exact"
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-035b
 def _pvalue(name, statistic, how, side, null):
@@ -720,7 +726,8 @@ def _pvalue(name, statistic, how, side, null):
         if side == "two-sided": statistic, null, side = abs(statistic), np.abs(null), "greater"
         return monte_carlo_pvalue(statistic, null, side)
     if name != "spiegelhalter":
-        limit = kuiper_null if name == "kuiper" else kolmogorov_smirnov_null
+        if name == "kuiper": limit = kuiper_null
+        else: limit = kolmogorov_smirnov_null
         return float(limit.sf(statistic))
     if side == "two-sided": return float(2 * ndtr(-abs(statistic)))
     return float(ndtr(-statistic if side == "greater" else statistic))
@@ -774,7 +781,8 @@ def _signs_serve(walk):
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059u
 def _units(walk):
     "The clusters, or the rows where each is its own."
-    return np.arange(walk.n) if walk.n_clusters is None else walk.cluster
+    if walk.n_clusters is None: return np.arange(walk.n)
+    return walk.cluster
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059v
 def _weights_may_tell(walk):
@@ -825,7 +833,8 @@ def widening(walk: Walk,  # outcomes along their stated probabilities
     """
     if not walk.variance > 0: return 1.0
     if walk.n_clusters is None:
-        return _seen_over_stated(walk, "kuiper")**2 if _weights_may_tell(walk) else 1.0
+        if _weights_may_tell(walk): return _seen_over_stated(walk, "kuiper")**2
+        return 1.0
     p, w = walk.score, walk.weight
     parts = w * (walk.outcome - p if _signs_serve(walk) else np.sqrt(p * (1 - p)))
     return float(np.sum(np.bincount(walk.cluster, parts)**2) / walk.variance)
@@ -875,7 +884,8 @@ def band_of(
     if test is not None and test.method != "contradiction":
         return _band_by(walk, test.method, level, test.null_distribution)
     plain = _method_for(walk, "kolmogorov_smirnov", met=True)
-    ways = (plain, "signs") if _weights_may_tell(walk) else (plain,)
+    if _weights_may_tell(walk): ways = (plain, "signs")
+    else: ways = (plain,)
     return max(_band_by(walk, how, level) for how in ways)
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-061b
@@ -883,11 +893,13 @@ def _band_by(walk, how, level, null=None):
     "The half-width by one way, from draws that there are or from new ones."
     name = "kolmogorov_smirnov"
     if null is None and (how == "asymptotic" or how == "signs" and limit_serves(walk, name)):
-        wide = _seen_over_stated(walk, name) if how == "signs" else 1.0
+        if how == "signs": wide = _seen_over_stated(walk, name)
+        else: wide = 1.0
         return float(kolmogorov_smirnov_null.isf(level) * walk.scale * wide)
     if null is None: null = _drawn(walk, how, 1999, 0, 1, False)[:, 0] / walk.deviation(name)
     rank = int(np.floor(level * (null.size + 1) + 1e-9))
-    return float(np.sort(null)[-rank] * walk.scale) if rank else np.inf
+    if rank: return float(np.sort(null)[-rank] * walk.scale)
+    return np.inf
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-062
 def _plot_walk(walk, ax, test):
@@ -898,7 +910,8 @@ def _plot_walk(walk, ax, test):
     shown = frame.iloc[visible_points(frame["share"].to_numpy(), frame["cumulative"].to_numpy())]
     ax.plot(shown["share"], shown["cumulative"], color="#0072B2", lw=1.3)
     if np.isfinite(band):
-        pvalue = "" if test is None else f"\nKolmogorov–Smirnov: p = {test.pvalue:.2g}"
+        if test is None: pvalue = ""
+        else: pvalue = f"\nKolmogorov–Smirnov: p = {test.pvalue:.2g}"
         ax.annotate(f"95 % of calibrated walks stay in here{pvalue}", (0.02, band), xytext=(0, -4),
                     textcoords="offset points", va="top", color="0.35", fontsize=9)
     shares = np.linspace(0, 1, 6)

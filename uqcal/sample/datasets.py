@@ -168,8 +168,8 @@ def _download(entry, progress):
                                    path=target.parent, downloader=web))
     except OSError as error:
         folder = os.environ.get("UQCAL_DATA_DIR")
-        tried = (f"neither in {folder}, which UQCAL_DATA_DIR names, nor in the cache" if folder
-                 else "not on this machine")
+        if folder: tried = f"neither in {folder}, which UQCAL_DATA_DIR names, nor in the cache"
+        else: tried = "not on this machine"
         raise DatasetUnavailable(f"{target.name} is {tried}, and can't be downloaded "
                                  f"({type(error).__name__}). Either connect once, so that it is "
                                  f"fetched from {address + file} and kept, or set UQCAL_DATA_DIR "
@@ -207,7 +207,8 @@ def locate(
         If the file is neither here nor to be downloaded.
     """
     folder = os.environ.get("UQCAL_DATA_DIR")
-    local = Path(folder) / entry.folder / entry.file if folder else None
+    if folder: local = Path(folder) / entry.folder / entry.file
+    else: local = None
     if local and local.is_file(): return _check_file(local, entry.sha256)
     packaged = Path(str(resources.files("uqcal"))) / "data" / Path(entry.file).name
     if packaged.is_file(): return _check_file(packaged, entry.sha256)

@@ -70,7 +70,8 @@ def _is_copied(sample, rows):
     error, at = sample.error[first], sample.by_uncertainty.codes[first]
     again, kinds = number > 1, np.bincount(at)
     alone = again & (kinds[at] == 1) & (error != 0)
-    both = np.mean(error[alone] > 0) if alone.any() else 0.0
+    if alone.any(): both = np.mean(error[alone] > 0)
+    else: both = 0.0
     is_either = min(both, 1 - both) > 0.05 or not 0 < np.mean(sample.error > 0) < 1
     shared = np.unique(at[again | (kinds[at] > 1)]).size
     if number.size >= 10 and is_either and alone.sum() >= max(2, 0.9 * shared): return True
@@ -144,14 +145,16 @@ def _exact(sample, rng):
     "What repeats, how many rows repeat an earlier one, and a label for each row."
     error, none = sample.error, (None, 0, None)
     size = np.abs(error)
-    unit = max(1e-12 * np.median(size[size > 0]), 1e-300 * size.max(), 5e-324) if size.any() else 1
+    if size.any(): unit = max(1e-12 * np.median(size[size > 0]), 1e-300 * size.max(), 5e-324)
+    else: unit = 1
     size = size / unit  # differences leave noise in the last digits of all but the smallest
     size = Ordering.of(np.where(size < 1000, size, np.rint(size)))
     if size.labels.size == size.n:
         scaled = sample.by_scaled_size
         is_found = scaled.labels.size < sample.n and _is_repeated(
             Ordering.of(np.abs(sample.scaled)[scaled.order[scaled.start[scaled.runs]]]))
-        return ("scaled errors", sample.n - scaled.labels.size, scaled.codes) if is_found else none
+        if is_found: return ("scaled errors", sample.n - scaled.labels.size, scaled.codes)
+        return none
     rows = _equal_rows(sample)
     again = sample.n - int(rows.max()) - 1
     if again >= max(2, sample.n / 100):
@@ -160,7 +163,8 @@ def _exact(sample, rng):
         by_chance = sample.n - mean
         if pvalue <= 0.001 and again - by_chance >= sample.n / 100:
             if _is_own(sample, rows):
-                return none if _is_central(sample, rows) else ("rows", again, None)
+                if _is_central(sample, rows): return none
+                return ("rows", again, None)
             return "rows", again, None if _is_lattice(size.labels) else rows
     if not _is_repeated(size) or _is_discrete(np.abs(error), sample.uncertainty): return none
     return "absolute errors", sample.n - size.labels.size, size.codes
@@ -209,7 +213,8 @@ def _neighbours(sample):
         rest = _without_trend(ranks, sample.by_uncertainty)
         for lag in lags:  # half the chance of a false alarm goes to the nearest rows
             correlation, score = _serial(rest, lag)
-            beside = [_serial(rest, lag + k)[0] for k in (-2, -1, 1, 2)] if lag > 3 else [0.0]
+            if lag > 3: beside = [_serial(rest, lag + k)[0] for k in (-2, -1, 1, 2)]
+            else: beside = [0.0]
             if 2 * np.mean(beside) > correlation: continue  # all rows of two parts are alike
             number = 4 * (3 if lag <= 3 else len(lags) - 3)
             tried.append((float(min(1, number * scipy.stats.norm.sf(score))), -correlation, lag))
@@ -314,7 +319,8 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
     what, again, labels = _exact(sample, check_generator(1))
     lag, correlation, pvalue = _neighbours(sample)
     is_near = lag is not None and pvalue <= 0.001 and correlation >= 0.05
-    beside, chance = (0.0, 1.0) if is_near or what else _beside_one(sample)
+    if is_near or what: beside, chance = (0.0, 1.0)
+    else: beside, chance = _beside_one(sample)
     if chance <= 0.001 and beside >= 0.05:
         what, again = "uncertainties", sample.n - sample.by_uncertainty.labels.size
     if what is None and is_near and lag > 3: labels = np.arange(sample.n) % lag
@@ -360,7 +366,8 @@ def copies_of(sample: Sample,  # errors and uncertainties
     if np.sum(np.diff(np.sort(sample.error)) == 0) < 2: return None  # rows differ where errors do
     rows = _equal_rows(sample)
     is_any = sample.n - int(rows.max()) - 1 > 1
-    return rows if is_any and _is_copied(sample, rows) else None
+    if is_any and _is_copied(sample, rows): return rows
+    return None
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042
 def repeated_cases(
@@ -437,7 +444,8 @@ def related_cases(
         A label for each case, equal where they count together, None where nothing is known;
         and a caution, None without a sign.
     """
-    labels, caution = repeated_cases(y, p) if copies is None else copies
+    if copies is None: labels, caution = repeated_cases(y, p)
+    else: labels, caution = copies
     if labels is not None: return labels, caution
     if np.unique(p).size < 20: caution = None  # can't be told, as is usual
     if np.sum(y[1:] != y[:-1]) < 4 or np.ptp(p) > 0 and _is_sorted(p): return None, caution
@@ -452,9 +460,11 @@ def _stretch_length(rest, rare):
     n, rest = rest.size, rest - rest.mean()
     if n < 100 or rare < 20 or not rest.any(): return 0, False
     next_, *others = [_serial(rest, lag)[1] for lag in (1, 2, 3)]
-    near = max(next_, (next_ + sum(others)) / 3**0.5) if rare**2 >= 10 * n else 0.0
+    if rare**2 >= 10 * n: near = max(next_, (next_ + sum(others)) / 3**0.5)
+    else: near = 0.0
     mean = np.add.reduceat(rest, np.arange(20) * n // 20) * 20 / n
-    ratio = n / 19 * np.mean(mean**2) / np.mean(rest**2) if rare >= 100 else 0.0
+    if rare >= 100: ratio = n / 19 * np.mean(mean**2) / np.mean(rest**2)
+    else: ratio = 0.0
     if near < scipy.stats.norm.isf(0.001 / 4) and ratio < scipy.stats.chi2.isf(0.0005, 19) / 19:
         return 0, False
     length = 1
@@ -536,9 +546,11 @@ def related_members(
     labels, caution = repeated_members(response, score, group)
     if labels is not None: return labels, caution
     codes, is_binary = np.unique(group, return_inverse=True)[1], np.isin(response, (0, 1)).all()
-    value = response if is_binary else scipy.stats.rankdata(response)
+    if is_binary: value = response
+    else: value = scipy.stats.rankdata(response)
     if _is_in_order(value, score, codes): return None, None
-    ones = value.sum() if is_binary else value.size / 2
+    if is_binary: ones = value.sum()
+    else: ones = value.size / 2
     return _stretches(_within_groups(value, score, codes), min(ones, value.size - ones), "members_correlated")
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042x

@@ -227,7 +227,8 @@ def _grouped(labels, names=None):
     if found.size == 1:
         raise ValueError("groups must hold at least two different labels, since one group is one "
                          f"independent observation: all {codes.size} are {found[0]!r:.40}")
-    return None if found.size == codes.size else Ordering.of(codes, "groups", found)
+    if found.size == codes.size: return None
+    return Ordering.of(codes, "groups", found)
 
 # %% ../../nbs/sample/10_sample.ipynb #cell-000b
 def _read_groups(groups, n):
@@ -347,7 +348,8 @@ class Sample:
     def _index(self):
         "The labels that came with a pandas column; None where only positions count."
         index = next((rows.index for rows in self._rows.values()), None)
-        return None if index is None or index.equals(pd.RangeIndex(self.n)) else index
+        if index is None or index.equals(pd.RangeIndex(self.n)): return None
+        return index
 
     def row_label(self,
                   row: int,  # its position, from 0
@@ -365,7 +367,8 @@ class Sample:
             Such as "line 12" or "label B7"; empty where only positions count.
         """
         if (index := self._index) is None: return ""
-        name = "label" if index.name is None else index.name
+        if index.name is None: name = "label"
+        else: name = index.name
         return f"{printable(name)[:40]} {printable(index[row])[:40]}"
 
     def row_names(self,
@@ -581,11 +584,12 @@ class RegressionErrors(Sample):
         pd.DataFrame
         """
         frame = pd.DataFrame({"error": self.error, "uncertainty": self.uncertainty})
-        return frame if self.groups is None else frame.assign(
-            group=pd.Series(self.groups.labels[self.groups.codes]).infer_objects())
+        if self.groups is None: return frame
+        return frame.assign(group=pd.Series(self.groups.labels[self.groups.codes]).infer_objects())
 
     def _repr_html_(self) -> str:
-        groups = "" if self.groups is None else f"{self.groups.labels.size:,}"
+        if self.groups is None: groups = ""
+        else: groups = f"{self.groups.labels.size:,}"
         rows = {"points": f"{len(self):,}", "groups of repeats": groups, "unit": self.unit,
                 "article": self.doi and f"doi:{self.doi}",
                 "source": self.source, "licence": self.licence}

@@ -184,8 +184,8 @@ def bin_scaling_reference(
     check_choice(statistic, "statistic", SCALING)
     starts = equal_count_bins(n, n_bins)
     sizes, which = np.unique(np.diff(starts), return_inverse=True)
-    distribution = distribution if isinstance(distribution, str) else standard_distribution(
-        distribution)
+    if isinstance(distribution, str): distribution = distribution
+    else: distribution = standard_distribution(distribution)
     values = np.array([_bin_reference(distribution, int(size))[statistic] for size in sizes])
     if uncertainty is None:
         return float(values[which].mean())
@@ -460,8 +460,8 @@ def simulate_bin_scaling(
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-030
 def _several(values, name, kind):
     "One value or several, as a list."
-    several = list(values) if isinstance(values, Iterable) and getattr(values, "ndim", 1) else [
-        values]
+    if isinstance(values, Iterable) and getattr(values, "ndim", 1): several = list(values)
+    else: several = [values]
     if not several:
         raise ValueError(f"{name} must hold at least one {kind}, got none")
     return several
@@ -474,7 +474,8 @@ def _counts(values, name):
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-030c
 def _bin_scaling_chunk(distribution, table, size, n_bins, n_sets, rng):
     epsilon = distribution.rvs(size=(n_sets, size), random_state=rng)
-    gap = rng.standard_exponential((n_sets, size + 1)) if table.shape[1] else np.ones((n_sets, 1))
+    if table.shape[1]: gap = rng.standard_exponential((n_sets, size + 1))
+    else: gap = np.ones((n_sets, 1))
     return _simulate_grid(epsilon, gap, table, *_segments(size, n_bins), np.array(n_bins))
 
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-030d
@@ -556,7 +557,8 @@ class Extrapolation(SignificanceTest):
     @property
     def expected(self) -> float:
         "What the interval must hold: the mean intercept of the shuffled sets, or 0."
-        return 0.0 if self.null_mean is None else self.null_mean
+        if self.null_mean is None: return 0.0
+        return self.null_mean
 
     @property
     def sentence(self) -> str:
@@ -572,8 +574,10 @@ class Extrapolation(SignificanceTest):
                     "This interval takes the points of the line for independent. They share their "
                     "data, so it is far too short: at 95 % it misses 0 in 20 to 95 of 100 perfect "
                     "sets. Ask method=\"permutation\".")
-        groups = "" if self.n_groups is None else f", {self.n_groups:,} groups"
-        shown = "No sign that scaled errors are" if is_valid else "Scaled errors are"
+        if self.n_groups is None: groups = ""
+        else: groups = f", {self.n_groups:,} groups"
+        if is_valid: shown = "No sign that scaled errors are"
+        else: shown = "Scaled errors are"
         return (f"{found}. {shown} larger in some bins than in others (p = {self.pvalue:.2g}, "
                 f"permutation{groups}). Whether {three_digits(self.factor)}, the root mean square "
                 "of E/u, agrees with 1 is not judged here: see average_test.")
@@ -628,7 +632,8 @@ def _plot_extrapolation(result, ax):
                     color=color)
     low, high = result.confidence_interval
     if np.isfinite(low):
-        top = high if np.isfinite(high) else result.statistic + 0.6 * (result.statistic - low)
+        if np.isfinite(high): top = high
+        else: top = result.statistic + 0.6 * (result.statistic - low)
         arrow = dict(arrowstyle="-" if np.isfinite(high) else "->", color="#D55E00", lw=3,
                      shrinkA=0, shrinkB=0)
         ax.annotate("", (0, top), (0, low), arrowprops=arrow, annotation_clip=False)
@@ -788,7 +793,8 @@ def extrapolation_of(
     numbers = _usable(_counts(n_bins, "n_bins"), sample.n,
                       check_count(min_bin_size, "min_bin_size", minimum=2),
                       check_count(fit_above, "fit_above", minimum=0))
-    along = sample.by_uncertainty if along is None else along
+    if along is None: along = sample.by_uncertainty
+    else: along = along
     _check_order(sample, along, method)
     points = pd.DataFrame({"n_bins": numbers, "bin_size": sample.n / np.array(numbers),
                            "x": np.sqrt(np.array(numbers) / sample.n),
@@ -824,7 +830,8 @@ def _published(points, confidence, **common):
     line, factor = _line(points), 2 / special.ndtri(0.975)
     intercept, error = line["statistic"], line["standard_error"]
     half = factor * special.ndtri((1 + confidence) / 2) * error
-    pvalue = 2 * special.ndtr(-abs(intercept) / (factor * error)) if error else intercept == 0
+    if error: pvalue = 2 * special.ndtr(-abs(intercept) / (factor * error))
+    else: pvalue = intercept == 0
     return Extrapolation(
         pvalue=float(pvalue), alternative="two-sided", confidence=confidence, factor=1.0,
         confidence_interval=Interval(intercept - half, intercept + half),
@@ -850,7 +857,8 @@ def _permuted(points, values, confidence, **common):
     line, expected = _line(points), float(null[defined].mean())
     pvalue = monte_carlo_pvalue(line["statistic"], null)
     beyond = int(np.floor((1 - confidence) * (null.size + 1) + 1e-9))
-    limit = np.sort(null)[null.size - beyond] if beyond else np.inf
+    if beyond: limit = np.sort(null)[null.size - beyond]
+    else: limit = np.inf
     low, is_valid = float(line["statistic"] - (limit - expected)), pvalue > 1 - confidence + 1e-12
     points = points.assign(shuffled=values[defined].mean(axis=0),
                            pvalue=[monte_carlo_pvalue(one, column)
@@ -879,8 +887,8 @@ def _usable(n_bins, n, min_bin_size, fit_above):
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-049
 def _as_published(sample, along, statistic, n_bins):
     "ENCE or ZMSE for each number of bins as published: ties in the order of the rows, Z as it is."
-    found, stated = ((sample.error**2, sample.uncertainty**2) if statistic == "ence"
-                     else (sample.scaled**2, np.ones(sample.n)))
+    if statistic == "ence": found, stated = (sample.error**2, sample.uncertainty**2)
+    else: found, stated = (sample.scaled**2, np.ones(sample.n))
     value = []
     for k in n_bins:
         start = bin_starts(sample.n, k)

@@ -36,9 +36,11 @@ def _bca(values, leave_one_out, estimate, confidence):
     everything = np.append(values, estimate)
     below = (np.sum(everything < estimate) + 0.5 * np.sum(everything == estimate)) / everything.size
     z0 = ndtri(below)
-    d = leave_one_out.mean() - leave_one_out if leave_one_out.size else np.zeros(1)
+    if leave_one_out.size: d = leave_one_out.mean() - leave_one_out
+    else: d = np.zeros(1)
     d = d / (np.abs(d).max() or 1.0)
-    acceleration = np.sum(d**3) / (6 * np.sum(d**2)**1.5) if np.any(d) else 0.0
+    if np.any(d): acceleration = np.sum(d**3) / (6 * np.sum(d**2)**1.5)
+    else: acceleration = 0.0
     z = z0 + ndtri([(1 - confidence) / 2, (1 + confidence) / 2])
     share = ndtr(z0 + z / np.maximum(1 - acceleration * z, 1e-12))
     low, high = np.quantile(everything, share)
@@ -212,7 +214,8 @@ def _resample_spearman(draws, group_x, group_y, n_x, n_y):
         product = 0.0
         for k in range(n):
             product += rank_x[group_x[draws[r, k]]] * rank_y[group_y[draws[r, k]]]
-        out[r] = product / np.sqrt(square_x * square_y) if square_x * square_y > 0 else np.nan
+        if square_x * square_y > 0: out[r] = product / np.sqrt(square_x * square_y)
+        else: out[r] = np.nan
     return out
 
 # %% ../../nbs/statistics/21_bootstrap.ipynb #cell-ties-3
@@ -251,7 +254,8 @@ def _terms(sums, size):
     "What a bin with these sums of Z², E² and u² adds to ENCE and ZMSE."
     out = np.empty(2)
     out[0] = abs(1 - np.sqrt(max(sums[1], 0.0) / sums[2]))
-    out[1] = abs(np.log(sums[0] / size)) if sums[0] > 0 else np.nan
+    if sums[0] > 0: out[1] = abs(np.log(sums[0] / size))
+    else: out[1] = np.nan
     return out
 
 # %% ../../nbs/statistics/21_bootstrap.ipynb #cell-016
@@ -349,7 +353,8 @@ def _sums_without_each(g, m_g, r, h, m_h, s):
     cross = _above(h, r, m_h)[h] - 0.5 * r + _above(g, s, m_g)[g] - 0.5 * s
     fall_g, fall_h = _above(g, np.ones(n), m_g)[g] - 0.5, _above(h, np.ones(n), m_h)[h] - 0.5
     total = r @ s - r * s - cross + both
-    return total - (-r - fall_g) * (-s - fall_h) / (n - 1) if n > 1 else total
+    if n > 1: return total - (-r - fall_g) * (-s - fall_h) / (n - 1)
+    return total
 
 # %% ../../nbs/statistics/21_bootstrap.ipynb #cell-019
 def _jackknife_spearman(group_x, group_y, n_x, n_y):
@@ -410,7 +415,8 @@ class _Sorted:
                 both = along if x is None else getattr(sample, x), getattr(sample, y)
                 pairs[name] = (*(one.codes[order] for one in both),
                                *(one.labels.size for one in both))
-        code = None if sample.groups is None else sample.groups.codes[order]
+        if sample.groups is None: code = None
+        else: code = sample.groups.codes[order]
         return cls(along, (error / uncertainty)**2, error**2, uncertainty**2, pairs, n_bins, ties,
                    code)
 
@@ -443,7 +449,8 @@ def _leave_one_out(names, data):
     if data.code is not None:
         rows = without_groups(data.code)
         return dict(zip(names, np.vstack([_values(names, data, kept[None]) for kept in rows]).T))
-    run = data.along.start if data.ties == "share" else np.arange(n + 1)
+    if data.ties == "share": run = data.along.start
+    else: run = np.arange(n + 1)
     binned = _jackknife_binned(data.z2, data.e2, data.u2, run, bin_starts(n - 1, data.n_bins))
     columns = {name: binned[:, k] for name, k in _BINNED.items()}
     columns |= {name: _jackknife_spearman(*pair) for name, pair in data.pairs.items()}
@@ -588,7 +595,8 @@ def intervals_of(
     along = numeric_order(sample, along)
     estimates = {name: statistic_of(name, sample, along=along, n_bins=n_bins, ties=ties)
                  for name in names}
-    n_bins = 1 if {"ence", "zmse"}.isdisjoint(names) else n_bins
+    if {"ence", "zmse"}.isdisjoint(names): n_bins = 1
+    else: n_bins = n_bins
     if {"ence", "zmse", "correlation"}.isdisjoint(names): along = sample.by_uncertainty
     data = _Sorted.of(names, sample, along, n_bins, check_choice(ties, "ties", TIES))
     values = run_chunks(functools.partial(_resample, names, data), n_boot, chunk_size(sample.n),
@@ -716,14 +724,14 @@ def _callable_interval(statistic, sample, *, n_boot, confidence, rng, n_jobs, pr
     def values_of(size,  # number of resamples
                   generator):  # what draws them
         "The statistic of that many resamples."
-        draws = (generator.integers(0, n, size=(size, n)) if sample.groups is None
-                 else group_draws(sample.groups.codes, size, generator))
+        if sample.groups is None: draws = generator.integers(0, n, size=(size, n))
+        else: draws = group_draws(sample.groups.codes, size, generator)
         return np.array([value(draw) for draw in draws])
 
     values = run_chunks(values_of, n_boot, chunk_size(n), rng, n_jobs=n_jobs, progress=progress,
                         description="bootstrap")
-    kept = ((np.delete(np.arange(n), i) for i in range(n)) if sample.groups is None
-            else without_groups(sample.groups.codes))
+    if sample.groups is None: kept = (np.delete(np.arange(n), i) for i in range(n))
+    else: kept = without_groups(sample.groups.codes)
     without = np.array([value(rows) for rows in kept])
     return _interval(values, without, float(estimate), confidence, n_boot,
                      getattr(statistic, "__name__", "statistic"), sample.groups)

@@ -96,7 +96,8 @@ class _Groups:
 
 # %% ../../nbs/statistics/25_confidence_curves.ipynb #cell-010b
 def _root(means, power):
-    return np.sqrt(means) if power == 2 else means
+    if power == 2: return np.sqrt(means)
+    return means
 
 # %% ../../nbs/statistics/25_confidence_curves.ipynb #cell-012
 def _mean_magnitude(distribution, power):
@@ -205,7 +206,8 @@ def _compared(points, scale):
     curves begin together."""
     value = points.error_unit * points.curve(np.bincount(points.group, points.w))
     stated = points.stated_unit * points.curve(points.count * points.s)
-    scale = value[0] / stated[0] if scale is None else scale
+    if scale is None: scale = value[0] / stated[0]
+    else: scale = scale
     return value, scale * stated, scale
 
 # %% ../../nbs/statistics/25_confidence_curves.ipynb #cell-022c
@@ -344,8 +346,8 @@ class ConfidenceCurve(SignificanceTest):
         at = first + int(np.argmax(np.abs(self.value - self.reference)[
                                        first : max(first + 1, int(0.45 * share.size))]))
         above = self.value[at] >= self.reference[at]
-        words = ("proportional uncertainties" if self.distribution == "empirical"
-                 else f"calibrated, {self.distribution} errors")
+        if self.distribution == "empirical": words = "proportional uncertainties"
+        else: words = f"calibrated, {self.distribution} errors"
         for text, band, colour, up in (("data", self.band, "#0072B2", above),
                                        (words, self.null_band, "#B07000", not above)):
             ax.annotate(text, (share[at], band[1 if up else 0][at]), xytext=(8, 16 if up else -36),
@@ -486,11 +488,13 @@ def curve_of(
                                         else _mean_magnitude(epsilon, power))
     resampled = run_chunks(functools.partial(_resample, points), n_boot, chunk_size(sample.n),
                            description="bootstrap", **work)
-    own_scale = _ratio(resampled[:, 0, :1], resampled[:, 1, :1]) if is_empirical else scale
+    if is_empirical: own_scale = _ratio(resampled[:, 0, :1], resampled[:, 1, :1])
+    else: own_scale = scale
     areas = (resampled[:, 0] - own_scale * resampled[:, 1]).mean(axis=1)
     curves = _null_curves(points, epsilon, n_resamples, **work)
     if is_empirical: curves = curves * _ratio(value[0], curves[:, :1])
-    name = "empirical" if is_empirical else distribution_name(distribution)
+    if is_empirical: name = "empirical"
+    else: name = distribution_name(distribution)
     area, null = float((value - reference).mean()), (curves - reference).mean(axis=1)
     pvalue = _area_pvalue(value, curves)
     return ConfidenceCurve(

@@ -79,7 +79,8 @@ def check_shuffles(
                             "5 % can reject", f"only {n} points, and no test of level 5 % exists "
                             "for fewer than four")
     if not sample.zms:
-        few = "errors next to zero" if sample.error.any() else "zeros"
+        if sample.error.any(): few = "errors next to zero"
+        else: few = "zeros"
         raise NothingToTest(f"error must not be all zero: {n} {few} say nothing about where "
                             "uncertainties are wrong", "all errors are next to zero"
                             if sample.error.any() else "all errors are zero")
@@ -154,8 +155,10 @@ def _shuffled_range(values, n_shuffles, state, is_end):
         for i in range(values.size):
             total += values[i]
             if is_end[i]:
-                low = total if total < low else low
-                high = total if total > high else high
+                if total < low: low = total
+                else: low = low
+                if total > high: high = total
+                else: high = high
         out[r] = high - low
     return out
 
@@ -241,7 +244,8 @@ def binned_plan(
         Where a bin would hold fewer than two points.
     """
     n, runs, is_grouped = sample.n, along.start, along.kind == "groups"
-    starts = [runs] if is_grouped else [equal_count_bins(n, k) for k in n_bins]
+    if is_grouped: starts = [runs]
+    else: starts = [equal_count_bins(n, k) for k in n_bins]
     cut = np.unique(np.concatenate(starts))[1:-1]
     run = np.searchsorted(runs, cut, side="right") - 1
     segment = np.unique(np.concatenate([[0, n], runs[run], runs[run + (cut > runs[run])]]))
@@ -253,7 +257,8 @@ def binned_plan(
         inside, holder = (np.searchsorted(bounds, edges[:-1], side="right") - 1
                           for bounds in (segment, start))
         share = np.diff(edges) / np.diff(segment)[inside]
-        size = np.diff(start) / n if is_grouped else np.full(start.size - 1, 1 / (start.size - 1))
+        if is_grouped: size = np.diff(start) / n
+        else: size = np.full(start.size - 1, 1 / (start.size - 1))
         pieces.append((inside, share, np.bincount(holder), size,
                        np.bincount(holder, share * total[inside])))
     inside, share, parts, size, expected = (np.concatenate(column) for column in zip(*pieces))
@@ -423,7 +428,8 @@ def _hypothesis(sample, name):
     "The same for a statistic of consistency; with signs of whole groups rows stay where they are."
     found = hypothesis_of(sample, UNEQUAL.get(name), f"statistic={name!r}")
     is_sum = found == "group shuffles" and UNEQUAL.get(name) == "signs"
-    return "whole signs" if is_sum and sample.groups.labels.size >= 20 else found
+    if is_sum and sample.groups.labels.size >= 20: return "whole signs"
+    return found
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-011b
 def under_hypothesis(
@@ -464,7 +470,8 @@ def under_hypothesis(
     group = sample.groups.codes[order]
     if hypothesis in ("signs", "whole signs"):
         return under_signs(*plan, group, n_resamples, centre=centre, **work)
-    draw = under_group_loans if hypothesis == "loans" else under_group_shuffles
+    if hypothesis == "loans": draw = under_group_loans
+    else: draw = under_group_shuffles
     return draw(*plan, group, n_resamples, **work)
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-034
@@ -563,7 +570,8 @@ class ConsistencyTest(SignificanceTest):
     @property
     def stretch(self) -> Stretch | None:
         "Where errors are least like what is stated; None for correlations, which know no place."
-        return None if self.alternative == "two-sided" else _stretch(self)
+        if self.alternative == "two-sided": return None
+        return _stretch(self)
 
     @property
     def sentence(self) -> str:
@@ -629,7 +637,8 @@ class ConsistencyTest(SignificanceTest):
         Axes
             The same axes.
         """
-        return _plot_groups(self, ax) if self.by == "groups" else _plot_graph(self, ax)
+        if self.by == "groups": return _plot_groups(self, ax)
+        return _plot_graph(self, ax)
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-013
 def _group_spread(excess, sample, along):
@@ -713,14 +722,16 @@ def _stretch(test):
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-082
 def _repeats(test):
     "How many independent observations there are, where rows belong together."
-    return "" if test.n_groups is None else f", {test.n:,} rows in {test.n_groups:,} groups"
+    if test.n_groups is None: return ""
+    return f", {test.n:,} rows in {test.n_groups:,} groups"
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-082c
 def _where(test, what):
     """The place in words: a group, the ends of the range, or a stretch of it and what lies beside
     it."""
     if test.alternative == "two-sided":
-        ends = ("large", "small") if test.statistic > test.null_mean else ("small", "large")
+        if test.statistic > test.null_mean: ends = ("large", "small")
+        else: ends = ("small", "large")
         return (f"larger relative to their uncertainties where {what} is {ends[0]} than where it "
                 f"is {ends[1]}")
     at = test.stretch
@@ -728,7 +739,8 @@ def _where(test, what):
             "elsewhere")
     if at.factor is not None: size = f"{at.factor:.2f} times as large as stated"
     if test.by == "groups":
-        rest = "" if at.elsewhere is None else f" and {at.elsewhere:.2f} times in the others"
+        if at.elsewhere is None: rest = ""
+        else: rest = f" and {at.elsewhere:.2f} times in the others"
         return (f"{size} in group {printable(at.first)} ({at.count:,} of {test.n:,} points)"
                 f"{rest}")
     sides = (at.below, "below"), (at.above, "above")
@@ -757,7 +769,8 @@ def _plot_graph(test, ax):
         inside, climbs = shown[(shown >= first) & (shown <= last + 1)], path[last + 1] > path[first]
         ax.plot(share[inside], path[inside], color="#D55E00", lw=2.4,
                 ls="-" if climbs else (0, (4, 1)))
-        factor = None if test.stretch is None else test.stretch.factor
+        if test.stretch is None: factor = None
+        else: factor = test.stretch.factor
         here = (f"|Z| {'larger' if climbs else 'smaller'} than elsewhere" if factor is None
                 else f"ZMS {factor**2:.2f} here, {test.zms:.2f} overall")
         ax.annotate(f"{'climbs' if climbs else 'falls'}:\n{here}",
@@ -793,8 +806,8 @@ def _plot_groups(test, ax):
     ax.set_yticks(y, [f"{plain_text(f'{group!s:.20}')} ({count:,})"
                       for group, count in zip(graph["group"], graph["count"])])
     reach = 1.1 * max(graph["excess"].abs().max(), graph["null_high"].max())
-    quantity = ("mean rank of |Z| as a share, − ½" if test.name == "kuiper-rank"
-                else f"ZMS of the group / ZMS of all ({test.zms:.2f}), − 1")
+    if test.name == "kuiper-rank": quantity = "mean rank of |Z| as a share, − ½"
+    else: quantity = f"ZMS of the group / ZMS of all ({test.zms:.2f}), − 1"
     ax.set(xlim=(-reach, reach), xlabel=f"{quantity}\n(errors small for u ← 0 → large; band: "
            f"95 % for all groups at once; p = {test.pvalue:.2g})",
            ylabel="group (points)" if n_groups == len(graph)
@@ -920,7 +933,8 @@ def consistency_of(
     """
     name, n_bins = check_choice(statistic, "statistic", STATISTICS), check_count(n_bins, "n_bins")
     n_resamples = affordable(check_count(n_resamples, "n_resamples"), sample.n)
-    along = sample.by_uncertainty if along is None else along
+    if along is None: along = sample.by_uncertainty
+    else: along = along
     check_shuffles(sample, along)
     check_groups(sample, along)
     is_grouped, two_sided = along.kind == "groups", name in ("correlation", "cc")
@@ -931,7 +945,8 @@ def consistency_of(
     hypothesis = _hypothesis(sample, name)
     plan = shuffle_plan(name, sample, along, n_bins)
     value = _finite(float(as_observed(*plan)), name)
-    alternative = "two-sided" if two_sided else "greater"
+    if two_sided: alternative = "two-sided"
+    else: alternative = "greater"
     null = under_hypothesis(plan, sample, along.order, hypothesis, n_resamples, rng=rng,
                             n_jobs=n_jobs, progress=progress, is_enough=None if two_sided else
                             _settles(value, n_resamples, {"greater": levels}))
@@ -956,7 +971,8 @@ def _settles(value, n_resamples, levels):
         The sets drawn so far are `null`."""
         return all(is_settled(value, null, n_resamples, level, alternative)
                    for alternative, these in levels.items() for level in these)
-    return _is_enough if any(len(these) for these in levels.values()) else None
+    if any(len(these) for these in levels.values()): return _is_enough
+    return None
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-083b
 def _finite(value, name):
@@ -1005,7 +1021,8 @@ class LinkTest(SignificanceTest):
     @property
     def sentence(self) -> str:
         "What was found."
-        found = "Larger" if self.pvalue <= 0.05 else "No sign that larger"
+        if self.pvalue <= 0.05: found = "Larger"
+        else: found = "No sign that larger"
         cc = f"{self.statistic:.3g}".replace("-", "−")
         return (f"{found} errors come with larger uncertainties (CC = {cc}, "
                 f"p = {self.pvalue:.2g}{_repeats(self)}).")

@@ -102,7 +102,8 @@ def zeta_of(estimate: float,  # the statistic of the data, finite
     distance = estimate - reference
     half = np.hypot((high if distance <= 0 else low) - estimate, 2 * spread)
     if half > 1e-300 * abs(distance): return float(distance / half)
-    return float(np.sign(distance) * np.inf) if distance else 0.0
+    if distance: return float(np.sign(distance) * np.inf)
+    return 0.0
 
 # %% ../../nbs/statistics/22_references.ipynb #cell-010
 @dataclass(frozen=True, kw_only=True)
@@ -285,9 +286,11 @@ def references_of(
         raise ValueError(f"uncertainty must vary for cc: all {sample.n} values are "
                          f"{sample.uncertainty[0]:.6g}")
     binned = {"ence", "zmse"} & set(names)
-    start = equal_count_bins(sample.n, n_bins) if binned else bin_starts(sample.n, 1)
+    if binned: start = equal_count_bins(sample.n, n_bins)
+    else: start = bin_starts(sample.n, 1)
     u, rank = (x[order.order] for x in (sample.uncertainty, sample.by_uncertainty.ranks))
-    runs = order.start if check_choice(ties, "ties", TIES) == "share" else np.arange(sample.n + 1)
+    if check_choice(ties, "ties", TIES) == "share": runs = order.start
+    else: runs = np.arange(sample.n + 1)
     found = {name: {} for name in names}
     for distribution in distributions if names else ():
         run = functools.partial(_simulate, names, u, rank, runs, start, distribution, rng=rng,
@@ -334,7 +337,8 @@ def _extended(values, intervals, run):
 # %% ../../nbs/statistics/22_references.ipynb #cell-020b
 def _sets_needed(values, interval):
     low, high = getattr(interval, "confidence_interval", interval)
-    return int(np.ceil((400 * np.nanstd(values) / (high - low))**2)) if high > low else 0
+    if high > low: return int(np.ceil((400 * np.nanstd(values) / (high - low))**2))
+    return 0
 
 # %% ../../nbs/statistics/22_references.ipynb #cell-020c
 def _summary(name, label, values, confidence):

@@ -392,7 +392,8 @@ def rank_correlation_of_products(
         key[:], carried[:] = bits[order], rank[order]
     if tied:
         product, square_x = _with_ties(key, carried)
-    return product / np.sqrt(square_x * square) if square_x * square > 0 else np.nan
+    if square_x * square > 0: return product / np.sqrt(square_x * square)
+    return np.nan
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-021
 def numeric_order(
@@ -418,7 +419,8 @@ def numeric_order(
     TypeError
         For groups, which have no order.
     """
-    along = sample.by_uncertainty if along is None else along
+    if along is None: along = sample.by_uncertainty
+    else: along = along
     if along.kind == "groups":
         raise TypeError("by must hold numbers here: groups have no order to rank or to cut bins "
                         "from; consistency_test takes groups")
@@ -913,7 +915,8 @@ def statistic_of(
     if name == "correlation": return _correlation(sample, along)
     start = equal_count_bins(sample.n, n_bins)
     rmv, rmse, local_zms, *_ = _local(sample, along, start, ties)
-    return _ence(rmv, rmse) if name == "ence" else _zmse(local_zms)
+    if name == "ence": return _ence(rmv, rmse)
+    return _zmse(local_zms)
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-040
 def skewness_gm(x: ArrayLike,  # values, shape (n,), not all equal

@@ -162,12 +162,14 @@ class CumulativeGraph(Result):
     @property
     def kuiper_scaled(self) -> float:
         "Kuiper's statistic over the published σ; infinite where σ is 0, NaN where it is."
-        return self.scale if np.isnan(self.scale) else _ratio(self.kuiper, self.scale)
+        if np.isnan(self.scale): return self.scale
+        return _ratio(self.kuiper, self.scale)
 
     @property
     def kolmogorov_smirnov_scaled(self) -> float:
         "Kolmogorov and Smirnov's over the published σ; infinite where σ is 0, NaN where it is."
-        return self.scale if np.isnan(self.scale) else _ratio(self.kolmogorov_smirnov, self.scale)
+        if np.isnan(self.scale): return self.scale
+        return _ratio(self.kolmogorov_smirnov, self.scale)
 
     @property
     def finding(self) -> Finding:
@@ -327,7 +329,8 @@ def _ratio(value, scale):
 def _range_of(*responses):
     "Least and largest response; 0 and 1 where all are one of the two."
     low, high = min(map(np.min, responses)), max(map(np.max, responses))
-    return (0.0, 1.0) if low == high and low in (0.0, 1.0) else (float(low), float(high))
+    if low == high and low in (0.0, 1.0): return (0.0, 1.0)
+    return (float(low), float(high))
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-054b
 def _share(value, unit):
@@ -374,7 +377,8 @@ def _plot_graph(graph, ax, expectation):
     if np.isfinite(graph.scale):
         ax.plot([0, 0.04, 0], [-2 * graph.scale, 0, 2 * graph.scale], color="0.6", lw=0.8, ls=":",
                 zorder=1.4)
-    at, side = (0.97, "top") if 2 * graph.ordinate[-1] < low + high else (0.03, "bottom")
+    if 2 * graph.ordinate[-1] < low + high: at, side = (0.97, "top")
+    else: at, side = (0.03, "bottom")
     ax.annotate("grey: 95 % of graphs stay in it\nif nothing differs; Kuiper's test: "
                 f"p = {graph.kuiper_pvalue:.2g}", (0.06, at), xycoords="axes fraction", va=side,
                 color="0.35")
@@ -458,7 +462,8 @@ def calibration_graph(
                        pos_label)
     if cluster is not None: cluster = read_labels(cluster, y.size, "cluster")
     if w.size: y, p, cluster, w = _kept(w, y, p, cluster)
-    w = w / w.max() if w.size else np.ones(y.size)
+    if w.size: w = w / w.max()
+    else: w = np.ones(y.size)
     if np.all((y == 0) | (y == 1)):
         if p.min() < 0 or p.max() > 1:
             raise ValueError("y_prob must lie in [0, 1] where outcomes are 0 or 1: it runs from "
@@ -484,7 +489,8 @@ def _calibration_of(walk, **settings):
         pvalues = [0.0 if walk.contradicted else 1.0] * 2
         how = ("contradiction" if walk.contradicted else "exact", None)
     weight, spread = np.add.reduceat(w, first), np.add.reduceat(w * w * p * (1 - p), first)
-    widened = widening(walk) if walk.n_clusters else 1.0
+    if walk.n_clusters: widened = widening(walk)
+    else: widened = 1.0
     return _independent_steps(
         "calibration", p[first], weight, np.diff(walk.total, prepend=0.0), widened * spread, walk.n,
         walk.scale, functools.partial(_stated_averages, walk.outcome, p, w, np.r_[first, p.size],
@@ -501,7 +507,8 @@ def _calibration_of_numbers(y, p, w, cluster, asked):
     part = w * (y - p)
     rise, weight, spread = (np.add.reduceat(column, first) for column in (part, w, part**2))
     bounded = p[0] >= 0 and p[-1] <= 1 and y.min() >= 0 and y.max() <= 1
-    scale = np.sqrt(np.sum(w * w * p * (1 - p))) / w.sum() if bounded else np.nan
+    if bounded: scale = np.sqrt(np.sum(w * w * p * (1 - p))) / w.sum()
+    else: scale = np.nan
     found = None
     if cluster is not None and np.unique(cluster).size < y.size:
         if np.unique(cluster).size < LEAST_GROUPS:
@@ -517,11 +524,13 @@ def _calibration_of_numbers(y, p, w, cluster, asked):
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-093b
 def _stated_averages(y, p, w, start, binary, first, last, widened=1.0):
     "Average outcome and average statement over some steps, which are known."
-    low, high = (0.0, 1.0) if binary else _range_of(y, p)
+    if binary: low, high = (0.0, 1.0)
+    else: low, high = _range_of(y, p)
     unit = high - low or 1.0
     y, p, w = ((column[start[first]:start[last]]) for column in (y, p, w))
     n, stated = w.sum()**2 / (w @ w), (np.average(p, weights=w) - low) / unit
-    noise = widened * np.sum(w * w * p * (1 - p)) / w.sum()**2 if binary else 0.0
+    if binary: noise = widened * np.sum(w * w * p * (1 - p)) / w.sum()**2
+    else: noise = 0.0
     if noise > 0: n = stated * (1 - stated) / noise
     if binary and w.min() < w.max(): n = min(n, cases_of(y, w) / widened)
     return MatchedAverages(_share(np.average(y, weights=w) - low, unit), n, _share(stated, 1.0),
@@ -606,7 +615,8 @@ def _columns(response, score, weight, names, pos_label=()):
     "Responses, scores and weights as vectors of one length; no weights are an empty vector."
     check_labels_agree(**dict(zip(map(str, names), (response, score, weight))))
     columns = [read_responses(response, names[0], pos_label), read_vector(score, names[1])]
-    w = np.empty(0) if weight is None else read_vector(weight, names[2])
+    if weight is None: w = np.empty(0)
+    else: w = read_vector(weight, names[2])
     for values, name in ((columns[1], names[1]), (w, names[2])):
         if values.size not in (columns[0].size,
                                0 if values is w and weight is None else columns[0].size):
@@ -633,7 +643,8 @@ def _kept_replicates(replicates, weights):
     held = [plain_array(one, "replicate_weights", "an array of shape (n, replicates)")
             for one in replicates]
     held = [one[w > 0] if w.size and len(one) == w.size else one for one, w in zip(held, weights)]
-    return held[0] if len(weights) == 1 else tuple(held)
+    if len(weights) == 1: return held[0]
+    return tuple(held)
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-025
 _A, _B, _TIED = 0, 1, 2
@@ -645,7 +656,8 @@ def _block(score, response, weight, variance, first, last):
     a group."""
     total = sum_score = sum_response = sum_noise = 0.0
     for i in range(first, last):
-        w = weight[i] if weight.size else 1.0
+        if weight.size: w = weight[i]
+        else: w = 1.0
         total += w
         sum_score += w * score[i]
         sum_response += w * response[i]
@@ -693,12 +705,16 @@ def _merge(a, b, blocks):
             more, extra, mean[m, _B], load[m, _B], noise[m, _B] = _block(
                 score_b, response_b, weight_b, variance_b, first_b, j)
             total, moment = total + more, moment + extra
-        low = score_a[first_a] if i > first_a else score_b[first_b]
-        high = score_a[i - 1] if i > first_a else score_b[j - 1]
-        score[m] = low if low == high else moment / total
+        if i > first_a: low = score_a[first_a]
+        else: low = score_b[first_b]
+        if i > first_a: high = score_a[i - 1]
+        else: high = score_b[j - 1]
+        if low == high: score[m] = low
+        else: score[m] = moment / total
         n_a, n_b = i - first_a, j - first_b
         kind[m] = _TIED if n_a and n_b else _A if n_a else _B
-        steps[m] = 2.0 * n_a * n_b / (n_a + n_b) if n_a and n_b else 1.0
+        if n_a and n_b: steps[m] = 2.0 * n_a * n_b / (n_a + n_b)
+        else: steps[m] = 1.0
         m += 1
     return m
 
@@ -721,7 +737,8 @@ def _differences(blocks, m, walk):
             o = 1 - g
             weight[n] = load[e - 1, o] + 2 * load[e, g] + load[e + 1, o]
             step = mean[e, g] - 0.5 * (mean[e - 1, o] + mean[e + 1, o])
-            difference[n] = step if g == _A else -step
+            if g == _A: difference[n] = step
+            else: difference[n] = -step
             covariance[n, 0] = noise[e, g] + 0.25 * (noise[e - 1, o] + noise[e + 1, o])
         covariance[n, 1] = covariance[n, 2] = 0.0
         block[n] = e
@@ -774,7 +791,8 @@ def _local_variance(score, response):
                 if 0 <= o < m:
                     total += (mean[k] - mean[o])**2 / (1 + 1 / (first[o + 1] - first[o]))
                     pairs += 1
-        variance[first[k]:first[k + 1]] = total / pairs if pairs else np.nan
+        if pairs: variance[first[k]:first[k + 1]] = total / pairs
+        else: variance[first[k]:first[k + 1]] = np.nan
     return variance
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-030b
@@ -801,7 +819,8 @@ def _summary(walk, n):
         if k + 2 < n: part += 2 * covariance[k, 2]
         variance += part
         squares += part * part
-    effective = variance * variance / squares if squares > 0 else 0.0
+    if squares > 0: effective = variance * variance / squares
+    else: effective = 0.0
     return (high - low) / total, max(high,
                                      -low) / total, at / total, np.sqrt(variance) / total, effective
 
@@ -857,7 +876,8 @@ def _close_cells(key, is_b, start):
         for i in range(first, last):
             of_b += is_b[i]
         sparse = 2 * of_b < last - first
-        few = of_b if sparse else last - first - of_b
+        if sparse: few = of_b
+        else: few = last - first - of_b
         if last - first - few <= 20 * few: continue
         joined[first + 1:last] = False
         for i in range(first, last):
@@ -911,8 +931,10 @@ def _span(i, score, first, g, cluster, sums, mates):
     found = _add_score(sums, g, i, 0.0, first, cluster, mates)
     while sums[0] < 10 and (low > 0 or high < m):
         had, down = sums[0], high == m or low > 0 and before <= after
-        o = low - 1 if down else high
-        x = (score[first[o]] - score[i]) / unit if unit > 0 else 0.0
+        if down: o = low - 1
+        else: o = high
+        if unit > 0: x = (score[first[o]] - score[i]) / unit
+        else: x = 0.0
         found += _add_score(sums, o, i, x, first, cluster, mates[found:])
         if down: low, before = o, before + sums[0] - had
         else: high, after = o + 1, after + sums[0] - had
@@ -962,8 +984,10 @@ def _held(near, values):
             flat -= values[mates[k]]
             tilted -= values[mates[k]] * (score[mates[k]] - score[i])
         empty = line[i, 3] == 0
-        at[i] = values[i] if empty else line[i, 0] * flat + line[i, 1] * tilted
-        mean[i] = values[i] if empty else flat / line[i, 3]
+        if empty: at[i] = values[i]
+        else: at[i] = line[i, 0] * flat + line[i, 1] * tilted
+        if empty: mean[i] = values[i]
+        else: mean[i] = flat / line[i, 3]
     return at, mean
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-119b
@@ -1000,7 +1024,8 @@ def _coefficients(a, b, blocks, m, walk, n):
         for first, last, g, w, out in ((first_a, i, _A, a[3], out_a),
                                        (first_b, j, _B, b[3], out_b)):
             for k in range(first, last):
-                own = w[k] if w.size else 1.0
+                if w.size: own = w[k]
+                else: own = 1.0
                 out[k] = of_block[e, g] * own / (load[e, g] * (last - first))
         e += 1
     return out_a, out_b
@@ -1280,8 +1305,10 @@ def _graph_of(a, b, unit, bounded, width, asked, design=None):
     null_scale, found = _judged((kuiper, largest, independent, effective), error, share, asked,
                                 design, ways, functools.partial(_path_between, a, b),
                                 _few_between(a, b, design))
-    scale = float(np.sqrt(np.sum(weight**2 / steps)) / total) if bounded else np.nan
-    widened = (null_scale / independent)**2 if independent > 0 else 1.0
+    if bounded: scale = float(np.sqrt(np.sum(weight**2 / steps)) / total)
+    else: scale = np.nan
+    if independent > 0: widened = (null_scale / independent)**2
+    else: widened = 1.0
     ordinate = np.r_[0.0, np.cumsum(weight * difference) / total] * unit
     return CumulativeGraph(
         kind="comparison", abscissa=_shares(weight), ordinate=ordinate, score=score,
@@ -1299,7 +1326,8 @@ def _errors_of(a, b, design):
     "Deviations from the neighbours (none without weights and design) and variances in both groups."
     if not a.weight.size and not design:
         return np.empty(0), *_variances(a.score, a.response, b.score, b.response)
-    cluster = design.cluster if design else np.empty(0, np.int64)
+    if design: cluster = design.cluster
+    else: cluster = np.empty(0, np.int64)
     error_a, variance_a, error_b, variance_b = _own_noise(
         _neighbours(a.score, cluster[:a.key.size]), a.response,
         _neighbours(b.score, cluster[a.key.size:]), b.response)
@@ -1312,7 +1340,8 @@ def _judged(size, error, share, asked, design, ways, path, few):
     if design and design.replicates.size:
         paths = np.array([path(ratio * error) for ratio in design.replicates.T])
         return _mixed(paths * np.sqrt(design.factor), _freedom(share, design), *size[:2], asked)
-    otherwise = "signs" if error.size else "permutation"
+    if error.size: otherwise = "signs"
+    else: otherwise = "permutation"
     if share.size:
         null_scale = float(_between_clusters(share * error, design.cluster, design.n_clusters))
         effective, otherwise = 0.0, "cluster signs"
@@ -1359,9 +1388,11 @@ def _freedom(share, design):
     if design.replicates.size:
         products = design.replicates.T @ (design.replicates * share[:, None]**2)
         size = np.sum(products**2)
-        return float(np.trace(products)**2 / size) if size > 0 else np.inf
+        if size > 0: return float(np.trace(products)**2 / size)
+        return np.inf
     part = np.bincount(design.cluster, share**2)
-    return max(1.0, float(part.sum()**2 / (part @ part)) - 1) if part.any() else np.inf
+    if part.any(): return max(1.0, float(part.sum()**2 / (part @ part)) - 1)
+    return np.inf
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-toldby
 def _told_by(share, design):
@@ -1388,7 +1419,8 @@ def least_scale(scales: np.ndarray,  # null scales of shuffles, shape (n_resampl
     """
     typical, mean = np.median(scales), np.mean(scales)
     if 3 * typical < mean: typical = mean
-    return float(typical / 2) if typical > 0 else 1.0
+    if typical > 0: return float(typical / 2)
+    return 1.0
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-094
 class _Shuffles(NamedTuple):
@@ -1455,13 +1487,16 @@ def _signs_of(a, b, share, design, exchange=False):
     whole, n_a = np.r_[orders[0], a.key.size + orders[1]], a.key.size
     a, b = (_in_order(group, order) for group, order in zip((a, b), orders))
     score, response = np.r_[a.score, b.score], np.r_[a.response, b.response]
-    cluster = design.cluster[whole] if share.size else np.empty(0, np.int64)
+    if share.size: cluster = design.cluster[whole]
+    else: cluster = np.empty(0, np.int64)
     order = np.lexsort((response, score))
     near = _neighbours(score[order], cluster[order] if share.size else cluster)
     line, factor = np.empty(order.size), np.empty(order.size)
     line[order], factor[order] = _held(near, response[order])[0], near[5][:, 2]
-    sign = cluster if share.size else np.arange(order.size)
-    number = design.n_clusters if share.size else order.size
+    if share.size: sign = cluster
+    else: sign = np.arange(order.size)
+    if share.size: number = design.n_clusters
+    else: number = order.size
     moves = (*_coins(number), _NOBODY, _NOBODY)
     if exchange: moves = _places_of(score, response, np.arange(order.size) < n_a, cluster)
     return (_signed, (
@@ -1479,7 +1514,8 @@ def _few_outcomes(response, weight, side, design):
     counted by weight and cluster."""
     low, high = response.min(), response.max()
     if low == high or ((response > low) & (response < high)).any(): return False
-    unit = design.cluster if design and design.cluster.size else np.arange(side.size)
+    if design and design.cluster.size: unit = design.cluster
+    else: unit = np.arange(side.size)
     for one, value in itertools.product((side, ~side), (low, high)):
         load = np.bincount(unit, (weight if weight.size else 1.0) * (one & (response == value)))
         if load.sum()**2 < _FEW * (load @ load) or not load.any(): return True
@@ -1537,7 +1573,8 @@ def _ordered_design(orders, weights, clusters, replicates, factor, ties, method)
                              "design by themselves")
         return _replicate_design(orders, weights, replicates, factor)
     if factor is not None: raise ValueError("replicate_factor needs replicate_weights")
-    names = ["cluster"] if len(orders) == 1 else ["cluster_a", "cluster_b"]
+    if len(orders) == 1: names = ["cluster"]
+    else: names = ["cluster_a", "cluster_b"]
     labels = [read_labels(one, order.size, name)[order]
               for one, name, order in zip(clusters, names, orders)]
     try: known, codes = np.unique(np.concatenate(labels), return_inverse=True)
@@ -1555,7 +1592,8 @@ def _ordered_design(orders, weights, clusters, replicates, factor, ties, method)
 def _replicate_design(orders, weights, replicates, factor):
     "The replicate weights over the weights, minus 1, sorted as the rows are."
     name = "replicate_weights"
-    stated = None if factor is None else read_vector([factor], "replicate_factor", positive=True)[0]
+    if factor is None: stated = None
+    else: stated = read_vector([factor], "replicate_factor", positive=True)[0]
     if len(orders) == 1: replicates = (replicates,)
     if not isinstance(replicates, (tuple, list)) or len(replicates) != len(orders):
         raise TypeError(f"{name} must hold two arrays, those of a and those of b")
@@ -1566,7 +1604,8 @@ def _replicate_design(orders, weights, replicates, factor):
             raise ValueError(f"{name} must have shape ({order.size}, replicates), at least two of "
                              f"them, got {table.shape}")
         table = read_vector(table.ravel(), f"{name} (row by row)").reshape(table.shape)
-        own = np.ones(order.size) if weight is None else read_vector(weight, "weight")
+        if weight is None: own = np.ones(order.size)
+        else: own = read_vector(weight, "weight")
         ratios.append((table / own[:, None] - 1)[order])
     if len({table.shape[1] for table in ratios}) > 1:
         raise ValueError(f"{name} must have as many columns for a as for b, got "
@@ -1575,7 +1614,8 @@ def _replicate_design(orders, weights, replicates, factor):
     if np.ptp(found, axis=0).max() < 1e-9 or np.ptp(found, axis=1).max() < 1e-9:
         raise ValueError(f"{name} must differ from each other and from multiples of the weights, "
                          "or they tell nothing of the design: all replicates are equal")
-    factor = _replicate_factor(found) if stated is None else float(stated)
+    if stated is None: factor = _replicate_factor(found)
+    else: factor = float(stated)
     return _Design(np.empty(0, np.int64), 0, found, factor)
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-127b
@@ -1637,7 +1677,8 @@ def _against_all(score, response, weight, variance, is_member):
         here = score[at[k]]
         while k < at.size and score[at[k]] == here:
             k += 1
-        border = np.inf if k == at.size else here + 0.5 * (score[at[k]] - here)
+        if k == at.size: border = np.inf
+        else: border = here + 0.5 * (score[at[k]] - here)
         if k < at.size and border >= score[at[k]]: border = here
         sums, noise = np.zeros((2, 2)), np.zeros(2)
         while i < n and score[i] <= border:
@@ -1884,17 +1925,19 @@ def _subpopulation_of(everyone, member, asked, design=None):
     (scaled,), unit = _in_units(*_unweighted_if_equal(everyone))
     error, variance = _errors_of_all(scaled, member, design)
     score, weight, rise, spread, mean = _against_all(*scaled[1:], variance, member)
-    scale = (_published_scale(weight, mean * unit + y[0]) if y.min() >= 0 and y.max() <= 1
-             else np.nan)
+    if y.min() >= 0 and y.max() <= 1: scale = _published_scale(weight, mean * unit + y[0])
+    else: scale = np.nan
     kuiper, largest, _, independent, effective = _walk_size(weight, rise, spread)
-    share = _shares_against_all(scaled, member, score) if design else np.empty(0)
+    if design: share = _shares_against_all(scaled, member, score)
+    else: share = np.empty(0)
     signs = functools.partial(_signs_against_all, scaled, member, share, design)
     ways = {"signs": signs, "permutation": functools.partial(signs, exchange=True) if design else
             functools.partial(_shuffles_of, scaled, member)}
     null_scale, found = _judged((kuiper, largest, independent, effective), error, share, asked,
                                 design, ways, functools.partial(_path_against_all, scaled, member),
                                 _few_outcomes(y, scaled.weight, member, design))
-    widened = (null_scale / independent)**2 if independent > 0 else 1.0
+    if independent > 0: widened = (null_scale / independent)**2
+    else: widened = 1.0
     low, high = _range_of(y)
     return _independent_steps(
         "subpopulation", score, weight, rise * unit, spread * (widened * unit**2), y.size, scale,
@@ -1955,7 +1998,8 @@ def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
     """
     order = np.lexsort((is_a, score))
     response, score, is_a = response[order], score[order], is_a[order]
-    weight = weight[order] if weight.size else weight
+    if weight.size: weight = weight[order]
+    else: weight = weight
     unit = np.abs(score).max() or 1.0
     x = score / unit - np.mean(score / unit)
     x /= np.abs(x).max() or 1.0
@@ -2003,7 +2047,8 @@ def _errors_of_all(everyone, member, design):
     "Deviations from the neighbours (none without weights and design) and variances."
     if not everyone.weight.size and not design:
         return np.empty(0), _split_variances(everyone.score, everyone.response, member)
-    cluster = design.cluster if design else np.empty(0, np.int64)
+    if design: cluster = design.cluster
+    else: cluster = np.empty(0, np.int64)
     return _split_noise(_split_neighbours(everyone.score, member, cluster), everyone.response)
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-130b
@@ -2011,7 +2056,8 @@ def _shares_against_all(everyone, member, here):
     "How much each response counts in the average difference; `here` are the scores of the steps."
     borders = here[:-1] + 0.5 * np.diff(here)
     borders = np.where(borders >= here[1:], here[:-1], borders)
-    weight = everyone.weight if everyone.weight.size else np.ones(member.size)
+    if everyone.weight.size: weight = everyone.weight
+    else: weight = np.ones(member.size)
     step = np.searchsorted(borders, everyone.score)
     ratio = np.bincount(step, weight * member) / np.bincount(step, weight)
     return weight * (member - ratio[step]) / weight[member].sum()
@@ -2020,11 +2066,14 @@ def _shares_against_all(everyone, member, here):
 def _signs_against_all(everyone, member, share, design, exchange=False):
     """What draws signs for a subpopulation, or lets whole clusters change places, and how many
     points a draw handles."""
-    cluster = design.cluster if share.size else np.empty(0, np.int64)
+    if share.size: cluster = design.cluster
+    else: cluster = np.empty(0, np.int64)
     near = _neighbours(everyone.score, cluster)
     line, response = _held(near, everyone.response)[0], everyone.response
-    sign = cluster if share.size else np.arange(member.size)
-    number = design.n_clusters if share.size else member.size
+    if share.size: sign = cluster
+    else: sign = np.arange(member.size)
+    if share.size: number = design.n_clusters
+    else: number = member.size
     moves = (*_coins(number), _NOBODY, _NOBODY)
     if exchange: moves = _places_of(everyone.score, response, member, cluster)
     return (_signed_against_all, (
@@ -2187,7 +2236,8 @@ class ComparedGroups:
         if n_signs is None: return (("permutation", 0.0),)
         which = "cluster " * self.clustered
         signs = (f"{which}signs", 2.0**(1 - n_signs))
-        return (signs, (f"{which}permutation", 0.0)) if few else (signs,)
+        if few: return (signs, (f"{which}permutation", 0.0))
+        return (signs,)
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-102
 def compared_groups(
@@ -2222,8 +2272,10 @@ def compared_groups(
         Numbers and shuffles of each comparison.
     """
     sizes, none = np.bincount(codes), cluster is None
-    member = np.empty(0, np.int64) if none else cluster
-    steps = 1 if none else 3
+    if none: member = np.empty(0, np.int64)
+    else: member = cluster
+    if none: steps = 1
+    else: steps = 3
     if against == "pairs":
         pieces = np.array(list(itertools.combinations(range(sizes.size), 2)))
         return ComparedGroups(pieces, steps * sizes[pieces].sum(axis=1),
@@ -2245,8 +2297,10 @@ def _pairs_of(y, s, codes, w, cluster):
         _noise(_neighbours(points.score[i:j], nobody), points.response[i:j])[1]
         if w.size and j - i > 1 else _local_variance(points.score[i:j], points.response[i:j])
         for i, j in spans])
-    variance[np.isnan(variance)] = np.nanmean(variance) if not np.isnan(variance).all() else 0.0
-    weight = points.weight if points.weight.size else np.ones(variance.size)
+    if not np.isnan(variance).all(): variance[np.isnan(variance)] = np.nanmean(variance)
+    else: variance[np.isnan(variance)] = 0.0
+    if points.weight.size: weight = points.weight
+    else: weight = np.ones(variance.size)
     columns = points.score, points.response, weight
     work = functools.partial(_screen_pairs, offset=offset, score=points.score,
                              response=points.response, weight=weight, variance=variance)
@@ -2500,9 +2554,10 @@ def paired_reliability(
                         max(group.score[-1] for group in groups), n_bins + 1)
     rows = []
     for name, group in zip("ab", groups):
-        weight = group.weight if group.weight.size else np.ones(group.score.size)
-        start = _equal_width(group.score, edges) if strategy == "uniform" else _equally_noisy(
-            group.score, weight, n_bins)
+        if group.weight.size: weight = group.weight
+        else: weight = np.ones(group.score.size)
+        if strategy == "uniform": start = _equal_width(group.score, edges)
+        else: start = _equally_noisy(group.score, weight, n_bins)
         rows.append(_bin_rows(name, group.score, group.response, weight, start))
     return PairedReliability(strategy=strategy, bins=pd.concat(rows, ignore_index=True))
 

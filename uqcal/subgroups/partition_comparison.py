@@ -70,7 +70,8 @@ def _plain_noise(score, response, count, first, size, total):
                 if 0 <= o < m:
                     second += (mean[g] - mean[o])**2 / (1 + 1 / size[o])
                     pairs += 1
-        variance[first[g]:first[g + 1]] = second / pairs if pairs else 0.0
+        if pairs: variance[first[g]:first[g + 1]] = second / pairs
+        else: variance[first[g]:first[g + 1]] = 0.0
     return variance
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-011b
@@ -98,7 +99,8 @@ def _line_through(score, first, size, g):
     if unit == 0: unit = 1.0
     while members < 10 and (low > 0 or high < m):
         down = high == m or low > 0 and before <= after
-        o = low - 1 if down else high
+        if down: o = low - 1
+        else: o = high
         x = (score[first[o]] - here) / unit
         members, moment, square = members + size[o], moment + size[o] * x, square + size[
             o] * x * x
@@ -125,7 +127,8 @@ def _line_noise(score, response, count, first, size, total):
             flat += total[o]
             tilted += total[o] * (score[first[o]] - score[first[g]])
         for i in range(first[g], first[g + 1]):
-            line = level * (flat - response[i]) + slope * tilted if members[g] else response[i]
+            if members[g]: line = level * (flat - response[i]) + slope * tilted
+            else: line = response[i]
             distance[i] = (response[i] - line)**2
             own[i] = distance[i] / (1 + factor[g])
             squares[g] += count[i] * own[i]
@@ -134,7 +137,8 @@ def _line_noise(score, response, count, first, size, total):
         for o in range(span[g, 0], span[g, 1]):
             around += squares[o]
         for i in range(first[g], first[g + 1]):
-            mean = (around - own[i]) / members[g] if members[g] else own[i]
+            if members[g]: mean = (around - own[i]) / members[g]
+            else: mean = own[i]
             distance[i] = max(distance[i] - factor[g] * mean, 0.0)
     return distance
 
@@ -215,7 +219,8 @@ def _step(blocks, kind, e):
 @kernel
 def _variance_of(blocks, e, g, which):
     "Of a group's mean in a block: as estimated, or with the variance 1 in one of the groups."
-    column = _NOISE if which == 2 else _SQUARE
+    if which == 2: column = _NOISE
+    else: column = _SQUARE
     if which != 2 and which != g: return 0.0
     return blocks[e, g, column] / blocks[e, g, _WEIGHT]**2
 
@@ -291,7 +296,8 @@ def _into_bins(score, is_other, columns, bins, ends, m, block, following):
         while True:
             while at < score.size and (is_other[at] or m > 0 and score[at] <= ends[m - 1, 1]):
                 at += 1
-            ahead = score[at] if at < score.size else following
+            if at < score.size: ahead = score[at]
+            else: ahead = following
             if m > 0:
                 here = ends[m - 1, 1]
                 border = here + 0.5 * (ahead - here)
@@ -410,8 +416,10 @@ def _go_on(going, rows, a, n_marks, weighted, is_end, following=None):
         if stop < place.size: known = min(known, place[stop])
         left.append(held.where(slice(start, None)))
         places.append(np.where(np.arange(start, place.size) < stop, -1, place[start:]))
-    late, reach = (3, 1) if following is None else (0, 0)
-    stop = m if is_end else max(min(m - 1 - late, known - reach), going.first)
+    if following is None: late, reach = (3, 1)
+    else: late, reach = (0, 0)
+    if is_end: stop = m
+    else: stop = max(min(m - 1 - late, known - reach), going.first)
     sums, high_low, marks = going.sums.copy(), going.high_low.copy(), np.empty((n_marks, 3))
     if following is None:
         n = _walk(blocks, kind, ends, m, going.first, stop, is_end, sums, high_low, marks)
@@ -451,7 +459,8 @@ def _read(columns, place, names):
         y = read_responses(columns[response], response, None)
         s = check_column(columns[score], y.size, score)
         labels, code = _coded(columns[group], y.size, group)
-        w = np.ones(y.size) if weight is None else check_column(columns[weight], y.size, weight)
+        if weight is None: w = np.ones(y.size)
+        else: w = check_column(columns[weight], y.size, weight)
         refuse(weight, "not be negative", w < 0, "negative", w)
     if w.all(): return y, s + 0.0, labels, code, w
     kept = w > 0
@@ -510,7 +519,8 @@ def _both(sides, others):
     said = dict(sides)
     for label, new in others.items():
         old = said.get(label)
-        said[label] = new if old is None else _joined(old, new)
+        if old is None: said[label] = new
+        else: said[label] = _joined(old, new)
     if len(said) > _MOST_LABELS:
         raise ValueError(f"there must be at most {_MOST_LABELS:,} different groups, got more")
     return said
@@ -655,7 +665,8 @@ class PartitionedComparison(Report):
     @property
     def outcome(self) -> str:
         "\"differ\" or \"no difference found\"."
-        return "differ" if self.verdict == "invalid" else "no difference found"
+        if self.verdict == "invalid": return "differ"
+        return "no difference found"
 
     @property
     def title(self) -> str:
@@ -734,9 +745,10 @@ def _plot_comparison(found, ax):
     ax.fill([0, 0.04, 0], [-2 * found.null_scale, 0, 2 * found.null_scale], fc="0.35", ec="none",
             alpha=0.8, zorder=1.5)
     ax.plot([0, *graph["share"]], [0, *graph["cumulative"]], color="#0072B2", lw=1.2)
-    side = "top" if 2 * found.average_difference < sum(ax.get_ylim()) else "bottom"
-    pvalue = "" if found.kuiper_pvalue is None else (
-        f"; Kuiper's test: p = {found.kuiper_pvalue:.2g}")
+    if 2 * found.average_difference < sum(ax.get_ylim()): side = "top"
+    else: side = "bottom"
+    if found.kuiper_pvalue is None: pvalue = ""
+    else: pvalue = f"; Kuiper's test: p = {found.kuiper_pvalue:.2g}"
     ax.annotate(f"grey: 95 % of graphs stay in it\nif nothing differs{pvalue}",
                 (0.06, 0.97 if side == "top" else 0.03), xycoords="axes fraction", va=side,
                 color="0.35")
@@ -753,7 +765,8 @@ def _plot_comparison(found, ax):
 def _matched(sums, responses, origin, unit):
     "The averages that are compared, the responses on the way from their least to their largest."
     least, most, part = float(responses.min()), float(responses.max()), sums[_PART]
-    width = 1.0 if least == most and least in (0.0, 1.0) else most - least
+    if least == most and least in (0.0, 1.0): width = 1.0
+    else: width = most - least
     is_two_valued = bool(np.unique(responses).size == 2 or least == most and width > 0)
     if part <= 1e-9 * sums[_TOTAL]: return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, is_two_valued)
     rates = [(mean / part * unit + origin - least) / (most - least) if most > least else 0.0
@@ -787,7 +800,8 @@ def _answer(going, names, sides, units, n_partitions, n_passes):
     tails = [float(null.sf(one / null_scale)) if max(steps, members) >= _FEWEST else None
              for null, one in zip((kuiper_null, kolmogorov_smirnov_null), size)]
     is_bounded = 0 <= responses.min() and responses.max() <= 1
-    published = (sums[_PUBLISHED] if names[1] is not None else _mean_noise(sums, origin, unit))
+    if names[1] is not None: published = sums[_PUBLISHED]
+    else: published = _mean_noise(sums, origin, unit)
     is_rounded = bool(tails[0] is not None and steps < _FEWEST)
     rows = {"a": names[0], "b": names[1], "n_a": sides[0].n, "n_b": sides[1].n}
     findings = pair_findings(rows, tails[0], (value, interval, pvalue),
@@ -822,7 +836,8 @@ def _all_walks(frame, names, choose, pos_label, progress):
         known, cuts = found[0], _cuts(found[1])
         pairs = choose(known)
         is_everyone = any(b is None for _, b in pairs)
-        groups = known if is_everyone else {label: known[label] for pair in pairs for label in pair}
+        if is_everyone: groups = known
+        else: groups = {label: known[label] for pair in pairs for label in pair}
         responses = np.concatenate([one.responses for one in groups.values()])
         heaviest, lightest = max(one.heaviest for one in groups.values()), min(
             one.lightest for one in groups.values())
@@ -835,8 +850,8 @@ def _all_walks(frame, names, choose, pos_label, progress):
         sides = [(known[a], _others(known, a) if b is None else known[b]) for a, b in pairs]
         asked = [(number[a], number.get(b), _is_weighted(*two))
                  for (a, b), two in zip(pairs, sides)]
-        following = (_following(parts, cuts, names, number) if is_everyone else
-                     [None] * (len(cuts) + 1))
+        if is_everyone: following = _following(parts, cuts, names, number)
+        else: following = [None] * (len(cuts) + 1)
         ranges = _in_ranges(parts, cuts, (names, number, cuts, units))
         walks = _one_by_one(ranges, asked, following)
     often = 2 + (pos_label is not None)
@@ -940,7 +955,8 @@ def comparison_of_partitions(
 def _findings(found):
     "A finding for each comparison, of those that were tested in the order of their p-values."
     tested = [one for one in found if one.kuiper_pvalue is not None]
-    adjusted = holm([one.kuiper_pvalue for one in tested]).tolist() if tested else []
+    if tested: adjusted = holm([one.kuiper_pvalue for one in tested]).tolist()
+    else: adjusted = []
     pvalues = [*adjusted, *[None] * (len(found) - len(tested))]
     return tuple(_finding(one, pvalue, len(tested)) for one, pvalue in zip(found, pvalues))
 
@@ -1014,7 +1030,8 @@ class PartitionedComparisons(Report):
     @property
     def outcome(self) -> str:
         "\"differ\" or \"no difference found\"."
-        return "differ" if self.verdict == "invalid" else "no difference found"
+        if self.verdict == "invalid": return "differ"
+        return "no difference found"
 
     @property
     def title(self) -> str:
@@ -1125,8 +1142,8 @@ def comparisons_of_partitions(
             raise ValueError(f"{group} must hold 2 to 50 different labels, got {len(sides)}"
                              + (f" ({next(iter(sides))!r})" if len(sides) == 1 else
                                 "; name one or two with a and b"))
-        pairs = ([(a, None) for a in sorted(sides)] if against == "all" else
-                 list(itertools.combinations(sorted(sides), 2)))
+        if against == "all": pairs = [(a, None) for a in sorted(sides)]
+        else: pairs = list(itertools.combinations(sorted(sides), 2))
         skipped.extend(one for one in pairs if min(_rows_of(sides, one)) < 2)
         return [one for one in pairs if one not in skipped]
     answers, pairs = _all_walks(frame, (response, score, group, weight), _asked, pos_label,

@@ -75,7 +75,8 @@ class Screening(Report):
     @property
     def outcome(self) -> str:
         "\"differ\" or \"no difference found\"."
-        return "differ" if self.verdict == "invalid" else "no difference found"
+        if self.verdict == "invalid": return "differ"
+        return "no difference found"
 
     @property
     def title(self) -> str:
@@ -216,7 +217,8 @@ def _are_too_small(table, data):
     if {"weight", "cluster"} & set(data): return np.zeros(len(table), bool)
     seem = int((_significant(table) | ~table["decided"]).sum())
     n_a = table["n_a"]
-    n_b = table["n_b"] if "b" in table else len(data) - n_a
+    if "b" in table: n_b = table["n_b"]
+    else: n_b = len(data) - n_a
     least = np.exp(gammaln(n_a + 1) + gammaln(n_b + 1) - gammaln(n_a + n_b + 1))
     return ((table["kuiper_pvalue_holm"] > _LEVEL) & table["decided"]
             & (least * (len(table) - seem) > _LEVEL)).to_numpy()
@@ -234,7 +236,8 @@ def _in_all(findings):
 def _not_excluded(table, data, against):
     "The largest average difference that limits for all comparisons together do not exclude."
     reach = table["average_difference"].abs() + ndtri(1 - 0.025 / len(table)) * table["null_scale"]
-    how = dict(n_resamples=1) if "cluster" in data else dict(method="asymptotic")
+    if "cluster" in data: how = dict(n_resamples=1)
+    else: how = dict(method="asymptotic")
     ends = []
     for row in {int(np.argmax(reach)), int(np.argmin(table["n_effective"]))}:
         graph = _graph_of(data, table.iloc[row], against, rng=0, **how)
@@ -276,7 +279,8 @@ def _reason(differs, is_significant, is_open, is_too_small):
     if differs: return None
     if is_significant: return "scores"
     if is_open: return "shuffles"
-    return "few" if is_too_small else "precision"
+    if is_too_small: return "few"
+    return "precision"
 
 
 def _finding(row, reason, n, number):
@@ -440,7 +444,8 @@ def pair_findings(
 def _pair_reason(pvalue, adjusted):
     "Why one of two questions is inconclusive; None where a difference is shown."
     if adjusted <= _LEVEL: return None
-    return "adjusted" if pvalue is not None and pvalue <= _LEVEL else "precision"
+    if pvalue is not None and pvalue <= _LEVEL: return "adjusted"
+    return "precision"
 
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-pair-step
 def pair_step(anywhere: Finding,  # of kind "difference_anywhere"
@@ -480,13 +485,15 @@ class GroupPair(Report):
     @property
     def outcome(self) -> str:
         "\"differ\" or \"no difference found\"."
-        return "differ" if self.verdict == "invalid" else "no difference found"
+        if self.verdict == "invalid": return "differ"
+        return "no difference found"
 
     @property
     def title(self) -> str:
         "Rows, and who is compared."
         facts = self.findings[0].facts
-        who = "group and everyone" if facts["b"] is None else "2 groups"
+        if facts["b"] is None: who = "group and everyone"
+        else: who = "2 groups"
         return f"{facts['n_a'] + facts['n_b']:,} rows, {who}"
 
     @property
@@ -669,7 +676,8 @@ def _clusters(columns, method):
     if known.size < LEAST_GROUPS:
         raise ValueError(f"cluster must hold at least {LEAST_GROUPS} different labels, got "
                          f"{known.size}: so few independent observations say too little")
-    return None if known.size == codes.size else codes
+    if known.size == codes.size: return None
+    return codes
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-006w
 def _counted_once(columns, method):
@@ -718,7 +726,8 @@ def _screening_table(found, pieces, labels, sizes):
             x / unit if unit > 0 else np.inf if x > 0 else 0.0
             for x, unit in zip(values, null_scale)]
         table[f"{name}_pvalue"] = distribution.sf(table[f"{name}_studentised"].to_numpy())
-    by = "kuiper_scaled" if np.isfinite(scale).all() else "kuiper_studentised"
+    if np.isfinite(scale).all(): by = "kuiper_scaled"
+    else: by = "kuiper_studentised"
     return table.assign(method="asymptotic", kolmogorov_smirnov_method="asymptotic", extreme=0,
                         n_resamples=0).sort_values(
         by, ascending=False, kind="stable", ignore_index=True), skipped
@@ -782,7 +791,8 @@ def _shuffle_row(groups, piece, observed, plan, seed):
 def _shuffle_until(shuffle, state, observed, plan, way):
     "P-values of both statistics by one way to shuffle, and the number of its shuffles."
     drawn = []
-    goal = min(499, plan.n_resamples) if plan.enough < plan.n_resamples else plan.n_resamples
+    if plan.enough < plan.n_resamples: goal = min(499, plan.n_resamples)
+    else: goal = plan.n_resamples
     while True:
         drawn.append(shuffle(state, goal - sum(map(len, drawn))))
         null = np.concatenate(drawn)
@@ -866,7 +876,8 @@ def _with_likeness(table, data, against):
     for k in np.flatnonzero(_significant(table)):
         row = table.iloc[k]
         first = members[row["a"]]
-        rows = (np.arange(len(data)) if against == "all" else np.r_[first, members[row["b"]]])
+        if against == "all": rows = np.arange(len(data))
+        else: rows = np.r_[first, members[row["b"]]]
         is_a = np.isin(rows, first, assume_unique=True)
         response, score, weight = (one[rows] if one.size else one for one in columns)
         by_scores = kuiper_by_scores(response, score, is_a, weight, against)
