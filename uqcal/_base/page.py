@@ -225,7 +225,8 @@ _PRINT = """
 # %% ../../nbs/base/02_page.ipynb #cell-022
 _PARTS = """
 {% macro badge(status) %}
-{% if status not in ("", "fact") %}<span class="badge {{ status }}">{% set sign = signs.get(status, "•") %}
+{% if status not in ("", "fact") %}
+<span class="badge {{ status }}">{% set sign = signs.get(status, "•") %}
 <span aria-hidden="true">{{ sign }}</span> {{ status }}</span>{% endif %}
 {% endmacro %}
 {% macro verdict(verdict) %}<p class="headline">{{ verdict.headline }}</p>

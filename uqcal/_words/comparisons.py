@@ -67,7 +67,8 @@ def correction_text(
                        for step, size in corrections])
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-tolerance
-_HARMLESS = {"std": "uncertainties wrong by a factor of {}", "width": "widths wrong by a factor of {}",
+_HARMLESS = {"std": "uncertainties wrong by a factor of {}", "width": "widths wrong by a factor of "
+                                                                      "{}",
              "bound": "bounds too near or too far by a factor of {}",
              "probability": "probabilities wrong by {}"}
 
@@ -113,7 +114,8 @@ def _deciders(facts):
 def _worse(finding):
     "By how much a model is worse than the best, for a screen."
     facts = finding.facts
-    scores = f"{finding.unit} {_amount(facts['score'], 0)} against {_amount(facts['best_score'], 0)}"
+    scores = (f"{finding.unit} {_amount(facts['score'], 0)} against "
+              f"{_amount(facts['best_score'], 0)}")
     if not facts["standard_error"]: return f"{scores}: worse by {_amount(finding.estimate, 0)}"
     return f"{scores}: worse by {_amount(finding.estimate, 0)} {_limits(finding)}"
 
@@ -395,7 +397,8 @@ def _apart(caution):
             f"{facts['n'] // facts['lag']} times. They count once.")
 
 
-def _shared(caution): return "Rows with the same uncertainty are correlated and count as one cluster."
+def _shared(caution):
+    return "Rows with the same uncertainty are correlated and count as one cluster."
 
 
 def _correlated(caution): return "Adjacent rows are correlated. If they are clusters, pass groups."
@@ -403,7 +406,8 @@ def _correlated(caution): return "Adjacent rows are correlated. If they are clus
 
 def _duplicates(caution):
     facts = caution.facts
-    return (f"{facts['repeated']:,} of {facts['n']:,} {facts['what']} equal an earlier one. If they "
+    return (f"{facts['repeated']:,} of {facts['n']:,} {facts['what']} equal an earlier one. If "
+            "they "
             "are copies or clusters, pass groups.")
 
 
@@ -477,7 +481,8 @@ def _gains(step, is_named):
     for name in step.arguments["recalibrate"][:4]:
         if is_named: what = step.facts["shown"][name]
         else: what = "it"
-        yield (f"Recalibrate {what} first: {correction_text(step.facts['corrections'][name])} gains "
+        yield (f"Recalibrate {what} first: {correction_text(step.facts['corrections'][name])} "
+               "gains "
                f"{_amount(*step.facts['gains'][name])} in {step.facts['score_name']} on held-out "
                "rows.")
 

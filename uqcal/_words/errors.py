@@ -52,7 +52,8 @@ def _not_asked_sentence(finding):
                 "near 0. A bias cannot be tested. Sizes are tested as they are.")
     if finding.reason == "shuffles":
         return (f"None of {facts['n_shuffles']:,} shuffles was as extreme as the data. Adjusted "
-                f"for the number of columns, the p-value cannot fall below {finding.pvalue:.2g}. Name "
+                f"for the number of columns, the p-value cannot fall below {finding.pvalue:.2g}. "
+                "Name "
                 "fewer columns.")
     return ""
 
@@ -887,7 +888,8 @@ def bias_in_parts_sentence(finding: Any,  # of kind "bias_in_parts"
         start = "No bias is found."
         if finding.reason == "adjusted": start = f"No clear bias is found. {_ONE_OF_SEVERAL}"
         return f"{start} {size} Single ranges of u have no limits here."
-    if finding.facts["side_changes"]: return f"Errors are biased, and the side changes along u. {size}"
+    if finding.facts["side_changes"]:
+        return f"Errors are biased, and the side changes along u. {size}"
     if finding.facts["changes"]: return f"Errors are biased. {size} The bias changes along u."
     return f"Errors are biased. {size}"
 
@@ -913,7 +915,8 @@ def average_in_parts_line(finding: Any,  # of kind "average_in_parts"
     factor, limits = factor_text(finding.estimate, finding.low, finding.high)
     if finding.centred: removed = ", bias removed"
     else: removed = ""
-    size = f"errors {factor} × the predicted std {limits} (tolerance {finding.tolerance:g}){removed}"
+    size = (f"errors {factor} × the predicted std {limits} (tolerance "
+            f"{finding.tolerance:g}){removed}")
     if finding.status == "valid": return size
     if finding.status == "invalid":
         if finding.direction == "too small": kind = "overconfident"
@@ -970,7 +973,8 @@ def size_in_parts_line(finding: Any,  # of kind "size_in_parts"
         A fragment.
     """
     if why := _untested_in_parts(finding): return f"not tested: {why}"
-    if finding.status == "invalid": return f"error size relative to u depends on u ({p_text(finding.pvalue)})"
+    if finding.status == "invalid":
+        return f"error size relative to u depends on u ({p_text(finding.pvalue)})"
     return f"no dependence on u found ({p_text(finding.pvalue)}); ranges of u have no limits here"
 
 # %% ../../nbs/words/06_errors.ipynb #in-parts-size-sentence
@@ -992,7 +996,8 @@ def size_in_parts_sentence(finding: Any,  # of kind "size_in_parts"
     if finding.centred: removed = "With the bias removed, the"
     else: removed = "The"
     if finding.status == "invalid":
-        return f"{removed} size of errors relative to u depends on u (adjusted {p_text(finding.pvalue)})."
+        return (f"{removed} size of errors relative to u depends on u (adjusted "
+                f"{p_text(finding.pvalue)}).")
     return (f"{removed} size of errors relative to u is not found to depend on u (adjusted "
             f"{p_text(finding.pvalue)}). Single ranges of u have no limits here.")
 
@@ -1064,7 +1069,8 @@ def _interval_shift(caution):
 # %% ../../nbs/words/06_errors.ipynb #cell-072
 CAUTIONS = {
     "copies_in_parts": lambda caution: (
-        f"Copies of one row count as one case: there are {two_digits(caution.facts['copies'])} rows "
+        f"Copies of one row count as one case: there are {two_digits(caution.facts['copies'])} "
+        "rows "
         "to each."),
     "errors_in_parts": lambda caution: (
         "Not tested on a table in parts: ranges of u, ranking, columns and groups, and what could "
@@ -1151,12 +1157,15 @@ STEPS = {
     ("use", "errors"): lambda step: "Use u as it is.",
 }
 LINES = {"bias_in_parts": bias_in_parts_line, "average_in_parts": average_in_parts_line,
-         "size_in_parts": size_in_parts_line, "bias": bias_line, "average": average_line, "size": size_line, "ranking": ranking_line,
+         "size_in_parts": size_in_parts_line, "bias": bias_line, "average": average_line,
+         "size": size_line, "ranking": ranking_line,
          "scores": scores_line}
 SENTENCES = {"bias_in_parts": bias_in_parts_sentence,
              "average_in_parts": average_in_parts_sentence,
-             "size_in_parts": size_in_parts_sentence, "bias": bias_sentence, "average": average_sentence, "size": size_sentence,
+             "size_in_parts": size_in_parts_sentence, "bias": bias_sentence,
+             "average": average_sentence, "size": size_sentence,
              "ranking": ranking_sentence, "scores": scores_sentence}
 METHODS = {"bias_in_parts": lambda finding: "", "average_in_parts": lambda finding: "",
-           "size_in_parts": lambda finding: "", "bias": bias_method, "average": average_method, "size": size_method,
+           "size_in_parts": lambda finding: "", "bias": bias_method, "average": average_method,
+           "size": size_method,
            "ranking": ranking_method, "scores": scores_method}

@@ -77,14 +77,17 @@ def difference_line(finding: Any,  # of kind "group_difference"
     if finding.status == "invalid":
         if facts["b"] is None: whose = "differ from everyone's"
         else: whose = "differ"
-        return f"responses {whose} at equal scores: {mean} ({_rows(facts)}; {p_text(finding.pvalue)})"
+        return (f"responses {whose} at equal scores: {mean} ({_rows(facts)}; "
+                f"{p_text(finding.pvalue)})")
     if finding.reason == "scores":
         return (f"responses differ ({mean}; {p_text(finding.pvalue)}), but scores are not equal, "
                 "which may explain it")
     if finding.reason == "shuffles":
-        return (f"{facts['n_resamples']:,} shuffles do not decide ({p_text(finding.pvalue)}); {mean} "
+        return (f"{facts['n_resamples']:,} shuffles do not decide ({p_text(finding.pvalue)}); "
+                f"{mean} "
                 f"({_rows(facts)})")
-    if finding.reason == "few": return f"too few rows to show any difference ({_rows(facts)}); {mean}"
+    if finding.reason == "few":
+        return f"too few rows to show any difference ({_rows(facts)}); {mean}"
     if finding.reason == "steps":
         return f"not tested: too few steps along the score; {mean} ({_rows(facts)})"
     return f"no difference found; {mean} ({_rows(facts)}; {p_text(finding.pvalue)})"
@@ -109,7 +112,8 @@ def difference_sentence(finding: Any,  # of kind "group_difference"
     if finding.status == "invalid":
         return f"At equal scores, responses of {both} differ. {size}. {_adjusted(finding)}"
     if finding.reason == "scores":
-        return (f"Responses of {both} differ. {size}. Their scores are not equal, which may explain "
+        return (f"Responses of {both} differ. {size}. Their scores are not equal, which may "
+                "explain "
                 f"it. {_adjusted(finding)}")
     if finding.reason == "shuffles":
         return (f"{facts['n_resamples']:,} shuffles do not decide whether {both} differ. "
@@ -144,7 +148,8 @@ def others_line(finding: Any,  # of kind "other_groups"
     if largest[1:]: most = "largest average differences"
     else: most = "average difference"
     if facts["inconclusive"]:
-        return f"no difference shown ({facts['inconclusive']:,} inconclusive); {most}: {', '.join(largest)}"
+        return (f"no difference shown ({facts['inconclusive']:,} inconclusive); {most}: "
+                f"{', '.join(largest)}")
     return f"no difference found; {most}: {', '.join(largest)}"
 
 # %% ../../nbs/words/35_groups.ipynb #groups-others-sentence
@@ -231,7 +236,8 @@ def anywhere_sentence(finding: Any,  # of kind "difference_anywhere"
         text = (f"At equal scores, responses of {both} differ over some range "
                 f"({p_text(finding.pvalue)}).")
     elif finding.reason == "adjusted":
-        text = (f"No range of scores clearly shows that {both} differ ({p_text(finding.pvalue)} before "
+        text = (f"No range of scores clearly shows that {both} differ ({p_text(finding.pvalue)} "
+                "before "
                 "adjusting for two questions).")
     else: text = f"No range of scores shows that {both} differ ({p_text(finding.pvalue)})."
     if not place: return text
@@ -256,7 +262,8 @@ def average_difference_line(finding: Any,  # of kind "difference_average"
     """
     facts, digits = finding.facts, decimals_for(finding.low, finding.high)
     limits = limits_text(finding.low, finding.high, 0.0, sign=True, digits=digits)
-    size = f"{_minus(facts)}: {signed(finding.estimate, digits)} {limits} ({p_text(finding.pvalue)})"
+    size = (f"{_minus(facts)}: {signed(finding.estimate, digits)} {limits} "
+            f"({p_text(finding.pvalue)})")
     if finding.status == "invalid": return f"responses differ; {size}"
     if finding.reason == "adjusted": return f"no clear difference; {size}"
     return f"no difference found; {size}"
@@ -308,8 +315,10 @@ def pair_method(finding: Any,  # of kind "difference_anywhere" or "cumulative_gr
 # %% ../../nbs/words/35_groups.ipynb #groups-graph-found
 _GRAPHS = {"comparison": ("At equal scores the two groups differ", "No difference between the two "
                           "groups is found at equal scores", "The two groups differ"),
-           "subpopulation": ("At equal scores the group differs from everyone", "No difference from "
-                             "everyone is found at equal scores", "The group differs from everyone"),
+           "subpopulation": ("At equal scores the group differs from everyone", "No difference "
+                                                                                "from "
+                             "everyone is found at equal scores", "The group differs from "
+                                                                  "everyone"),
            "calibration": ("Responses differ from their scores", "No difference of responses from "
                            "their scores is found", "")}
 
@@ -379,7 +388,8 @@ def slope_sentence(slope: Any,  # a `Slope`
     low, high = slope.confidence_interval
     digits = decimals_for(low, high)
     limits = limits_text(low, high, 0.0, sign=True, digits=digits)
-    return (f"For scores {value_text(slope.score_low)} to {value_text(slope.score_high)} the average "
+    return (f"For scores {value_text(slope.score_low)} to {value_text(slope.score_high)} the "
+            "average "
             f"difference is {signed(slope.value, digits)} ({100 * slope.confidence:g} % limits "
             f"{limits}).")
 
@@ -475,7 +485,8 @@ def groups_conclusion(
         drawn = max(finding.facts["n_resamples"] for finding in open_ones)
         if len(open_ones) == 1: verb = "is"
         else: verb = "are"
-        parts.append(f"{_number(len(open_ones), everyone)} {verb} inconclusive with {drawn:,} shuffles.")
+        parts.append(f"{_number(len(open_ones), everyone)} {verb} inconclusive with {drawn:,} "
+                     "shuffles.")
     if unequal := by_reason["scores"]:
         if differ: more = " more"
         else: more = ""
@@ -486,7 +497,8 @@ def groups_conclusion(
     if untested := by_reason["steps"]:
         if len(untested) == 1: verb = "is"
         else: verb = "are"
-        parts.append(f"{_number(len(untested), everyone)} {verb} not tested: too few steps carry the "
+        parts.append(f"{_number(len(untested), everyone)} {verb} not tested: too few steps carry "
+                     "the "
                      f"graph{'s' * (len(untested) > 1)}.")
     return " ".join(parts)
 
@@ -519,7 +531,8 @@ def pair_conclusion(anywhere: Any,  # the finding of kind "difference_anywhere"
     elif on_average and anywhere.reason == "steps":
         text = f"At equal scores {both} differ on average."
     elif on_average:
-        text = f"{capital(both)} differ on average at equal scores, but no range of scores shows it."
+        text = (f"{capital(both)} differ on average at equal scores, but no range of scores shows "
+                "it.")
     else:
         if "adjusted" in (anywhere.reason, average.reason): clear = "clear "
         else: clear = ""
@@ -548,7 +561,8 @@ def apart_sentence(caution: Any,  # of code "without_groups"
     names = enumerated([printable(name) for name in facts["left_out"]])
     if facts["of"] == 1: verb = "differs"
     else: verb = "differ"
-    text = f"Without {names}, {which}, {facts['differ']:,} of {facts['of']:,} groups {verb} from everyone"
+    text = (f"Without {names}, {which}, {facts['differ']:,} of {facts['of']:,} groups {verb} from "
+            "everyone")
     if facts["inconclusive"]: return f"{text}; {facts['inconclusive']:,} inconclusive."
     return f"{text}."
 
@@ -568,7 +582,8 @@ def _few_members(caution):
     facts = caution.facts
     if facts["count"] == 1: verb = "has"
     else: verb = "have"
-    return (f"{_number(facts['count'], facts['everyone'])} {verb} too few rows to show a difference "
+    return (f"{_number(facts['count'], facts['everyone'])} {verb} too few rows to show a "
+            "difference "
             "of any size.")
 
 # %% ../../nbs/words/35_groups.ipynb #groups-cautions
@@ -614,9 +629,11 @@ STEPS: dict[Any, Any] = {
     ("repeat", "shuffles"): lambda step: (
         "Compare again with more shuffles (n_resamples=, --n-resamples)."),
     ("collect", "groups"): lambda step: (
-        f"Collect more rows if an average difference of {two_digits(step.facts['excluded_beyond'])} "
+        "Collect more rows if an average difference of "
+        f"{two_digits(step.facts['excluded_beyond'])} "
         "would matter."),
-    ("use", "parts"): lambda step: "Compare groups with few steps in memory, where shuffles can test.",
+    ("use", "parts"): lambda step: "Compare groups with few steps in memory, where shuffles can "
+                                   "test.",
 }
 LINES: dict[str, Any] = {
     "group_difference": difference_line, "other_groups": others_line,

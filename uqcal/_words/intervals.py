@@ -593,7 +593,8 @@ def _collect(step):
 def _use(step):
     "That they can be used, and what was not excluded."
     parts = ["Use them for rows like these."]
-    if step.facts["has_small"]: parts.append("Validate small groups or parts on more of their rows.")
+    if step.facts["has_small"]:
+        parts.append("Validate small groups or parts on more of their rows.")
     if step.facts["has_ranges"]:
         parts.append("A fault in fewer rows than a fifth may be missed: name such rows as a "
                      "group, and validate again.")
@@ -695,7 +696,8 @@ def in_groups(shown: Any,  # name and phrase of a few groups; the name is None w
     return enumerated(named)
 
 # %% ../../nbs/words/07_intervals.ipynb #words-guarantee
-def guarantee(facts: Any,  # level, rows, clustered, by_group, copies, tied, infinite, average, low, high
+def guarantee(facts: Any,  # level, rows, clustered, by_group, copies, tied, infinite, average,
+                           # low, high
               ) -> str:  # "coverage 90.0 % on average over calibrations on 200 rows, …"
     """What thresholds guarantee.
 
@@ -822,7 +824,8 @@ def stratified_coverage(test: Any,  # a `StratifiedCoverage`
     if test.n_calibration is None: calibrated = ""
     else: calibrated = f", calibrated on {counted(test.n_calibration)}"
     return (f"coverage {table['coverage'].min():.4f} to {table['coverage'].max():.4f} in "
-            f"{counted(len(table), 'group')} by {test.kind}, {test.coverage:g} claimed{calibrated}: "
+            f"{counted(len(table), 'group')} by {test.kind}, {test.coverage:g} "
+            f"claimed{calibrated}: "
             f"{number} {words[test.alternative]}, p = {test.pvalue:.3g} for all together")
 
 # %% ../../nbs/words/07_intervals.ipynb #words-hsic

@@ -456,12 +456,14 @@ def _off_in_parts(facts):
     "How far predictions are off on average, where that is shown."
     if not facts["is_off"]: return "miscalibrated in parts; no difference on average is shown"
     return (f"predictions are {_off(facts['observed'] - facts['predicted'])} on average "
-            f"({three_digits(facts['predicted'])} predicted, {three_digits(facts['observed'])} observed)")
+            f"({three_digits(facts['predicted'])} predicted, {three_digits(facts['observed'])} "
+            "observed)")
 
 # %% ../../nbs/words/08_probabilities.ipynb #in-parts-untested
 def _few_events_in_parts(facts):
     "That events are too few for the limits of the tests."
-    return (f"a variance of {three_digits(facts['n_bets'])} events is too little for the tests, which "
+    return (f"a variance of {three_digits(facts['n_bets'])} events is too little for the tests, "
+            "which "
             f"take {facts['fewest']}")
 
 # %% ../../nbs/words/08_probabilities.ipynb #in-parts-contradicted
@@ -519,14 +521,16 @@ def calibration_in_parts_sentence(finding: Any,  # of kind "calibration_in_parts
         return (f"Not tested: {_few_events_in_parts(facts)}. In memory outcomes are drawn instead "
                 "(calibration_report).")
     text = f"No fault is found ({p_text(finding.pvalue)})."
-    if finding.status == "invalid": text = f"{capital(_off_in_parts(facts))}; {p_text(finding.pvalue)}."
+    if finding.status == "invalid":
+        text = f"{capital(_off_in_parts(facts))}; {p_text(finding.pvalue)}."
     most = f"{_at_most(finding.excluded_beyond)} in any fifth of the rows"
     level = f"{100 * facts['confidence']:g} % limit, tolerance {finding.tolerance:g}"
     if finding.status == "inconclusive":
         text += f" A difference of up to {most} is not excluded ({level})."
     else: text += f" A difference of more than {most} is excluded ({level})."
     if facts["rare"] is not None:
-        text += f" That tolerance is wide where {three_digits(facts['rare'])} is predicted on average."
+        text += (f" That tolerance is wide where {three_digits(facts['rare'])} is predicted on "
+                 "average.")
     if finding.status == "invalid":
         text += (f" The calibration error (ECE) is {three_digits(facts['ece'])} "
                  f"[{three_digits(facts['ece_low'])}, {three_digits(facts['ece_high'])}] in "
@@ -556,7 +560,8 @@ def calibration_in_parts_conclusion(finding: Any,  # of kind "calibration_in_par
     if finding.reason == "few": return f"Inconclusive: {_few_events_in_parts(facts)}."
     most = f"{_at_most(finding.excluded_beyond)} in a fifth of the rows"
     if finding.status == "invalid": return f"{capital(_off_in_parts(facts))}."
-    if finding.status == "valid": return f"Calibrated: no fault found, more than {most} is excluded."
+    if finding.status == "valid":
+        return f"Calibrated: no fault found, more than {most} is excluded."
     return f"No fault found; up to {most} is not excluded."
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-050

@@ -865,7 +865,8 @@ def alarm_finding(name: str,  # "as it was" or "corrected"
                   measure: float,  # calibration error, mean Z² or coverage
                   restarts: int = 0,  # how often the forecaster began anew
                   **facts: Any,  # what the measure is compared with
-                  ) -> Finding:  # "invalid" after an alarm, "inconclusive" without outcomes; or "fact"
+                  ) -> Finding:  # "invalid" after an alarm, "inconclusive" without outcomes; or
+                                 # "fact"
     """What a monitor found of predictions, or of what was made of them; no alarm proves nothing.
 
     Parameters

@@ -133,8 +133,8 @@ def _uqcal(context: typer.Context, show_version: Annotated[
 _VALIDATE = """Judge the standard uncertainties of a regression model.
 
 FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
-as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. The errors are a column, or the difference of two. With --dask FILE
-may be a pattern in quotes, for many files.
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. The errors are a
+column, or the difference of two. With --dask FILE may be a pattern in quotes, for many files.
 
 \b
 Examples:
@@ -429,7 +429,8 @@ _Predicted = Annotated[str | None, option("Column of the predictions.", "NAME")]
 _Uncertainty = Annotated[str | None, option(
     "Column of the uncertainties.  [default: uncertainty, or what the model names]", "NAME")]
 _Model = Annotated[str | None, option("Write the fitted model to this file, as JSON.", "FILE")]
-_Apply = Annotated[str | None, option("Apply the model in this file to the rows of FILE; nothing is "
+_Apply = Annotated[str | None, option("Apply the model in this file to the rows of FILE; nothing "
+                                      "is "
                                       "fitted.", "FILE", "--apply")]
 _Mended = Annotated[str | None, option("Write the rows with all their columns, and recalibrated "
                                        "ones behind, to this CSV file; - for standard output.",
@@ -438,9 +439,11 @@ _Used = Annotated[list[str] | None, option(
     "Column that the recalibration may use: numbers, or text for groups; may be repeated.", "NAME",
     "--feature")]
 _Outcome = Annotated[str | None, option(
-    "Column of outcomes, 0 or 1, to recalibrate probabilities.  [default: outcome, with --score]", "NAME")]
+    "Column of outcomes, 0 or 1, to recalibrate probabilities.  [default: outcome, with --score]",
+    "NAME")]
 _Score = Annotated[str | None, option(
-    "Column of the predicted probabilities of outcome 1.  [default: score, with --outcome]", "NAME")]
+    "Column of the predicted probabilities of outcome 1.  [default: score, with --outcome]",
+    "NAME")]
 _HARMLESS = option("Factor between errors and uncertainties that does no harm, > 1; for "
                    "probabilities the mean difference.  [default: 1.25; 0.05]", "NUMBER")
 
@@ -481,7 +484,8 @@ def _mend(
         if demo: roles |= dict(error="E", uncertainty="uE")
         return _mend_errors(file, context, roles, how, options)
     if any(roles.values()) or feature or groups:
-        raise ValueError("--outcome, --score and --cluster are for probabilities: give them without "
+        raise ValueError("--outcome, --score and --cluster are for probabilities: give them "
+                         "without "
                          "columns of errors, uncertainties, features and groups")
     if options["n_resamples"] == "auto": del options["n_resamples"]
     columns = (outcome or "outcome", score or "score", cluster, positive)
@@ -515,7 +519,8 @@ def _mend_errors(source, context, roles, how, options):
     _end_mend("\n\n".join([text, *map(wrapped, notes)]) + "\n", kept, out)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-096
-_EACH = ("Each row written is recalibrated by a fit to other rows, so that you can validate it like a "
+_EACH = ("Each row written is recalibrated by a fit to other rows, so that you can validate it "
+         "like a "
          "new one. Later rows get one model, fitted to all rows.")
 _SIGN = ("Errors are taken for observed minus predicted. Where they are predicted minus observed, "
          "subtract the shift instead of adding it.")
@@ -534,13 +539,15 @@ def _mending_text(found, table, later, context):
 # %% ../../nbs/command/70_cli.ipynb #cell-096-c
 def _candidate_rows(found, last):
     "What each candidate gains, and what is said of it last."
-    return [("unchanged" if name == "as stated" else name, f"{row['gain']:.4f}", f"{row['gain_error']:.4f}",
+    return [("unchanged" if name == "as stated" else name, f"{row['gain']:.4f}",
+             f"{row['gain_error']:.4f}",
              "yes" if row["is_near"] else "", last(row))
             for name, row in found.candidates.iterrows()]
 
 # %% ../../nbs/command/70_cli.ipynb #cell-096b
 def _later(found, data, context):
-    "Commands that apply a model to later rows and validate it there, and a line of Python, or nothing."
+    """Commands that apply a model to later rows and validate it there, and a line of Python, or
+    nothing."""
     if not found.is_mended: return "", ""
     *errors, uncertainty = data["columns"]
     roles = [f"--{role} {shlex.quote(name)}" for role, name in zip(
@@ -705,7 +712,8 @@ def _applied_scores(context, source, state, how):
     told = ["Unchanged: the model changes nothing."]
     if made is not None:
         p = made.predict(stated)
-        told = [f"Recalibrated: {made.sentence}.", f"Probabilities of these rows: {span_of(stated)} "
+        told = [f"Recalibrated: {made.sentence}.", "Probabilities of these rows: "
+                                                   f"{span_of(stated)} "
                 f"before, {span_of(p)} after.",
                 *outside_words(score, stated, state["range"])]
     kept = [write_rows(source, table, {"mended_probability": p}, out, how)]
@@ -716,7 +724,8 @@ def _applied_scores(context, source, state, how):
 _CALIBRATION = """Judge the probabilities that a classifier states.
 
 FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
-as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. With --dask it may be a pattern in quotes, for many files.
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. With --dask it may
+be a pattern in quotes, for many files.
 
 \b
 Examples:

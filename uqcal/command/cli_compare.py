@@ -15,11 +15,13 @@ import typer
 from .. import __version__
 from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Groups,
                                      InParts, Jobs, JsonFile, Positive, Progress, Report, Seed,
-                                     Thousands, Verbose, Where, aligned, as_json, as_labels, check_outputs,
+                                     Thousands, Verbose, Where, aligned, as_json, as_labels,
+                                     check_outputs,
                                      check_sizes, cores, deliver, differing, how_read,
                                      in_python, is_mended, label_in_parts, new_app,
                                      on_lines, on_one_line,
-                                     open_parts, option, options_in_parts, outcomes_of, refuse_crossed, row_details, screen_text, shows_bar,
+                                     open_parts, option, options_in_parts, outcomes_of,
+                                     refuse_crossed, row_details, screen_text, shows_bar,
                                      source_facts,
                                      tell_of_parts, typed)
 from .._base.inputs import printable
@@ -34,8 +36,8 @@ comparison_commands = new_app()
 _COMPARE = """Compare groups at equal scores, by cumulative differences.
 
 FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
-as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Without --a and --b all pairs of groups are compared. With --dask
-FILE may be a pattern in quotes, for many files.
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Without --a and --b
+all pairs of groups are compared. With --dask FILE may be a pattern in quotes, for many files.
 
 \b
 Examples:
@@ -407,9 +409,9 @@ def _bins_picture(frame, sides):
 _COMPARE_MODELS = """Say which model states the better uncertainties, by how much and why.
 
 FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
-as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Each --model names its columns: prediction and uncertainty, error
-and uncertainty without --observed, lower and upper bound with --score interval, or a
-probability with --score brier or log-loss.
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Each --model names
+its columns: prediction and uncertainty, error and uncertainty without --observed, lower and
+upper bound with --score interval, or a probability with --score brier or log-loss.
 
 \b
 Examples:

@@ -33,9 +33,9 @@ __all__ = ['interval_commands']
 _INTERVALS = """Validate the intervals, or sets of labels, that a model states.
 
 FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
-as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Intervals are two columns. Sets of labels are a column of 0 and 1
-for each label, named like it (--set), or one column of JSON lists such as ["cat", "dog"]
-(--sets).
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Intervals are two
+columns. Sets of labels are a column of 0 and 1 for each label, named like it (--set), or one
+column of JSON lists such as ["cat", "dog"] (--sets).
 
 \b
 Examples:
@@ -67,10 +67,12 @@ _Away = Annotated[float | None, option(
 _MendedBounds = Annotated[str | None, option(
     "Write the rows with all their columns, and behind them bounds corrected by what was fitted to "
     "other rows, to this CSV file.", "FILE")]
-_BoundsModel = Annotated[str | None, option("Write the correction of the intervals to this file, as "
+_BoundsModel = Annotated[str | None, option("Write the correction of the intervals to this file, "
+                                            "as "
                                             "JSON.", "FILE")]
 _ApplyBounds = Annotated[str | None, option(
-    "Apply the correction in this file to the rows of FILE; nothing is validated.", "FILE", "--apply")]
+    "Apply the correction in this file to the rows of FILE; nothing is validated.", "FILE",
+    "--apply")]
 _FailOnFault = Annotated[str | None, option(
     "With invalid: end with exit code 1 if a fault is shown; with inconclusive, also if that is "
     "inconclusive.", "STATUS", "--fail-on")]

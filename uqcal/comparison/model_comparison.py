@@ -454,7 +454,8 @@ def _dominant_groups(unit):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #a03f2a5e-b
 def _deciders(difference, unit, table):
-    "The rows that may decide alone, or whole groups of them; what they are and how they are called."
+    """The rows that may decide alone, or whole groups of them; what they are and how they are
+    called."""
     large = _dominant_groups(unit)
     if not large.size:
         rows = _dominant_rows(difference)
@@ -519,7 +520,8 @@ def _model_table(scoring, models, points, after, unit):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-054
 def _corrections(scoring, columns, row):
-    "The corrections that gain for certain, with their sizes: (\"factor\", 1.9); none where none does."
+    """The corrections that gain for certain, with their sizes: ("factor", 1.9); none where none
+    does."""
     def _gains(step):
         return step in row and row[step] > 2 * row[f"{step}_error"] and row[step] > 0.05 * max(
             row["miscalibration"], 0)
@@ -545,7 +547,8 @@ def _pair_table(order, points, after, board, found, unit, share, seen):
         lead = _difference(best[a], best[b])
         row |= {"at_best": lead.mean(), "at_best_error": _spread(lead, unit)}
         if after[a]:
-            *_, recalibrated, flat = (_difference(after[a][step], after[b][step]) for step in after[a])
+            *_, recalibrated, flat = (_difference(after[a][step],
+                                                  after[b][step]) for step in after[a])
             stated = _difference(points[a], points[b])
             parts = {"calibration": _difference(recalibrated, stated),
                      "rest": recalibrated,
@@ -768,7 +771,8 @@ def _step_of(found, verb, models, recalibrate=(), over=(), n_needed=None, is_abo
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064
 def _repeated(models, table, scoring):
-    "The rows with groups where they repeat each other, and a caution; the rows as they are, if not."
+    """The rows with groups where they repeat each other, and a caution; the rows as they are, if
+    not."""
     if table.groups is not None: return table, ()
     if scoring.name not in ("log", "crps"):
         labels = _copied_rows(_finite(models), isinstance(scoring, OutcomeScoring))
@@ -804,7 +808,8 @@ def _copies(repeated, n, what):
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064c
 def _finite(models):
     "The columns of each model that hold numbers, with 0 in rows that have none."
-    return {name: [np.where(np.isfinite(one), one, 0.0) for one in columns if np.isfinite(one).any()]
+    return {name: [np.where(np.isfinite(one), one,
+                            0.0) for one in columns if np.isfinite(one).any()]
             for name, columns in models.items()}
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064c-b
@@ -1006,7 +1011,7 @@ class ModelComparison(Report):
 
     @property
     def outcome(self) -> str:
-        "\"better\" if one model is better than all others; else \"inconclusive\" or \"no difference\"."
+        """"better" if one model is better than all others; else "inconclusive" or "no difference"."""
         status = {one.status for one in self.findings[1:]}
         if status <= {"invalid", "minor"}: return "better"
         if "inconclusive" in status: return "inconclusive"
@@ -1109,7 +1114,8 @@ def _plot_models(found, ax):
         else: colour = "#0072B2"
         ax.errorbar(row["miscalibration"], row["recalibrated"], rest.get(name, 0.0),
                     row["miscalibration_error"], fmt="o", color=colour, ms=7, lw=1)
-        ax.annotate(plain_text(_names(table.index)[name]), (row["miscalibration"], row["recalibrated"]),
+        ax.annotate(plain_text(_names(table.index)[name]), (row["miscalibration"],
+                                                            row["recalibrated"]),
                     xytext=(7, 7), textcoords="offset points", color=colour)
     ax.margins(0.25)
     ends, total = np.array(ax.get_xlim()), table["score"].iloc[0]

@@ -621,7 +621,8 @@ class OutcomeScoring:
     def learn(self, steps: Sequence[str],  # from `steps`
               outcome: np.ndarray,  # of training points, shape (n,)
               probability: np.ndarray,  # shape (n,)
-              ) -> dict[str, Callable]:  # by step: a map of (outcome, probability) to a corrected pair
+              ) -> dict[str, Callable]:  # by step: a map of (outcome, probability) to a corrected
+                                         # pair
         """What these points teach.
 
         Parameters

@@ -359,7 +359,8 @@ def _check_size(sample, mended):
     "Refuse errors so large that uncertainties to match have no square, naming the largest."
     if mended.max() <= 1e150: return
     k = int(np.argmax(np.abs(sample.scaled)))
-    raise ValueError("error must be smaller to recalibrate, since uncertainties to match it would have "
+    raise ValueError("error must be smaller to recalibrate, since uncertainties to match it would "
+                     "have "
                      f"no square: {three_digits(sample.error[k])} in {sample.row_names([k])}, "
                      f"where {three_digits(sample.uncertainty[k])} is predicted")
 

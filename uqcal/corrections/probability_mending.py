@@ -123,7 +123,8 @@ def _check_enough(y, unit):
     for outcome, name in ((1, "events"), (0, "non-events")):
         there = np.unique(unit[y == outcome]).size
         if there < _LEAST:
-            raise ValueError(f"y_true must hold at least ten {name} to recalibrate, or ten clusters of "
+            raise ValueError(f"y_true must hold at least ten {name} to recalibrate, or ten "
+                             "clusters of "
                              f"them, got {there}")
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-013b
@@ -132,7 +133,8 @@ def _cautions(before, caution):
     cautions, rows = [], _impossible_rows(before)
     if caution is not None: cautions.append(caution)
     if rows:
-        cautions.append(Caution(code="recalibration_impossible", facts={"rows": rows, "row_names": ()},
+        cautions.append(Caution(code="recalibration_impossible", facts={"rows": rows,
+                                                                        "row_names": ()},
                                 decides=True))
     if before.is_reversed: cautions.append(Caution(code="recalibration_reversed", decides=True))
     return tuple(cautions)
@@ -215,7 +217,8 @@ class ProbabilityMending(Report):
     reason : str | None
         Why nothing was changed, as a code.
     """
-    model: Any = field(compare=False)  # the map, fitted to all cases; None where nothing is recalibrated
+    model: Any = field(compare=False)  # the map, fitted to all cases; None where nothing is
+                                       # recalibrated
     chosen: str  # its name among the candidates
     before: CalibrationReport = field(repr=False)  # on what was stated
     after: CalibrationReport = field(repr=False)  # on each case as other folds taught

@@ -227,7 +227,8 @@ class CoverageAlong(Result):
         place = np.arange(len(shown))
         apart = ~((shown["least"] <= self.overall) & (self.overall <= shown["most"]))
         ax.axhline(self.claimed, color="0.4", ls="--", lw=1)
-        ax.annotate("claimed", (1.01, self.claimed), xycoords=("axes fraction", "data"), va="center",
+        ax.annotate("claimed", (1.01, self.claimed), xycoords=("axes fraction", "data"),
+                    va="center",
                     color="0.4")
         for some, colour, marker in ((~apart, "#0072B2", "o"), (apart, "#D55E00", "s")):
             y = shown["coverage"][some]

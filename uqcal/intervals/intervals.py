@@ -1761,4 +1761,3 @@ def score_of_ends(
     per_unit = np.where(has_low & has_up, 2.0, 1.0) / (1 - level)
     return sum(np.where(there, per_unit * np.maximum(beyond, 0) - np.where(there, beyond, 0.0), 0.0)
                for beyond, there in ((below, has_low), (above, has_up)))
-

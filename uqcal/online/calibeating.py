@@ -183,7 +183,8 @@ def running_calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), in the
                               y_prob: ArrayLike,  # forecasts, shape (n,), in [0, 1]
                               *,
                               bin_width: float = 0.1,  # width of the bins, a whole fraction of 1
-                              pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it
+                              pos_label: Any = None,  # which of two labels in y_true counts as 1,
+                                                      # unless it
                                                       # holds 0 and 1
                               ) -> np.ndarray:  # shape (n,): of the first 1, 2, …, n steps
     """`calibration_error` after every step, in O(n).

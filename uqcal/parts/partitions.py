@@ -970,7 +970,8 @@ def _average_finding(found):
     else: facts["as_is"] = float(np.sqrt(found.zms))
     reason = direction = None
     if fields["status"] == "invalid": direction = "too small" if factor > 1 else "too large"
-    elif fields["pvalue"] is not None and 1 / found.tolerance <= low <= 1 <= high <= found.tolerance:
+    elif fields["pvalue"] is not None and (
+            1 / found.tolerance <= low <= 1 <= high <= found.tolerance):
         fields["status"] = "valid"
     else: reason = _reason(found, "average", not sizes.zms_interval.holds(1))
     if fields["pvalue"] is None: low = high = None
@@ -1174,10 +1175,10 @@ def _errors_found(walked, confidence, copies, without_bias=None, **counts):
     if not why["average"]:
         zms_ends = [max(zms - far * of_squares.error, 0.0),
                     zms - of_squares.error * _lower_end(tail, of_squares.share)]
+    if without_bias is not None: why = why | without_bias.not_asked
     return _with_findings(PartitionedErrors(
         pvalues=pvalues, adjusted=dict(zip(pvalues, holm([*pvalues.values()]).tolist())) if pvalues
-        else {}, not_asked={name: text for name, text in (
-            why | ({} if without_bias is None else without_bias.not_asked)).items() if name not in pvalues},
+        else {}, not_asked={name: code for name, code in why.items() if name not in pvalues},
         mean=mean, mean_interval=Interval(*mean_ends), zms=zms, zms_interval=Interval(*zms_ends),
         n=int(n), copies=copies, kuiper=ranges[0] if ranges else 0.0,
         bias_kuiper=ranges[-1] if ranges else 0.0, confidence=confidence,

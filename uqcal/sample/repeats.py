@@ -551,7 +551,8 @@ def related_members(
     if _is_in_order(value, score, codes): return None, None
     if is_binary: ones = value.sum()
     else: ones = value.size / 2
-    return _stretches(_within_groups(value, score, codes), min(ones, value.size - ones), "members_correlated")
+    return _stretches(_within_groups(value, score, codes), min(ones, value.size - ones),
+                      "members_correlated")
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042x
 def _within_groups(value, score, codes):

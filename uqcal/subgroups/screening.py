@@ -313,7 +313,8 @@ def _cautions(screening, members):
             "clusters": "cluster" in screening.data}))
     if members is not None: cautions.append(members)
     if not everyone and len(findings) >= 2 * groups:
-        cautions.append(Caution(code="many_pairs", facts={"groups": groups, "pairs": len(findings)}))
+        cautions.append(Caution(code="many_pairs", facts={"groups": groups,
+                                                          "pairs": len(findings)}))
     return tuple(cautions)
 
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-step
