@@ -107,7 +107,7 @@ def test_mended_rows_and_the_mend_are_those_of_the_report_and_go_to_other_rows(c
     table = pd.read_csv("stated.csv")
     report = interval_report(table["y"], table[["low", "hi"]], 0.9, features=table[["kind"]], n_resamples=199, rng=0)
     made = pd.read_csv("mended.csv")
-    assert code == 0 and "Rows: mended.csv" in out and "Model: mend.json" in out 
+    assert code == 0 and "Rows: mended.csv" in out and "Model: mend.json" in out
     np.testing.assert_allclose(made[["mended_lower", "mended_upper"]], report.held_out, rtol=1e-12)
     assert made.columns.tolist() == [*table.columns, "mended_lower", "mended_upper"] and made[table.columns].equals(table)
     code, out, _ = run(capsys, "stated.csv", "--apply", "mend.json", "--out", "again.csv")

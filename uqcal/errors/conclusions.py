@@ -782,12 +782,24 @@ def by_chance(
     findings: Iterable[Finding],  # one for each question that was asked
     level: float = 0.05,  # at which each was asked, in (0, 1)
 ) -> Caution | None:  # None where more than one question shows a fault, or one does beyond doubt
-    """How often calibrated uncertainties show as much, where one of several questions shows a
-    fault.
+    """How often calibrated uncertainties show as much, where one of several questions shows a fault.
+
+    Parameters
+    ----------
+    findings : Iterable[Finding]
+        One for each question that was asked.
+    level : float, default 0.05
+        At which each was asked, in (0, 1).
+
+    Returns
+    -------
+    Caution | None
+        None where more than one question shows a fault, or one does beyond doubt.
 
     References
     ----------
-    Bonferroni's inequality, over questions; columns were adjusted before."""
+    Bonferroni's inequality, over questions; columns were adjusted before.
+    """
     asked = {}
     for finding in findings:
         if finding.kind == "ranking" and finding.status == "invalid": return None  # another fault
