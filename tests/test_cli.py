@@ -161,7 +161,7 @@ def test_the_help_lists_commands_in_the_order_of_the_work(capsys):
 
 
 @pytest.mark.parametrize("command, said", [
-    ("mend", "Factor between errors and uncertainties that does no harm, > 1"), ("mend", "Column of outcomes, 0 or 1, to mend probabilities."),
+    ("mend", "Factor between errors and uncertainties that does no harm, > 1"), ("mend", "Column of outcomes, 0 or 1, to recalibrate probabilities."),
     ("compare-models", "Difference in score that does no harm."), ("recalibrate", "Column of the outcomes, 0 or 1, empty where not known.")])
 def test_each_command_explains_its_own_options(capsys, command, said):
     "Fails if two commands name what their options say alike in one module: annotations are read late, so that the last one counts for both."
@@ -173,7 +173,7 @@ def test_page_of_the_command_line_names_every_option(capsys):
     _, out, _ = run(capsys, "validate", "--help")
     prose = "\n".join(c.source for c in notebooks.read(notebooks.ROOT / "nbs" / "command/70_cli.ipynb").cells if c.cell_type == "markdown")
     options = set(re.findall(r"^  (--[a-z-]+)", out, re.M))
-    assert len(options) == 30 and not [option for option in options if f"`{option}" not in prose]
+    assert len(options) == 31 and not [option for option in options if f"`{option}" not in prose]
 
 
 # --- verdicts and exit codes
@@ -219,7 +219,7 @@ def test_bars_go_to_a_terminal_only(capsys, monkeypatch):
 
 def test_an_error_of_uqcal_itself_is_no_verdict(capsys, monkeypatch):
     def fail(*args): raise ZeroDivisionError("a defect")
-    monkeypatch.setattr(cli, "_validation_text", fail)
+    monkeypatch.setattr(cli, "_validation_tables", fail)
     code, _, err = run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK)
     assert code == 70 and "Traceback" in err and "a defect" in err
 
@@ -286,9 +286,10 @@ def test_a_row_that_decides_alone_is_no_fault_that_was_shown(capsys):
 
 
 def test_conclusions_can_be_left_out(capsys):
-    code, out, _ = run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--no-conclusions", "--json", "-")
+    fewer = [*COLUMNS, *QUICK[:4], "--no-conclusions"]
+    code, out, _ = run(capsys, "validate", "errors.csv", *fewer, "--json", "-")
     assert code == 0 and {one["kind"] for one in json.loads(out)["findings"]} == {"scores"} and json.loads(out)["scores"] == json.loads(run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--json", "-")[1])["scores"]
-    assert "shuffles" not in run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--no-conclusions", "--verbose")[1]
+    assert "shuffles" not in run(capsys, "validate", "errors.csv", *fewer, "--verbose")[1]
 
 
 @pytest.mark.parametrize("args, codes", [([], (1, 1)), (["--no-conclusions"], (0, 1))])
@@ -546,7 +547,7 @@ def test_a_score_below_its_reference_that_agrees_is_explained(capsys):
     u = np.exp(0.3 * rng.standard_normal(1000))
     for width, explained in ((1.0, True), (np.exp(rng.standard_normal(1000)), False)):
         pd.DataFrame({"E": width * u * rng.standard_normal(1000), "uE": u}).to_csv("scores.csv", index=False)
-        code, said, _ = run(capsys, "validate", "scores.csv", *COLUMNS, *QUICK)
+        code, said, _ = run(capsys, "validate", "scores.csv", *COLUMNS, *QUICK, "--verbose")
         assert code == 0 and ("ζ below −1 agrees" in said) == explained
 
 

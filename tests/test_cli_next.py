@@ -61,7 +61,7 @@ def test_what_is_to_be_typed_next_runs_on_the_same_rows(capsys, command, args):
     said = run(capsys, command, "told.csv", *args, *READ, *quick)
     count = rows_of(said)
     if command == "mend":
-        run(capsys, command, "told.csv", *args, *READ, *quick, "--model", "mend.json")
+        run(capsys, command, "told.csv", *args, *READ, *quick, "--model", "model.json")
         Path("later.csv").write_bytes(Path("told.csv").read_bytes())
     assert len(printed(said)) == 1 + (command == "mend") and 320 < int(count) < 340
     for line in printed(said):
@@ -80,7 +80,7 @@ def test_the_line_of_python_has_the_options_too(capsys):
     rng = np.random.default_rng(1)
     u = np.exp(rng.normal(0, 0.5, 300))
     pd.DataFrame({"E (eV)": 2 * u * rng.standard_normal(300), "u)": u, "v": 1.0, "m": np.arange(300)}).to_csv("names.csv", index=False)
-    said = " ".join(run(capsys, "compare-models", "names.csv", "--model", "a=E (eV),u)", "--model", "b=E (eV),v", "--groups", "m", "--n-boot", "99", "--jobs", "1").split())
+    said = " ".join(run(capsys, "compare-models", "names.csv", "--model", "a=E (eV),u)", "--model", "b=E (eV),v", "--groups", "m", "--n-boot", "99", "--jobs", "1", "--verbose").split())
     assert 'uqcal.mend(table["E (eV)"], table["u)"], groups=table["m"])' in said
 
 
@@ -111,11 +111,11 @@ def test_rows_are_named_by_their_lines_where_others_are_left_out(capsys):
 
 def test_the_demo_can_be_mended(capsys):
     "Mutations: FILE in place of the set; a demo that takes columns."
-    said = run(capsys, "validate", "--demo", "--statistics", "zms", "--n-boot", "99", "--n-mc", "49", *QUICK)
+    said = run(capsys, "validate", "--demo", "--statistics", "zms", "--n-boot", "99", "--n-mc", "49", *QUICK, "--verbose")
     (line,) = printed(said)
     assert line == shlex.split("mend --demo --out mended.csv --model mend.json") and "demo = uqcal.load_demo(); uqcal.mend(demo.error, demo.uncertainty)" in " ".join(said.split())
-    said = run(capsys, *line, "--n-boot", "99", *QUICK)
-    assert "2,040 points" in said and "demo = uqcal.load_demo()" in said and len(pd.read_csv("mended.csv")) == 2040
+    said = run(capsys, *line, "--n-boot", "99", *QUICK, "--verbose")
+    assert "2,040 rows" in said and "demo = uqcal.load_demo()" in said and len(pd.read_csv("mended.csv")) == 2040
     assert "give a FILE, or --demo" in run(capsys, "mend", code=2) and "uqcal mend --help" in run(capsys, "mend", code=2)
     for more in (["x.csv"], ["--error", "E"], ["--score", "p"], ["--apply", "mend.json"]): assert "--demo brings its own data" in run(capsys, "mend", "--demo", *more, code=2)
 

@@ -58,7 +58,7 @@ def test_calibration(table, capsys):
     result = calibration_report(table["o"], table["p"], sample_weight=table["w"], n_boot=60, n_resamples=199, rng=5)
     frame = result.to_frame()
     rows = frame.astype(object).where(frame.notna(), None)
-    assert found["headline"] == result.headline and found["verdict"] == result.verdict
+    assert found["conclusion"] == result.conclusion and found["verdict"] == result.verdict
     for name, row in rows.iterrows(): assert found["numbers"][name] == {key: one for key, one in row.items() if one is not None}, name
 
 

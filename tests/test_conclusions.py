@@ -294,7 +294,7 @@ def test_what_is_wrong_with_the_column_comes_before_mends():
     "Variances in place of uncertainties are looked for in the file before anybody rescales. Caught: causes without a factor passed over."
     error, uncertainty = sample(3, 400)
     found = validate(error, uncertainty**2, n_boot=199, n_resamples=199, n_mc=50, rng=1)
-    assert "variance" in [one.name for one in found.causes] and (found.step.verb, found.step.why, found.step.facts["cause"]) == ("check", "file", "variance")
+    assert "variance" in [one.name for one in found.causes] and (found.step.verb, found.step.why, found.step.facts["cause"].name) == ("check", "file", "variance")
 
 
 def test_a_reversed_link_of_ranks_alone_is_called_that():
@@ -479,9 +479,9 @@ def test_a_plain_mistake_in_the_file_comes_first_and_scores_alone_praise_nothing
     uncertainty = rng.uniform(0.5, 2, 400)
     few = dict(n_boot=99, n_resamples=99, n_mc=50, statistics=("zms", "cc"), rng=1)
     step = validate(np.abs(rng.normal(0, uncertainty)), uncertainty, **few).step
-    assert (step.verb, step.why, step.facts["cause"]) == ("check", "file", "absolute errors")
+    assert (step.verb, step.why, step.facts["cause"].name) == ("check", "file", "absolute errors")
     error = rng.normal(0, uncertainty)
-    assert validate(error, np.abs(error), **few).step.facts["cause"] == "uncertainty from error"
+    assert validate(error, np.abs(error), **few).step.facts["cause"].name == "uncertainty from error"
     found = validate(error, uncertainty, conclusions=False, **few)
     assert {one.status for one in found.findings} == {"valid"} and (found.step.verb, found.step.why) == ("validate", "conclusions")
 
@@ -766,7 +766,7 @@ def test_rows_carry_the_label_that_they_have_in_the_table():
     for column, u, row, label in ((by_name, uncertainty, 100, "label m100"), (by_line, uncertainty, 100, "line 102"), (
             shuffled, uncertainty[shuffled.index], shuffled.index.get_loc(100), "label 100")):
         found = validate(column, u, n_boot=1999, n_resamples=99, n_mc=50, rng=1)
-        assert f"{row:,} ({label}) alone" in found.conclusion and f"Row {row:,} ({label}, E = " in found.step.sentence
+        assert f"{row:,} ({label}) alone" in found.conclusion and f"Row {row:,} ({label}) (E = " in found.step.sentence
         assert f"Row {row:,} ({label}) alone decides" in found["on average"].sentence
         assert f"row {row:,} ({label})" in next_step(found.findings).sentence
     plain = validate(pd.Series(error), uncertainty, n_boot=99, n_resamples=99, n_mc=50, rng=1)

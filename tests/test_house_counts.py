@@ -48,7 +48,7 @@ def test_conditional_expressions_stay_few():
     assert counted < MOST_CONDITIONALS, counted
 
 
-MOST_CONDITIONALS = 800
+MOST_CONDITIONALS = 700
 
 
 def test_no_branch_reads_a_sentence():
@@ -66,7 +66,7 @@ def test_no_branch_reads_a_sentence():
 
 JUDGES = ("errors.conclusions", "errors.validation", "intervals.coverage", "probabilities.calibration", "corrections.mending", "corrections.probability_mending",
           "comparison.model_comparison")
-SENTENCE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,} [a-z]{2,}")
+SENTENCE = re.compile(r"([a-z]{2,},? ){6}[a-z]{2,}")
 
 
 @pytest.mark.parametrize("room", JUDGES)
@@ -75,9 +75,9 @@ def test_who_decides_holds_no_english(room):
     path = next(path for path, name in NAMES.items() if name == room)
     found = []
     for function in [node for node in ast.walk(TREES[path]) if isinstance(node, ast.FunctionDef)]:
-        if "plot" in function.name or "page" in function.name: continue
+        if re.search("plot|page|refuse", function.name): continue
         aside = {id(part) for node in ast.walk(function) if isinstance(node, ast.Raise) or isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in
-                 ("NothingToTest", "refuse", "set", "annotate", "ValueError", "TypeError", "set_title") for part in ast.walk(node)}
+                 ("NothingToTest", "refuse", "_refuse_open", "set", "annotate", "ValueError", "TypeError", "set_title") for part in ast.walk(node)}
         for node in ast.walk(function):
             if isinstance(node, ast.FunctionDef) and node.body and isinstance(node.body[0], ast.Expr): aside |= {id(part) for part in ast.walk(node.body[0])}
             if isinstance(node, ast.FunctionDef): aside |= {id(part) for default in (node.returns, *[argument.annotation for argument in node.args.args]) if default is not None for part in ast.walk(default)}

@@ -300,14 +300,13 @@ def _tell(result, table, data, seed, report, json_file, context):
     calls, is_tested = (), any(finding.kind != "scores" for finding in result.findings)
     if result.step.verb == "recalibrate" and not is_mended(table):
         calls = _mend_words(data, context), _mend_line(data, context)
+    shown, unused = result, ""
     if is_tested: unused = _not_tested(table, data)
-    else: unused = []
     if unused:
-        caution = Caution(code="columns_not_tested", decides=True,
-                          facts={"columns": unused})
-        result = dataclasses.replace(result, cautions=(*result.cautions, caution))
+        caution = Caution(code="columns_not_tested", decides=True, facts={"columns": unused})
+        shown = dataclasses.replace(result, cautions=(*result.cautions, caution))
     more = [*_validation_tables(result), *map(in_python, calls[1:])]
-    text = screen_text(result, table, calls[0] if calls else "", context.params["verbose"], more)
+    text = screen_text(shown, table, calls[0] if calls else "", context.params["verbose"], more)
     deliver(text, _validation_json(result, data, seed), report, json_file,
             lambda path: _write_report(result, path, data, seed, calls))
 
@@ -416,7 +415,8 @@ Examples:
   uqcal mend --demo --out recalibrated.csv --model model.json
   uqcal mend errors.csv --error E --uncertainty uE \\
     --out recalibrated.csv --model model.json
-  uqcal mend new.csv --apply model.json --predicted yhat --out new_recalibrated.csv
+  uqcal mend new.csv --apply model.json --predicted yhat \\
+    --out new_recalibrated.csv
   uqcal validate later.csv --error mended_error \\
     --uncertainty mended_uncertainty --n-calibration 2040
   uqcal mend cases.csv --outcome y --score p --out recalibrated.csv

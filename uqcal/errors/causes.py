@@ -336,7 +336,7 @@ def _apart_by_unit(sample, observed, unit, rows):
     seen = observed[rows]
     ratio = float(np.median(seen / (seen - sample.error[rows])))
     facts = {"variant": "ratio", "count": rows.size, "n": sample.n, "ratio": ratio,
-             "row_names": _row_names(sample, rows), "reading": unit.reading}
+             "row_names": _row_names(sample, rows, 10), "reading": unit.reading}
     return Cause(name="unit in a row", strength="likely", rows=rows, factor=unit.factor,
                  facts=facts)
 

@@ -428,8 +428,9 @@ def _answers(sample, features, setup):
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033c
 def _mixed(name):
     "The question about the sizes of small groups whose means were taken out."
-    few = f"the groups of {name} hold too few rows to separate size from mean"
-    return _open(f"size by {name}", "size", NothingToTest(few, few), name)
+    nothing = NothingToTest("too few rows", f"the groups of {name} hold too few rows to separate "
+                            "size from mean")
+    return _open(f"size by {name}", "size", nothing, name)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033o
 def _holds_outcome(error, along):
