@@ -156,14 +156,14 @@ def test_what_has_no_variance_is_refused():
 
 
 @pytest.mark.parametrize(("stretched", "says"), [
-    (1.175, "no test of 3 rejects calibration at 5 % (corrected by Holm)"), (1.2, ": Kolmogorov–Smirnov and Kuiper reject calibration"),
+    (1.175, "none of 3 tests rejects at 5 % (corrected by Holm)"), (1.2, ": Kolmogorov–Smirnov and Kuiper reject calibration"),
     (1.35, "Kolmogorov–Smirnov, Kuiper and Spiegelhalter reject calibration")])
 def test_three_tests_together_say_what_they_found(stretched, says):
     p = np.random.default_rng(1).random(500)
     y = np.random.default_rng(2).random(500) < p
     found = ct.binary_calibration_tests(y, p**stretched, method="asymptotic")
     raw = [found.kolmogorov_smirnov.pvalue, found.kuiper.pvalue, found.spiegelhalter.pvalue]
-    assert says in found.sentence and found.sentence.startswith("500 points: ") and f"Kuiper {raw[1]:.2g}" in found.sentence
+    assert says in found.sentence and found.sentence.startswith("500 rows: ") and f"Kuiper {raw[1]:.2g}" in found.sentence
     assert min(raw) < 0.05 and multipletests(raw, method="holm")[0].sum() == sum(name in says for name in ct.TITLES.values())
 
 
@@ -238,14 +238,14 @@ def test_a_fault_of_one_class_is_seen_however_many_classes_there_are():
     drawn = found.table["n_resamples"]
     assert drawn[7, "kuiper"] == 12300 and drawn["top label", "kuiper"] == 199 and (drawn == 199).mean() > 0.8
     right = ct.multiclass_calibration_tests(*classes_of(300, 40, 1, 1.0), n_resamples=199, rng=0)
-    assert right.sentence == "300 points, 40 classes: no test rejects at 5 %"
+    assert right.sentence.startswith("300 rows, 40 classes: ") and "class 7" not in right.sentence
 
 
 def test_what_no_draws_could_reject_is_said_to_be_inconclusive(monkeypatch):
     "Catches 'no test rejects' where more sets are not affordable."
     monkeypatch.setattr(ct, "_FURTHER", 0)
     found = ct.multiclass_calibration_tests(*classes_of(300, 40, 0), n_resamples=199, rng=0)
-    assert found.sentence.startswith("300 points, 40 classes: cannot be decided at 5 % with 199 draws for ") and "class 7" in found.sentence
+    assert found.sentence.startswith("300 rows, 40 classes: inconclusive at 5 % with 199 draws for ") and "class 7" in found.sentence
     assert found.sentence.endswith("; no other test rejects at 5 %")
 
 

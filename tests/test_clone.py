@@ -48,7 +48,7 @@ def test_git_compares_notebooks_cell_by_cell_with_no_environment_on_the_path(tmp
     (made / "bin").mkdir(parents=True)
     for name in ("nbdev-diff-driver", "nbdev-merge"): (made / "bin" / name).symlink_to(shutil.which(name, path=os.path.dirname(sys.executable)))
     text = (tmp_path / "one.ipynb").read_text(encoding="utf-8")
-    (tmp_path / "one.ipynb").write_text(text.replace("Can a stated", "May a stated"), encoding="utf-8")
+    (tmp_path / "one.ipynb").write_text(text.replace("Is my model", "May my model"), encoding="utf-8")
     said = run("git", "diff", "one.ipynb", cwd=tmp_path, LANG="C.UTF-8")
     assert "modified" in said and "May" in said and "cell_type" not in said
     assert (tmp_path / ".git" / "info" / "attributes").read_text().count("diff=jupyternotebook") == 1

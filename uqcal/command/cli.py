@@ -449,7 +449,7 @@ _HARMLESS = option("Factor between errors and uncertainties that does no harm, >
 
 # %% ../../nbs/command/70_cli.ipynb #cell-095
 _APPLIED = {"file", "apply_file", "out", "demo", "error", "observed", "predicted", "uncertainty",
-            "score", "jobs", "progress", "verbose", *ROWS}  # what --apply has a use for
+            "score", "jobs", "progress", *ROWS}  # what --apply has a use for
 
 
 @app.command("mend", help=_MEND)

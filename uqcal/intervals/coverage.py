@@ -653,13 +653,13 @@ class IntervalReport(Report):
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-025
 def _next_step(report):
     "What to do first."
-    caution = {caution.code: caution for caution in report.cautions}
-    if "repeated_intervals" in caution:
-        is_blocks = caution["repeated_intervals"].facts["what"] == "blocks"
+    by_code = {caution.code: caution for caution in report.cautions}
+    if "repeated_intervals" in by_code:
+        is_blocks = by_code["repeated_intervals"].facts["what"] == "blocks"
         return Step(verb="look", why="repeated_blocks" if is_blocks else "repeated_intervals")
-    if "row_decides_score" in caution:
+    if "row_decides_score" in by_code:
         return Step(verb="look", why="row_decides_score",
-                    facts={"row": caution["row_decides_score"].facts["row"]})
+                    facts={"row": by_code["row_decides_score"].facts["row"]})
     if report.verdict == "invalid" and report.n_classes:
         wrong = [finding.name for finding in report.findings if finding.status == "invalid"]
         return Step(verb="conformalize", why="set_size" if wrong == ["by set size"] else "sets")
