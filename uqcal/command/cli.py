@@ -113,7 +113,7 @@ def _validation_json(validation, data, seed):
 # %% ../../nbs/command/70_cli.ipynb #cell-027
 app = new_app()
 
-_ABOUT = """Can a stated uncertainty be believed?
+_ABOUT = """Is my model's uncertainty calibrated?
 
 \b
 Examples:
@@ -130,7 +130,7 @@ def _uqcal(context: typer.Context, show_version: Annotated[
     elif context.invoked_subcommand is None: typer.echo(context.get_help())
 
 # %% ../../nbs/command/70_cli.ipynb #cell-028
-_VALIDATE = """Judge the standard uncertainties of a regression model.
+_VALIDATE = """Validate the standard uncertainties of a regression model.
 
 FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
 as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. The errors are a
@@ -721,7 +721,7 @@ def _applied_scores(context, source, state, how):
               + "\n\n".join(wrapped(one) for one in told) + "\n", kept, out)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-035
-_CALIBRATION = """Judge the probabilities that a classifier states.
+_CALIBRATION = """Validate the probabilities that a classifier predicts.
 
 FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
 as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. With --dask it may

@@ -406,7 +406,7 @@ def _bins_picture(frame, sides):
                         "both groups.", caption=caption, width=5.2, height=4.2)
 
 # %% ../../nbs/command/69_cli_compare.ipynb #df97f35e
-_COMPARE_MODELS = """Say which model states the better uncertainties, by how much and why.
+_COMPARE_MODELS = """Say which model's uncertainties are better, by how much and why.
 
 FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
 as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Each --model names
