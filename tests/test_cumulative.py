@@ -512,7 +512,7 @@ def test_results_are_frozen_and_show_themselves():
     graph = comparison_graph(**GOOD, rng=0)
     assert isinstance(graph, CumulativeGraph)
     with pytest.raises(AttributeError): graph.kuiper = 0
-    assert len(graph.to_frame()) == graph.score.size and "permutation" in graph._repr_html_() and "interval" in graph.slope(0, 1)._repr_html_()
+    assert len(graph.to_frame()) == graph.score.size and "permutation" in graph._repr_html_() and "limits" in graph.slope(0, 1)._repr_html_()
     same = [comparison_graph(**{k: kind(v) for k, v in GOOD.items()}, rng=0).ordinate.tolist() for kind in (np.array, pd.Series, list)]
     assert same[0] == same[1] == same[2]
 

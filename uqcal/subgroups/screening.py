@@ -478,6 +478,12 @@ class GroupPair(Report):
 
     Attributes
     ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
     graph : CumulativeGraph
         Of their cumulative differences.
     """
