@@ -123,7 +123,8 @@ def test_rows_in_which_models_have_other_bounds_are_left_out_counted_and_the_res
     assert found.n == truth.n == kept.sum() and found.bound is None and found.tolerance == truth.tolerance
     pd.testing.assert_frame_equal(found.models, truth.models)
     pd.testing.assert_frame_equal(found.pairs, truth.pairs)
-    assert list(found.points.index) == list(np.flatnonzero(kept)) and found.cautions[0].startswith(f"Left out: {(~kept).sum()} of 300 rows, where infinite bounds ({(~kept).sum()} of b)")
+    assert list(found.points.index) == list(np.flatnonzero(kept)) and found.cautions[0].code == "models_left_out"
+    assert found.cautions[0].facts == {"count": (~kept).sum(), "n": 300, "infinite": {"b": (~kept).sum()}}
     none = opened(bounds, np.flatnonzero(~kept), np.flatnonzero(~kept))                        # no model has a bound there: nothing to compare
     pd.testing.assert_frame_equal(compared(y, a=none, b=opened(bounds / 2, np.flatnonzero(~kept), np.flatnonzero(~kept))).models, truth.models)
     named = compare_models(pd.Series(y, index=pd.Index(np.arange(300) + 2, name="line")), {"a": tuple(bounds.T), "b": tuple(some.T)}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
@@ -143,7 +144,8 @@ def test_a_row_with_one_bound_is_scored_as_the_quantile_that_it_claims(rows, end
         beyond = (y - one[:, 1] if end == 0 else one[:, 0] - y)[at]
         np.testing.assert_allclose(found.points[name][at], np.maximum(beyond, 0) / (1 - 0.9) - beyond, rtol=1e-12)
         np.testing.assert_allclose(found.points[name][~at], interval_score(y, *one.T, 0.9)[~at], rtol=1e-12)
-    assert found.n == 300 and found.bound == "either" and "bound score" in found.sentence and "as a quantile with 90 % of values on its finite side" in found.sentence
+    assert found.n == 300 and found.bound == "either" and "bound score" in found.conclusion
+    assert [caution.facts["share"] for caution in found.cautions if caution.code == "models_one_bound"] == [90]
     assert found.tolerance > 0 and "mend" not in found.models
     with pytest.raises(ValueError, match="nothing is recalibrated where single bounds alone are scored"): found.plot()
 
@@ -468,4 +470,4 @@ def test_the_command_line_compares_bounds_of_one_side_and_its_advice_for_others_
     assert wrong.exit_code != 0 and "model 'b' has an infinite bound in 298 of 300 rows" in text and "--where 'abs(`lo b`) < 1e150'" in text and "the upper bounds alone: give every model a column of -inf" in " ".join(text.split())
     table.assign(**{"lo a": -u, "up a": u, "lo b": np.where(np.arange(300) < 3, -np.inf, -u), "up b": u}).to_csv(tmp_path / "some.csv", index=False)
     done = [CliRunner().invoke(app, ["compare-models", str(tmp_path / "some.csv"), *said, *more]) for more in ([], ["--where", "abs(`lo b`) < 1e150"])]
-    assert [one.exit_code for one in done] == [0, 0] and "Left out: 3 of 300 rows" in " ".join(done[0].stdout.split()) and "Left out" not in done[1].stdout
+    assert [one.exit_code for one in done] == [0, 0] and "3 of 300 rows are left out" in " ".join(done[0].stdout.split()) and "rows are left out" not in done[1].stdout

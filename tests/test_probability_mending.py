@@ -153,10 +153,10 @@ def test_copies_that_nobody_named_count_once():
     y, p = made(200, 9)
     rows = np.random.default_rng(1).permutation(np.tile(np.arange(200), 5))
     found, known = mend_probabilities(y[rows], p[rows], rng=1, **QUICK), mend_probabilities(y[rows], p[rows], cluster=rows, rng=1, **QUICK)
-    assert "800 of 1,000 cases repeat an earlier one" in found.cautions[0].sentence and found.chosen == known.chosen and not found.is_mended
+    assert "800 of 1,000 rows repeat an earlier one" in found.cautions[0].sentence and found.chosen == known.chosen and not found.is_mended
     np.testing.assert_allclose(found.candidates["gain_error"], known.candidates["gain_error"], rtol=0.5, atol=1e-3)
     blocks = mend_probabilities(np.tile(y, 3), np.tile(p.round(1), 3), rng=1, **QUICK)
-    assert "the same 200 cases 3 times" in blocks.cautions[0].sentence
+    assert "the same 200 rows 3 times" in blocks.cautions[0].sentence
     assert [len(mend_probabilities(y, q, rng=1, **QUICK).cautions) for q in (p.round(1), p)] == [1, 0]
 
 
@@ -249,6 +249,6 @@ def test_the_table_of_a_correction_says_which_way_its_score_is_good(tmp_path, mo
     y, p = made(400, 7, 1.6)
     pd.DataFrame({"y": y, "p": p, "E": np.random.default_rng(0).normal(size=400) * (p + 0.1), "u": p + 0.1}).to_csv("cases.csv", index=False)
     for words in (("--outcome", "y", "--score", "p", "--n-boot", "99"), ("--error", "E", "--uncertainty", "u")):
-        assert run(monkeypatch, "mend", "cases.csv", *words) == 0
+        assert run(monkeypatch, "mend", "cases.csv", *words, "--verbose") == 0
         assert "Log score: lower is better; a gain is above zero.\n" in capsys.readouterr().out
     assert "<p>Log score: lower is better; a gain is above zero.</p>" in mend_probabilities(y, p, rng=1, **QUICK)._repr_html_()

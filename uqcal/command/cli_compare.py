@@ -517,10 +517,11 @@ def _read_models(file, options, observed, score, groups, how, positive=None):
     try:
         table = read_table(file, [name for name in kinds if name not in labels], groups=labels,
                            kinds=kinds | ({groups: "number"} if groups else {}), **how)
+    except UnknownColumn: raise
     except ValueError as error:
         if "say that it came true" in str(error): hint = "; --positive names the label of 1"
         else: hint = ""
-        raise type(error)(f"{error}{hint}") from None
+        raise ValueError(f"{error}{hint}") from None
     if score == "interval":
         refuse_crossed(table, *models.values())
         _refuse_open(table, models)

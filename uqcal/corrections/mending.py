@@ -611,7 +611,7 @@ class Mending(Report):
         return _plot_mending(self, ax)
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() + html_table(self.candidates)
+        return super()._repr_html_() + f"<p>{ORIENTATION}</p>" + html_table(self.candidates)
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-068
 def mend_of(

@@ -17,7 +17,7 @@ from ..probabilities.calibration import CalibrationReport, report_of, with_cauti
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
                                 check_labels_agree, check_probabilities, read_labels)
 from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_features
-from .mending import random_folds, score_table
+from .mending import ORIENTATION, random_folds, score_table
 from ..probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 from ..sample.repeats import related_cases, repeated_cases
 from .._base.results import html_table, json_plain, new_axes
@@ -335,7 +335,7 @@ class ProbabilityMending(Report):
         return ax
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() + html_table(self.candidates)
+        return super()._repr_html_() + f"<p>{ORIENTATION}</p>" + html_table(self.candidates)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-018
 def mend_probabilities(
