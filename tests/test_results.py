@@ -350,11 +350,9 @@ def test_a_terminal_shows_a_verdict_as_sentences_and_a_test_as_fields():
     rng = np.random.default_rng(0)
     p = rng.uniform(size=400)
     y = (rng.uniform(size=400) < p**2).astype(float)
-    for one in (calibration_report(y, p, rng=1, n_resamples=99, n_boot=99),):
-        lines = repr(one).splitlines()
-        assert max(map(len, lines)) <= 100 and " ".join(lines) == f"{one.sentence} Next: {one.next_step}"
-    report = interval_report(y, np.column_stack([p - 0.1, p + 0.1]), 0.9, rng=1, n_resamples=99)
-    assert repr(report) == str(report) == report.screen() and max(map(len, repr(report).splitlines())) <= 80 and "VERDICT" in repr(report)
+    bounds = np.column_stack([p - 0.1, p + 0.1])
+    for report in (calibration_report(y, p, rng=1, n_resamples=99, n_boot=99), interval_report(y, bounds, 0.9, rng=1, n_resamples=99)):
+        assert repr(report) == str(report) == report.screen() and max(map(len, repr(report).splitlines())) <= 80 and "VERDICT" in repr(report)
     assert repr(kuiper_test(y, p)).startswith("CalibrationTest(statistic=")
 
 
