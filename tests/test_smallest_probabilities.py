@@ -55,5 +55,5 @@ def test_the_log_loss_of_what_was_impossible_is_infinite_and_said_to_be(stated):
     p[7], y[7] = stated, 1 - stated
     assert np.isinf(log_loss(y, p)).sum() == 1
     with pytest.raises(ValueError, match="log loss is infinite at row 7 .*take score='brier'"): compare_models(y, {"a": p, "b": p.clip(0.01, 0.99)}, score="log loss")
-    told = mend_probabilities(y, p, **DRAWN).sentence
-    assert "happened in row 7" in told and "As predicted, the log score is infinite there; gains take 0 and 1 for the outermost other probability" in told
+    (caution,) = mend_probabilities(y, p, **DRAWN).cautions
+    assert caution.code == "recalibration_impossible" and caution.facts["rows"] == (7,) and "The log score is infinite there." in caution.sentence

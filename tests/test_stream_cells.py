@@ -92,7 +92,7 @@ def test_a_mark_that_nothing_closes_swallows_no_rows(tmp_path, stray, line, on_e
     with pytest.raises(ValueError, match=f"^line {line}: a quotation mark opens a cell and nothing closes it before the next rows"):
         through("\n".join(lines), score="p", outcome="y", state=state, on_error=on_error)
     again, summary = through("\n".join(lines[:stray - 1]), score="p", outcome="y", state=tmp_path / "t.json") if stray > 2 else ("", None)
-    if summary: assert state.read_text() == (tmp_path / "t.json").read_text()
+    if summary is not None: assert state.read_text() == (tmp_path / "t.json").read_text()
 
 
 def test_a_broken_row_of_several_lines_is_named_and_left_out_as_a_whole():

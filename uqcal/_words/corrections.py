@@ -130,7 +130,7 @@ def _calibration_line(finding):
 
 def _calibration_sentence(finding):
     facts = finding.facts
-    if facts["after"] is None: return f"{_short(facts['before'])}."
+    if facts["after"] is None: return f"{capital(_short(facts['before']))}."
     return (f"Before: {_short(facts['before'])}. After, cross-validated: "
             f"{_short(facts['after'])}.")
 
@@ -196,7 +196,7 @@ def probability_conclusion(report: Any,  # a `ProbabilityMending`
         A few sentences.
     """
     if report.outcome == "unchanged":
-        return f"Unchanged: {_UNCHANGED[report.reason]}. {_short(report.before)}."
+        return f"Unchanged: {_UNCHANGED[report.reason]}. {capital(_short(report.before))}."
     return (f"Recalibrated by {report.chosen}: {report.model.sentence}. Before: "
             f"{_short(report.before)}. After, cross-validated: {_short(report.after)}.")
 
@@ -233,7 +233,9 @@ def _rows(facts):
 
 
 def _impossible(caution):
-    return f"What was predicted to be impossible happened in {_rows(caution.facts)}: check first."
+    return (f"What was predicted to be impossible happened in {_rows(caution.facts)}: check first. "
+            "The log score is infinite there. Gains take 0 and 1 for the outermost other "
+            "probability, or for 1e-5 from there.")
 
 # %% ../../nbs/words/33_corrections.ipynb #w-steps
 def _validate(step):
