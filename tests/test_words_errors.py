@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from uqcal.errors.causes import Cause
 from uqcal import validate
 from uqcal._words import errors, file, scores
 from uqcal._words.errors import errors_conclusion, parts_lines
@@ -230,10 +231,11 @@ def test_rows_of_numbers_fit_a_screen():
 ON_ERRORS = {
     "one_of_many": dict(n_asked=3, pvalue=0.03, chance=0.09), "equal_uncertainties": {}, "few_distinct_uncertainties": dict(distinct=12, n=2040), "small_bins": dict(in_bin=12),
     "references_ignore_groups": {}, "unstable_interval": dict(statistic="ENCE", z0=-0.77), "interval_misses_estimate": dict(statistic="ENCE"),
-    "undefined_in_resamples": dict(statistic="CC", dropped=12, n_boot=5000), "columns_not_tested": dict(columns="T, kind and 4 more")}
+    "undefined_in_resamples": dict(statistic="CC", dropped=12, n_boot=5000), "columns_not_tested": dict(columns="T, kind and 4 more"), "copies_in_parts": dict(copies=3.0), "errors_in_parts": {}}
 ON_FILE = {
     "correlated_rows": dict(lag=1, correlation=0.089, pvalue=0.0001), "shared_uncertainty": {}, "counted_once": dict(repeated=12, n=26, of="rows"), "copies": dict(repeated=12, n=26, of="errors"),
-    "cause": dict(sentence="Row 7 is far off.")}
+    "cause": dict(cause=Cause(name="absolute errors", strength="likely", facts=dict(sign="positive", count=30, n=30))), "repeated_members": dict(repeated=12, n=26),
+    "members_correlated": dict(blocks=20, length=50, still=True)}
 
 
 def shown(facts):
@@ -253,7 +255,7 @@ def test_each_step_is_said_with_what_it_is_about(room):
     one, two = dict(rows=(7,), row_names=("7 (line 9)",)), dict(rows=(3, 5), row_names=("3", "5"))
     given = {("recalibrate", "errors"): [dict(by=()), dict(by=("T", "kind")), dict(by=tuple("abcde"))], ("recalibrate", "ranking"): [dict(by=()), dict(by=("T",))],
              ("check", "rows"): [one, two], ("check", "row"): [one], ("collect", "errors"): [dict(needed=3333.0, n=200), dict(needed=None, n=200)],
-             ("check", "clusters"): [dict(lag=1), dict(lag=40)], ("check", "drift"): [dict(sentence="Errors grow.")], ("check", "file"): [dict(sentence="Row 7 is off.")]}
+             ("check", "clusters"): [dict(lag=1), dict(lag=40)], ("check", "drift"): [ON_FILE["cause"]], ("check", "file"): [ON_FILE["cause"]]}
     for verb, why in room.STEPS:
         for facts in given.get((verb, why), [{}]):
             said = check(Step(verb=verb, why=why, facts=facts).sentence)

@@ -174,7 +174,7 @@ def test_every_sign_of_repeats_is_tried():
 CAUTIONS = [
     (Caution(code="members_correlated", facts={"blocks": 20, "length": 1024, "still": True}), ["Adjacent members have correlated responses", "1,024", "Even these blocks"]),
     (Caution(code="repeated_members", facts={"repeated": 800, "n": 1000}), ["800 of 1,000 members repeat an earlier one"]),
-    (Caution(code="counted_once", facts={"repeated": 10, "n": 100, "of": "rows"}), ["10 of 100 rows repeat an earlier one and count once"]),
+    (Caution(code="counted_once", facts={"repeated": 10, "n": 100, "of": "rows"}), ["10 of 100 rows repeat an earlier one, so each set of repeats counts once"]),
     (Caution(code="copies", facts={"repeated": 10, "n": 100, "of": "scaled errors"}), ["10 of 100 scaled errors repeat"]),
     (Caution(code="correlated_rows", facts={"lag": 1, "correlation": 0.39, "pvalue": 1e-9}), ["Adjacent rows", "0.39", "--groups"]),
     (Caution(code="correlated_rows", facts={"lag": 200, "correlation": 0.39, "pvalue": 1e-9}), ["Rows 200 apart"]),
