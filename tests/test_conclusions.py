@@ -1026,7 +1026,7 @@ def test_a_fault_of_the_file_comes_first_whatever_was_found():
     options = dict(n_boot=999, n_resamples=999, rng=0)
     slipped, clean, few = validate(e, slip, **options), validate(e, u, **options), validate(e[:200], slip[:200], **options)
     for found in (slipped, few):
-        assert (found.step.verb, found.step.why) == ("check", "file") and any(one.code == "cause" and one.decides for one in found.cautions) and "CAUTION" in repr(found)
+        assert (found.step.verb, found.step.why) == ("check", "file") and any(one.code == "cause" and one.decides for one in found.cautions) and "NEXT     Check the file first." in repr(found)
     assert slipped.verdict == "valid" and few["bias"].status == "inconclusive"
     assert clean.step.verb == "use" and "cause" not in [one.code for one in clean.cautions]
 

@@ -254,14 +254,14 @@ def test_each_caution_has_its_numbers(room, given):
 def test_each_step_is_said_with_what_it_is_about(room):
     one, two = dict(rows=(7,), row_names=("7 (line 9)",)), dict(rows=(3, 5), row_names=("3", "5"))
     given = {("recalibrate", "errors"): [dict(by=()), dict(by=("T", "kind")), dict(by=tuple("abcde"))], ("recalibrate", "ranking"): [dict(by=()), dict(by=("T",))],
-             ("check", "rows"): [one, two], ("check", "row"): [one], ("collect", "errors"): [dict(needed=3333.0, n=200), dict(needed=None, n=200)],
+             ("check", "rows"): [one, two], ("check", "row"): [one], ("collect", "errors"): [dict(needed=3333.0, n=200, names=("bias", "along u")), dict(needed=np.inf, n=200, names=("bias",) * 4)],
              ("check", "clusters"): [dict(lag=1), dict(lag=40)], ("check", "drift"): [ON_FILE["cause"]], ("check", "file"): [ON_FILE["cause"]]}
     for verb, why in room.STEPS:
         for facts in given.get((verb, why), [{}]):
             said = check(Step(verb=verb, why=why, facts=facts).sentence)
             assert said.endswith(".")
             for name in facts.get("row_names", ()): assert name in said
-            if facts.get("needed"): assert "3,300 rows would decide" in said
+            if facts.get("needed") == 3333: assert "3,300 rows would decide on bias and size along u." in said
             if 0 < len(facts.get("by", ())) <= 3: assert all(name in said for name in facts["by"])
             if len(facts.get("by", ())) > 3: assert "5 columns" in said
 

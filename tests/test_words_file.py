@@ -35,6 +35,7 @@ def row(name="1,020", column=None, factors=()):
 SOME = {"count": 3, "n": 1200, "row_names": ("7 (line 9)", "8 (line 10)", "9 (line 11)")}
 FIFTY = {"rows": range(50), "row_names": tuple(f"{k:,} (line {k + 2:,})" for k in range(5000, 5005))}
 LEVEL = {"variant": "level", "ratio": 0.489, "low": 0.467, "high": 0.511, "reading": ("expanded 2", ()), "others": (("half-width 95", ()), ("power of ten", (2,)))}
+POWERS = {"variance", "root", "precision", "inverse", "logarithm"}
 CASES = [  # a cause, and what its sentence must hold
     (cause("outlier", "seen", [1020], row_names=("1,020",), shown=(row(),)), ["Row 1,020 (E = −0.169, u = 0.00214, Z = −79) is far from all other rows."]),
     (cause("outlier", "seen", [3, 5], row_names=("3", "5"), shown=(row("3"), row("5"))), ["2 rows are far from all others.", "See rows 3 and 5.", "For instance row 3 (E"]),
@@ -94,7 +95,7 @@ CASES = [  # a cause, and what its sentence must hold
     (cause("bias by group", rows=[1], group="C", feature="lab", count=2, groups=5, mean=0.969), ["in 2 of 5 groups of lab (in C, Z averages +0.97)"]),
 ]
 for named in ("unit", *sorted({one.name for one in CONSTANTS} - {"unit"} | {name for name, *_ in causes._POWERS})):
-    CASES += [(cause(named, "possible", **LEVEL), ["errors are 0.489 × u [0.467, 0.511].", "Possible cause: u is an expanded uncertainty (k = 2).", "It also fits if u is the half-width of a 95 %", "10^2"])]
+    CASES += [(cause(named, "possible", **LEVEL), ["errors are 0.489 × u [0.467, 0.511]." if named not in POWERS else "Errors change along u as if u held another quantity.", "Possible cause: u is an expanded uncertainty (k = 2).", "It also fits if u is the half-width of a 95 %", "10^2"])]
 
 
 @pytest.mark.parametrize(("found", "held"), CASES, ids=lambda value: value.name if isinstance(value, Cause) else "")

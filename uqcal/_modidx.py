@@ -669,6 +669,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uqcal._words.errors._bias_in_parts_clause': ( 'words/errors.html#_bias_in_parts_clause',
                                                                                     'uqcal/_words/errors.py'),
                                      'uqcal._words.errors._bias_shown': ('words/errors.html#_bias_shown', 'uqcal/_words/errors.py'),
+                                     'uqcal._words.errors._collect': ('words/errors.html#_collect', 'uqcal/_words/errors.py'),
                                      'uqcal._words.errors._column_fault': ('words/errors.html#_column_fault', 'uqcal/_words/errors.py'),
                                      'uqcal._words.errors._columns': ('words/errors.html#_columns', 'uqcal/_words/errors.py'),
                                      'uqcal._words.errors._columns_clause': ('words/errors.html#_columns_clause', 'uqcal/_words/errors.py'),

@@ -463,8 +463,10 @@ def _screen(report, title, command):
     first = textwrap.wrap(title, room, subsequent_indent="  ", max_lines=3, placeholder=" …")
     if report.limits: first[0] = f"{first[0]:<{room + 2}}{report.limits}"
     last = ["", *_paragraph("VERDICT  ", report.conclusion)]
+    cause = report.step.facts.get("cause") if report.step else None
     for caution in report.cautions:
-        if caution.decides: last += _paragraph("CAUTION  ", caution.sentence)
+        is_said = cause is not None and caution.facts.get("cause") == cause  # by the next step
+        if caution.decides and not is_said: last += _paragraph("CAUTION  ", caution.sentence)
     if report.step: last += _paragraph("NEXT     ", report.step.sentence)
     if command: last += [f"         {line}" for line in command.split("\n")]
     room, table = _HEIGHT - len(first) - 1 - len(last), report.table_lines()

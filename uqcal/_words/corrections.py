@@ -288,4 +288,5 @@ STEPS: dict[Any, Any] = {
     ("check", "recalibration_rows"): _check_rows,
     ("check", "coding"): lambda step: (
         "Check how the outcomes are coded: more was predicted where less happened."),
-    ("use", "calibrated_probabilities"): lambda step: "Use the probabilities as they are."}
+    ("use", "calibrated_probabilities"): lambda step: (
+        "Keep the probabilities: no recalibration gains on held-out rows.")}

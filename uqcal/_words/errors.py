@@ -12,7 +12,8 @@ import numpy as np
 
 from .._base.inputs import printable
 from .._base.results import enumerated
-from .text import (capital, counted, decimals_for, factor_text, limits_text, p_text,
+from .text import (capital, counted, decimals_for, factor_text, limits_text, minus,
+                               p_text,
                                place_text, row_names, short_name, signed, small, two_digits,
                                value_text, would_decide)
 
@@ -466,7 +467,7 @@ def ranking_line(finding: Any,  # of kind "ranking"
         A fragment.
     """
     if text := _not_asked(finding) or _rows_line(finding): return text
-    value = f"rank correlation {two_digits(finding.estimate)}"
+    value = f"rank correlation {minus(f'{round(finding.estimate, 2) + 0.0:.2f}')}"
     if finding.direction == "reversed": return f"larger errors come with smaller u ({value})"
     if finding.status == "invalid": return f"u hardly ranks the errors ({value})"
     if finding.status == "valid":
@@ -1130,6 +1131,14 @@ def _row_turns(step):
     who = row_names(step.facts["rows"], step.facts["row_names"])
     return f"Look at {who}, which alone changes a verdict. If it is right, collect more rows."
 
+# %% ../../nbs/words/06_errors.ipynb #collect-step
+def _collect(step):
+    facts, called = step.facts, {"on average": "the average", "along u": "size along u"}
+    names = [called.get(name, printable(name)) for name in step.facts["names"]]
+    about = ""
+    if len(names) <= 3 and facts["needed"] < 1e10: about = f" on {enumerated(names)}"
+    return f"No fault is found. {capital(would_decide(facts['needed'], facts['n']))}{about}."
+
 # %% ../../nbs/words/06_errors.ipynb #cell-078
 STEPS = {
     ("validate", "sample"): lambda step: (
@@ -1148,8 +1157,7 @@ STEPS = {
         "Recover the signs of the errors, observed minus predicted, then validate again."),
     ("use", "slight_bias"): lambda step: (
         "Use u as it is. Correct the predictions only if a bias this small matters."),
-    ("collect", "errors"): lambda step: (
-        f"No fault is found; {would_decide(step.facts['needed'], step.facts['n'])}."),
+    ("collect", "errors"): _collect,
     ("collect", "columns"): lambda step: (
         "No fault is found. More rows of these columns would not decide what is inconclusive."),
     ("validate", "conclusions"): lambda step: (

@@ -402,7 +402,10 @@ def _level(cause):
     facts = cause.facts
     factor, low, high = (value_text(facts[name]) for name in ("ratio", "low", "high"))
     others = "".join(f" It also fits if {_reading(other)}." for other in facts["others"])
-    return (f"In a typical bin of rows, errors are {factor} × u [{low}, {high}]. "
+    seen = f"In a typical bin of rows, errors are {factor} × u [{low}, {high}]"
+    if cause.name in ("variance", "root", "precision", "inverse", "logarithm"):
+        seen = "Errors change along u as if u held another quantity"
+    return (f"{seen}. "
             f"{_because(cause, _reading(facts['reading']))}{others}")
 
 # %% ../../nbs/words/37_file.ipynb #cell-160

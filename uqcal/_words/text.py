@@ -94,7 +94,8 @@ def signed(x: float,  # a mean or a difference
     """
     if digits is None or not np.isfinite(x): text = two_digits(abs(x))
     else: text = f"{abs(x):.{digits}f}"
-    return f"{'−' if x < 0 and float(f'{x:.2g}') else '+'}{text}"
+    is_zero = not text.strip("0.")
+    return f"{'−' if x < 0 and not is_zero else '+'}{text}"
 
 # %% ../../nbs/words/05_text.ipynb #cell-021
 def decimals_apart(

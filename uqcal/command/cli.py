@@ -689,7 +689,7 @@ def _with_lines(found, table):
     else: word = f"file {table.place}"
 
     def named(part):
-        "A caution or step whose rows have names."
+        "A `part`, caution or step, whose rows have names."
         if "row_names" not in part.facts: return part
         names = tuple(f"{row:,} ({word} {table.places[row]:,})" for row in part.facts["rows"][:5])
         return dataclasses.replace(part, facts={**part.facts, "row_names": names})

@@ -221,7 +221,7 @@ def _named_rows(result, table):
     else: place = f"file {table.place}"
 
     def named(part):
-        "A caution or step with the place of its row."
+        "A `part`, caution or step, with the place of its row."
         if part is None or part.facts.get("row") is None: return part
         name = f"{place} {table.places[part.facts['row']]:,}"
         return replace(part, facts={**part.facts, "name": name})

@@ -564,7 +564,8 @@ class Mending(Report):
         groups = self.sample.groups
         if groups is None: clusters = ""
         else: clusters = f" in {groups.labels.size:,} clusters"
-        return f"recalibrated mean ± std, {self.n:,} rows{clusters}"
+        kind = "recalibrated mean ± std" if self.is_mended else "mean ± std"
+        return f"{kind}, {self.n:,} rows{clusters}"
 
     @property
     def limits(self) -> str:

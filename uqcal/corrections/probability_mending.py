@@ -259,7 +259,8 @@ class ProbabilityMending(Report):
     @property
     def title(self) -> str:
         "The kind of statement and the number of rows."
-        return f"recalibrated probabilities, {self.n:,} rows"
+        kind = "recalibrated probabilities" if self.is_mended else "probabilities"
+        return f"{kind}, {self.n:,} rows"
 
     @property
     def limits(self) -> str:

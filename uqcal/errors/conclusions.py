@@ -855,11 +855,12 @@ def next_step(
 
 # %% ../../nbs/errors/50_conclusions.ipynb #collect-rows
 def _collect(findings):
-    "To collect rows, as many as the hardest question on the whole needs."
-    needed = [finding.rows_needed for finding in findings
-              if finding.status == "inconclusive" and finding.rows_needed is not None]
+    "To collect rows, as many as the hardest question needs that rows can decide; None for no end."
+    unclear = [finding for finding in findings if finding.reason in ("precision", "shuffles")]
+    needed = [finding.rows_needed or np.inf for finding in unclear if finding.kind != "ranking"]
     return Step(verb="collect", why="errors", facts={
-        "needed": max(needed, default=None), "n": max(finding.n for finding in findings)})
+        "needed": float(max(needed, default=np.inf)), "n": max(finding.n for finding in findings),
+        "names": tuple(finding.name for finding in unclear)})
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-035bx
 def _check_rows(finding, why):
