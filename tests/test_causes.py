@@ -433,12 +433,12 @@ def test_one_or_two_rows_are_read_as_without_observed_values():
     assert find_causes(observed - predicted, u, observed=observed) == find_causes(observed - predicted, u)
 
 
-def test_the_first_five_flagged_rows_are_named_and_all_are_kept():
+def test_flagged_rows_are_kept_and_ten_are_named():
     observed, predicted, u, _, wrong = two_groups(0, 12, 1e4)
     for given in (None, observed):
         found = [one for one in find_causes(observed - predicted, u, observed=given) if one.name == "unit in a row"]
         assert sum(one.rows.size for one in found) == 12 or given is None
-        for one in found: assert one.facts["row_names"] == tuple(f"{row:,}" for row in one.rows[:5]) and set(one.rows) <= set(wrong)
+        for one in found: assert one.facts["row_names"] == tuple(f"{row:,}" for row in one.rows[:10]) and set(one.rows) <= set(wrong)
 
 
 def test_observed_values_must_belong_to_the_rows():

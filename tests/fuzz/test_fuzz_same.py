@@ -84,7 +84,7 @@ def close(one, other, ulps):
     return a.shape == b.shape and np.allclose(a, b, rtol=ulps * 2e-16, atol=ulps * 2e-16 * np.abs(a[np.isfinite(a)]).max(initial=0.0), equal_nan=True)
 
 
-WITHOUT = {"uncertainty", "edges", "width", "label", "a", "b", "low", "high", "mean_uncertainty", "unit", "null_width", "bounds", "sentence", "short"}  # in the unit of the data, or names
+WITHOUT = {"uncertainty", "edges", "width", "label", "a", "b", "low", "high", "mean_uncertainty", "unit", "null_width", "bounds", "part"}  # in the unit of the data, or names
 
 
 def without(found):
