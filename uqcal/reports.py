@@ -92,6 +92,8 @@ class Finding(Result):
         Rows that were asked.
     part : Place | None
         Where the fault lies, if not everywhere.
+    is_beyond : bool
+        Whether the fault surely exceeds the tolerance.
     centred : bool
         Whether a bias was removed first.
     rows : tuple[int, ...]
@@ -122,6 +124,7 @@ class Finding(Result):
     rows_needed: float | None = None  # rows that would decide, in all; ∞ where no number would
     n: int = 0  # rows that were asked
     part: Place | None = None  # where the fault lies, if not everywhere
+    is_beyond: bool = False  # whether the fault surely exceeds the tolerance
     centred: bool = False  # whether a bias was removed first
     rows: tuple[int, ...] = ()  # positions of rows that decide alone, from 0
     facts: dict[str, Any] = field(default_factory=dict)  # what else its sentence needs
@@ -134,6 +137,17 @@ class Finding(Result):
         "Both limits of the estimate; None where there are none."
         if self.low is None: return None
         return Interval(self.low, self.high)
+
+    @property
+    def shows_fault(self) -> bool:
+        "Whether a fault is shown, within the tolerance or not."
+        return self.status in ("minor", "invalid")
+
+    @property
+    def mark(self) -> str:
+        "Its sign on a screen; a circle where a local question is open, which leaves the verdict alone."
+        if self.status == "inconclusive" and self.scope != "whole": return "○"
+        return _MARKS[self.status]
 
     @property
     def label(self) -> str:
@@ -195,7 +209,7 @@ class Finding(Result):
         return getattr(self.test, "plot_graph", self.test.plot)(ax)
 
     def _repr_html_(self) -> str:
-        return (f"<p>{_MARKS[self.status]} <b>{escape(self.label)}</b> "
+        return (f"<p>{self.mark} <b>{escape(self.label)}</b> "
                 f"{escape(self.line)}</p>")
 
 # %% ../nbs/reports/09_reports.ipynb #cell-019
@@ -318,13 +332,24 @@ class Report(Result):
 
     @property
     def verdict(self) -> str:
-        "\"invalid\" if any finding is; else \"inconclusive\" if one on all rows is; or \"valid\"."
+        """"invalid" if any finding is; else "inconclusive" if one on all rows is; else "minor" if any is; else "valid"."""
         found = {finding.status for finding in self.findings}
         if "invalid" in found: return "invalid"
         if any(finding.status == "inconclusive" and finding.scope == "whole"
                for finding in self.findings): return "inconclusive"
         if "minor" in found: return "minor"
         return "valid"
+
+    @property
+    def everywhere(self) -> str:
+        "The worst status of all findings, local ones too."
+        found = {finding.status for finding in self.findings}
+        return next((status for status in _URGENCY if status in found), "valid")
+
+    @property
+    def beyond(self) -> tuple[Finding, ...]:
+        "Findings whose joint limits lie wholly outside the tolerance."
+        return tuple(finding for finding in self.findings if finding.is_beyond)
 
     @property
     def conclusion(self) -> str:
@@ -447,7 +472,7 @@ class Report(Result):
         raise TypeError("a report is neither true nor false: ask report.verdict == \"valid\"")
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<li>{_MARKS[one.status]} <b>{escape(one.label)}</b> "
+        rows = "".join(f"<li>{one.mark} <b>{escape(one.label)}</b> "
                        f"{escape(one.line)}</li>" for one in self.listed())
         if self.step: step = f"<p>Next: {escape(self.step.sentence)}</p>"
         else: step = ""
@@ -479,7 +504,7 @@ def _screen(report, title, command):
 def _lines(findings, room):
     "Lines of findings within a number of lines, those that matter most kept."
     width = min(max((len(one.label) for one in findings), default=0) + 2, 20)
-    blocks = [_paragraph(f"  {_MARKS[one.status]} {short_name(one.label):<{width}}",
+    blocks = [_paragraph(f"  {one.mark} {short_name(one.label):<{width}}",
                          one.line, 4 + width) for one in findings]
     kept = set(range(len(blocks)))
     by_need = sorted(kept, key=lambda k: (_URGENCY.index(findings[k].status), k), reverse=True)

@@ -21,7 +21,7 @@ from .._base.kernels import kernel
 # %% auto #0
 __all__ = ['LOOKS', 'ALTERNATIVES', 'chunk_seeds', 'chunk_size', 'affordable', 'run_chunks', 'shuffle', 'shuffle_last',
            'shuffle_within', 'shuffle_state', 'as_observed', 'under_shuffles', 'monte_carlo_pvalue', 'is_settled',
-           'holm']
+           'holm', 'joint_pvalues']
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-017
 def chunk_seeds(
@@ -448,3 +448,45 @@ def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]
     adjusted = np.empty(p.size)
     adjusted[order] = np.maximum.accumulate(steps)
     return adjusted
+
+# %% ../../nbs/chance/11_resampling.ipynb #cell-050w
+def joint_pvalues(pvalues: ArrayLike,  # of m hypotheses, shape (m,), in [0, 1]
+                  weights: ArrayLike,  # their shares of the level, shape (m,), > 0
+                  level: float = 0.05,  # at which all are tested together, in (0, 1)
+                  ) -> tuple[np.ndarray, np.ndarray]:  # adjusted p-values; the level that each
+                                                       # p-value was compared with, shape (m,)
+    """Holm's procedure with weights: any false rejection is at most as likely as the level.
+
+    The hypothesis with the smallest p-value for its weight comes first. Once rejected, it
+    leaves its share to the others. `adjusted <= level` and `pvalues <= levels` say the
+    same.
+
+    Parameters
+    ----------
+    pvalues : ArrayLike
+        Of m hypotheses, shape (m,), in [0, 1].
+    weights : ArrayLike
+        Their shares of the level, shape (m,), > 0.
+    level : float, default 0.05
+        At which all are tested together, in (0, 1).
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Adjusted p-values; the level that each p-value was compared with, shape (m,).
+
+    References
+    ----------
+    Holm (1979), section 3.
+    """
+    p, w = read_vector(pvalues, "pvalues"), read_vector(weights, "weights")
+    adjusted, levels, left = np.empty(p.size), np.empty(p.size), float(w.sum())
+    largest, stopped = 0.0, None
+    for k in np.argsort(p / w, kind="stable"):
+        largest = max(largest, min(p[k] * left / w[k], 1.0))
+        adjusted[k] = largest
+        if stopped is None and largest > level + 1e-12: stopped = left
+        if stopped is None: levels[k] = level * w[k] / left
+        else: levels[k] = level * w[k] / stopped
+        left -= w[k]
+    return adjusted, levels

@@ -162,21 +162,31 @@ def bias_line(finding: Any,  # of kind "bias"
     facts, by = finding.facts, short_name(finding.by)
     if text := _not_asked(finding) or _rows_line(finding): return text
     mean, limits = _mean(finding.estimate, finding.low, finding.high)
-    if finding.status == "invalid" and facts["place_unknown"]:
+    if finding.shows_fault: return _bias_shown_line(finding, mean, limits) + _slight(finding)
+    part, decide = _parts(facts["covers"]), would_decide(finding.rows_needed, finding.n)
+    if finding.by is not None: start, what = "no difference found", f"{_up_to(finding)} {part}"
+    else: start, what = f"none found: mean error {mean} {limits}", f"{_up_to(finding)} {part}"
+    if finding.excluded_beyond <= finding.tolerance:
+        return f"{start}; more than {_u(finding.excluded_beyond)} {part} is excluded"
+    return f"{start}; {what} is not excluded ({decide})"
+
+
+def _slight(finding):
+    "That a fault is within the tolerance; empty where it may exceed it."
+    if finding.status == "minor": return ", within the tolerance"
+    return ""
+
+
+def _bias_shown_line(finding, mean, limits):
+    "A bias that is shown, with its place."
+    facts, by = finding.facts, short_name(finding.by)
+    if facts["place_unknown"]:
         if finding.by_group: change = f"differs between groups of {by}"
         else: change = f"changes along {by}"
         return f"the mean error {change} ({_p(finding)})"
-    if finding.status == "invalid" and finding.part is not None:
-        rows = counted(finding.part.count)
-        return f"errors average {mean} {place_text(finding.part)} {limits} ({rows}; {_p(finding)})"
-    if finding.status == "invalid": return f"errors average {mean} {limits} ({_p(finding)})"
-    part = _parts(facts["covers"])
-    if finding.status == "valid":
-        return f"none found; more than {_u(finding.excluded_beyond)} {part} is excluded"
-    if finding.by: whole = ""
-    else: whole = f": mean error {mean} {limits}"
-    decide = would_decide(finding.rows_needed, finding.n)
-    return f"none found{whole}; {_up_to(finding)} {part} is not excluded ({decide})"
+    if finding.part is None: return f"errors average {mean} {limits} ({_p(finding)})"
+    rows = counted(finding.part.count)
+    return f"errors average {mean} {place_text(finding.part)} {limits} ({rows}; {_p(finding)})"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-028
 def _bias_shown(finding):
@@ -232,7 +242,8 @@ def bias_sentence(finding: Any,  # of kind "bias"
     """
     facts = finding.facts
     if text := _not_asked_sentence(finding) or _rows_sentence(finding): return text
-    if finding.status == "invalid": text = _bias_shown(finding) + _bias_besides(finding)
+    if finding.shows_fault:
+        text = _bias_shown(finding) + _bias_besides(finding) + _slight_sentence(finding)
     else:
         if finding.by: dependence = f" along {short_name(finding.by)}"
         else: dependence = ""
@@ -240,10 +251,8 @@ def bias_sentence(finding: Any,  # of kind "bias"
         if not finding.by:
             mean, limits = _mean(facts["mean"], facts["mean_low"], facts["mean_high"])
             text += f" The mean error is {mean} {limits}."
-            if not facts["mean_low"] <= 0 <= facts["mean_high"]:
-                text += " The p-value is adjusted for two tests, these limits are not."
         part = _parts(facts["covers"])
-        if finding.status == "valid":
+        if finding.excluded_beyond <= finding.tolerance:
             text += f" A bias above {_u(finding.excluded_beyond)} {part} is excluded."
         else:
             decide = capital(would_decide(finding.rows_needed, finding.n))
@@ -252,6 +261,12 @@ def bias_sentence(finding: Any,  # of kind "bias"
         text += (" Scaled errors look skewed. Limits over ranges may then fail in one set of four, "
                  "and the test of a change in one of twelve.")
     return text + _also(finding)
+
+
+def _slight_sentence(finding):
+    "That a fault is within the tolerance, as a sentence; empty where it may exceed it."
+    if finding.status == "minor": return " This is within the tolerance."
+    return ""
 
 # %% ../../nbs/words/06_errors.ipynb #cell-032
 def _unseen(facts):
@@ -281,7 +296,7 @@ def average_line(finding: Any,  # of kind "average"
     size = f"errors {factor} × the predicted std {limits}"
     if finding.centred: removed = ", bias removed"
     else: removed = ""
-    if finding.status == "invalid":
+    if finding.shows_fault:
         if finding.direction == "too small": kind = "overconfident"
         else: kind = "underconfident"
         return f"{kind}: {size} (tolerance {finding.tolerance:g}){removed}"
@@ -315,13 +330,13 @@ def average_sentence(finding: Any,  # of kind "average"
     if finding.centred: start = "With the bias removed, "
     else: start = ""
     if start: size = small(size)
-    if finding.status == "invalid":
+    if finding.shows_fault:
         if finding.direction == "too small": kind = "overconfident"
         else: kind = "underconfident"
         text = f"{start}{size}: {kind} ({_p(finding)})."
         if facts["pvalue_if_heavy"] is not None:
             text += f" With tails like Student's t3, p = {facts['pvalue_if_heavy']:.1g}."
-        return text + _unseen(facts) + _also(finding)
+        return text + _slight_sentence(finding) + _unseen(facts) + _also(finding)
     if finding.status == "valid":
         return f"{start}{size}. No fault is found ({_p(finding)})." + _also(finding)
     text = f"{start}{size}."
@@ -359,17 +374,7 @@ def size_line(finding: Any,  # of kind "size"
     """
     facts, by = finding.facts, short_name(finding.by)
     if text := _not_asked(finding) or _rows_line(finding): return text
-    if finding.status == "invalid":
-        change = f"error/std {_depend(finding)} ({_p(finding)})"
-        if finding.part is None: return change
-        factor, limits = factor_text(finding.estimate, finding.low, finding.high)
-        if facts["place_is_sure"] and not facts["elsewhere_is_surer"]:
-            size = f"errors {factor} × the predicted std"
-            if finding.by_group:
-                group = short_name(finding.part.first)
-                return f"{group}: {size} {limits} ({_p(finding)})"
-            return f"{size} {place_text(finding.part)} {limits} ({_p(finding)})"
-        return f"{change}; clearest {place_text(finding.part)}: {factor} × {limits}"
+    if finding.shows_fault: return _size_shown_line(finding) + _slight(finding)
     if facts["doubt"]:
         change = _depend(finding).replace("differs", "differ").replace("varies", "vary")
         if finding.by_group: part = "group"
@@ -389,6 +394,21 @@ def size_line(finding: Any,  # of kind "size"
     decide = would_decide(finding.rows_needed, finding.n)
     return (f"no dependence on {by} found; {span} {_parts(facts['covers'])} {verb} not excluded "
             f"({decide})")
+
+
+def _size_shown_line(finding):
+    "A size that is shown to differ, with its place."
+    facts = finding.facts
+    change = f"error/std {_depend(finding)} ({_p(finding)})"
+    if finding.part is None: return change
+    factor, limits = factor_text(finding.estimate, finding.low, finding.high)
+    if facts["place_is_sure"] and not facts["elsewhere_is_surer"]:
+        size = f"errors {factor} × the predicted std"
+        if finding.by_group:
+            group = short_name(finding.part.first)
+            return f"{group}: {size} {limits} ({_p(finding)})"
+        return f"{size} {place_text(finding.part)} {limits} ({_p(finding)})"
+    return f"{change}; clearest {place_text(finding.part)}: {factor} × {limits}"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-038
 def _reach(facts):
@@ -430,7 +450,8 @@ def size_sentence(finding: Any,  # of kind "size"
     if text := _not_asked_sentence(finding) or _rows_sentence(finding): return text
     if finding.centred: start = "The bias was removed first. "
     else: start = ""
-    if finding.status == "invalid": return start + _size_shown(finding) + _also(finding)
+    if finding.shows_fault:
+        return start + _size_shown(finding) + _slight_sentence(finding) + _also(finding)
     if facts["doubt"] == "shape":
         return (f"{start}Scaled errors differ between groups of {by} ({_p(finding)}). They may "
                 "differ only in the shape of their distribution. No group surely has another size."
@@ -680,23 +701,27 @@ def _average_clause(finding):
     if finding.status == "inconclusive": return f"average inconclusive ({size})"
     if finding.direction == "too small": kind = "overconfident"
     else: kind = "underconfident"
+    if finding.status == "minor":
+        return f"slightly {kind} on average ({size}, within the tolerance)"
     return f"{kind} on average ({size})"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-058
 def _bias_clause(finding):
-    if finding.status == "inconclusive":
-        if finding.rows or finding.excluded_beyond is None: return "bias inconclusive"
+    if finding.shows_fault:
+        if finding.facts["place_unknown"]: return "biased in places"
+        mean = f"{signed(finding.estimate)} u"
+        if finding.status == "minor": mean += ", within the tolerance"
+        if finding.part is None: return f"biased by {mean}"
+        return f"biased by {mean} {place_text(finding.part)}"
+    if finding.rows or finding.excluded_beyond is None: return "bias inconclusive"
+    if finding.excluded_beyond > finding.tolerance:
         return f"no bias found, but {_up_to(finding)} not excluded"
-    if finding.status == "valid": return "no bias"
-    if finding.facts["place_unknown"]: return "biased in places"
-    mean = f"{signed(finding.estimate)} u"
-    if finding.part is None: return f"biased by {mean}"
-    return f"biased by {mean} {place_text(finding.part)}"
+    return "no bias"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-059
 def _size_clause(finding):
     if finding.kind == "scores": return _scores_clause(finding, "along u")
-    if finding.status == "invalid": return "error/std varies with u"
+    if finding.shows_fault: return "error/std varies with u" + _slight(finding)
     if finding.status == "valid": return ""
     if finding.rows or finding.estimate is None or finding.facts.get("tails"):
         return "size along u inconclusive"
@@ -710,10 +735,12 @@ def _local_clause(whole):
     bias, size = whole.get("bias"), whole.get("along u")
     if bias is None or size is None or "on average" not in whole: return ""
     for finding in (bias, size):
-        if finding.status != "inconclusive" or finding.rows: return ""
-        if finding.excluded_beyond is None or finding.facts.get("tails"): return ""
+        if finding.shows_fault or finding.rows or finding.excluded_beyond is None: return ""
+        if finding.facts.get("tails") or finding.facts.get("doubt"): return ""
+    if bias.status != "valid": return ""
     if not np.isfinite([bias.excluded_beyond, size.excluded_beyond]).all(): return ""
-    return (f"no local fault found, but up to {_u(bias.excluded_beyond)} and × "
+    if bias.excluded_beyond <= bias.tolerance and size.status == "valid": return ""
+    return (f"no local fault found, up to {_u(bias.excluded_beyond)} and × "
             f"{_reach(size.facts)} in a fifth of the rows not excluded")
 
 # %% ../../nbs/words/06_errors.ipynb #cell-061
@@ -1047,12 +1074,6 @@ def _average_in_parts_clause(finding):
     else: kind = "underconfident"
     return f"{kind} on average (errors {factor} × std)"
 
-# %% ../../nbs/words/06_errors.ipynb #cell-069
-def _one_of_many(caution):
-    facts = caution.facts
-    return (f"One of {facts['n_asked']} questions shows a fault ({p_text(facts['pvalue'])}). A "
-            f"calibrated model shows as much in up to {100 * facts['chance']:.0f} of 100 sets.")
-
 # %% ../../nbs/words/06_errors.ipynb #cell-070
 def _skewed_squares(caution):
     facts = caution.facts
@@ -1076,7 +1097,6 @@ CAUTIONS = {
     "errors_in_parts": lambda caution: (
         "Not tested on a table in parts: ranges of u, ranking, columns and groups, and what could "
         "have gone wrong in the file. Rows that are no copies are taken as independent."),
-    "one_of_many": _one_of_many,
     "skewed_squares": _skewed_squares,
     "equal_uncertainties": lambda caution: "All u are equal: there is nothing to rank.",
     "few_distinct_uncertainties": lambda caution: (
@@ -1155,8 +1175,8 @@ STEPS = {
     ("check", "row"): _row_turns,
     ("check", "signs"): lambda step: (
         "Recover the signs of the errors, observed minus predicted, then validate again."),
-    ("use", "slight_bias"): lambda step: (
-        "Use u as it is. Correct the predictions only if a bias this small matters."),
+    ("use", "minor"): lambda step: (
+        "Use u as it is, or recalibrate: the fault that is shown is within the tolerance."),
     ("collect", "errors"): _collect,
     ("collect", "columns"): lambda step: (
         "No fault is found. More rows of these columns would not decide what is inconclusive."),

@@ -191,7 +191,7 @@ def _scalings(sample, columns, is_heavy):
 # %% ../../nbs/corrections/54_mending.ipynb #cell-057
 def _shift_options(answer, columns):
     "Corrections that a bias asks for: where it changes a line, steps or groups; else a constant."
-    if not answer.test.bias_changes and answer.by is None:
+    if answer.by is None and not answer.facts["is_change_shown"]:
         return [LinearShift(slope=False), LinearShift()]
     name = answer.by
     is_grouped = name is not None and columns[name].dtype.kind == "O"
@@ -204,7 +204,7 @@ def _chosen_shifts(sample, columns, fold, before):
     """Corrections of the biases that were found, the surest first, by what they do to held-out
     points; each only where it helps by more than a standard error."""
     biased = [finding for finding in before.values()
-              if finding.kind == "bias" and finding.status == "invalid"]
+              if finding.kind == "bias" and finding.shows_fault]
 
     if not biased: return ()
 
@@ -248,7 +248,7 @@ def _goes_against(sample, average):
     have brought a larger error than the largest in nine sets of ten; or leaves next to nothing."""
     heavy = FactorScaling("student").fit_of(sample, {})
     if not heavy.factor_ > 0.01 * np.sqrt(sample.zms): return True
-    if average.status != "invalid" or average.estimate > 1: return False
+    if not average.shows_fault or average.estimate > 1: return False
     if heavy.dof_ == np.inf or heavy.factor_ <= 1: return False
     unit = heavy.factor_ * np.sqrt(1 - 2 / heavy.dof_)
     outside = 2 * special.stdtr(heavy.dof_, -np.abs(sample.scaled).max() / unit)
@@ -289,12 +289,12 @@ def _faults(found, before, tolerance):
     """How many answers are invalid, one more where the average lies off without being decided, and
     as many as there are where it lies off, or is invalid, and farther off than before."""
     average, was = found[AVERAGE], before[AVERAGE].estimate
-    wrong = sum(one.status == "invalid" for one in found.values())
+    wrong = sum(one.shows_fault for one in found.values())
     if average.estimate is None: return wrong
     is_outside = not 1 / tolerance <= average.estimate <= tolerance
     is_farther = was is not None and abs(np.log(average.estimate)) > abs(np.log(was)) + 1e-9
     return (wrong + (is_outside and average.status == "inconclusive")
-            + len(found) * (is_farther and (is_outside or average.status == "invalid")))
+            + len(found) * (is_farther and (is_outside or average.shows_fault)))
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-061c
 def _first_without_fault(table, models, judge, before, tolerance):
@@ -302,7 +302,7 @@ def _first_without_fault(table, models, judge, before, tolerance):
     faults, in doubt the one that scores best; and what it was judged by."""
     better = [name for name in models if name == "as stated" or _is_worth(table.loc[name])]
     near = [name for name in better if table.at[name, "is_near"]]
-    if not any(one.status == "invalid" for one in before.values()):
+    if not any(one.shows_fault for one in before.values()):
         if _rests_on_rows(before): first = "as stated"
         else: first = near[0]
         found = judge(models[first])
@@ -544,7 +544,7 @@ class Mending(Report):
     @property
     def faults(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         "The questions answered by invalid, before and after."
-        return tuple(tuple(name for name, one in found.items() if one.status == "invalid")
+        return tuple(tuple(name for name, one in found.items() if one.shows_fault)
                      for found in (self.before, self.after))
 
     @property

@@ -74,7 +74,7 @@ _BATCHES = 5000  # so many sums have the tails of a mean of all
 
 
 def _mean_test(z, group, n_resamples, confidence, rng, n_jobs, progress):
-    "The mean, its standard error and interval, and the p-value of the mean being zero."
+    "The mean, its standard error, sorted |t| of draws, and the p-value of the mean being zero."
     n, mean = z.size, float(z.mean())
     total, count = np.bincount(group, z - mean), np.bincount(group).astype(np.float64)
     size = total.size
@@ -83,7 +83,7 @@ def _mean_test(z, group, n_resamples, confidence, rng, n_jobs, progress):
     if error <= 1e-12 * abs(mean):  # all equal: the signs alone tell something
         if mean: pvalue = max(0.5**(size - 1), 1 / (n_resamples + 1))
         else: pvalue = 1.0
-        return mean, 0.0, Interval(mean, mean), pvalue
+        return mean, 0.0, np.zeros(1), pvalue
     if size > 2 * _BATCHES:
         batch = np.arange(size) % _BATCHES
         total, count = np.bincount(batch, total), np.bincount(batch, count)
@@ -91,13 +91,18 @@ def _mean_test(z, group, n_resamples, confidence, rng, n_jobs, progress):
     def _rows(replicates, generator):
         return _resampled_t(total, count, replicates, shuffle_state(generator))
 
-    null = run_chunks(_rows, n_resamples, chunk_size(total.size, 2**21), rng, n_jobs=n_jobs,
-                      progress=progress, description="resamples")
-    place = int(np.ceil(round(confidence * (n_resamples + 1), 9))) - 1
-    if place < null.size: half = float(np.sort(null)[place]) * error
+    null = np.sort(run_chunks(_rows, n_resamples, chunk_size(total.size, 2**21), rng, n_jobs=n_jobs,
+                              progress=progress, description="resamples"))
+    return mean, error, null, monte_carlo_pvalue(abs(mean) / error, null)
+
+
+def _mean_limits(mean, error, null, confidence):
+    "Limits of the mean at a level, from the sorted |t| of draws."
+    if error == 0: return Interval(mean, mean)
+    place = int(np.ceil(round(confidence * (null.size + 1), 9))) - 1
+    if place < null.size: half = float(null[place]) * error
     else: half = np.inf
-    return mean, error, Interval(mean - half, mean + half), monte_carlo_pvalue(
-        abs(mean) / error, null)
+    return Interval(mean - half, mean + half)
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-040
 @kernel
@@ -392,6 +397,8 @@ class BiasTest(SignificanceTest):
         Standard deviation of Z, divisor n − 1.
     sd_error : float
         Its standard error.
+    mean_null : np.ndarray
+        Sorted |t| of draws whose mean is 0.
     skewness : float
         Of Z, robust: mean less median over the mean distance from the median.
     by : str
@@ -417,6 +424,7 @@ class BiasTest(SignificanceTest):
     mean_pvalue: float  # probability of a mean as far from zero, if errors are not biased
     sd: float  # standard deviation of Z, divisor n − 1
     sd_error: float  # its standard error
+    mean_null: np.ndarray = field(repr=False, compare=False)  # sorted |t| of draws whose mean is 0
     skewness: float  # of Z, robust: mean less median over the mean distance from the median
     by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
     n_groups: int | None = None  # groups of repeats; None where each row stands alone
@@ -429,6 +437,24 @@ class BiasTest(SignificanceTest):
     # at `confidence`, the whole graph of errors whose mean does not change stays in; no rows for
     # groups
     along: Ordering = field(repr=False, compare=False)  # the order of the points
+
+    def mean_limits(self,
+                    confidence: float,  # in (0, 1)
+                    ) -> Interval:  # infinite where there are too few draws for that level
+        """Limits of the mean of Z at another level.
+
+        Parameters
+        ----------
+        confidence : float
+            In (0, 1).
+
+        Returns
+        -------
+        Interval
+            Infinite where there are too few draws for that level.
+        """
+        return _mean_limits(self.estimate, self.standard_error, self.mean_null,
+                            check_fraction(confidence, "confidence"))
 
     @property
     def variance(self) -> float:
@@ -782,8 +808,8 @@ def bias_of(
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     along, n, z = along or sample.by_uncertainty, sample.n, sample.scaled
     group, n_groups = _repeats(sample)
-    mean, error, interval, mean_pvalue = _mean_test(z, group, n_resamples, confidence, rng, n_jobs,
-                                                    progress)
+    mean, error, mean_null, mean_pvalue = _mean_test(z, group, n_resamples, confidence, rng,
+                                                     n_jobs, progress)
     if error == 0: residual = np.zeros(n)
     else: residual = (z - mean)[along.order]
     if sample.groups is None: ordered = np.arange(n)
@@ -804,8 +830,9 @@ def bias_of(
         statistic=value, alternative="greater",
         pvalue=1.0 if along.is_constant else monte_carlo_pvalue(value, null),
         method="randomly weighted Z less its mean", n=n, n_resamples=n_resamples,
-        null_distribution=null, estimate=mean, confidence_interval=interval, confidence=confidence,
-        standard_error=error, mean_pvalue=mean_pvalue, sd=sd, sd_error=sd_error, by=along.kind,
+        null_distribution=null, estimate=mean, confidence=confidence,
+        confidence_interval=_mean_limits(mean, error, mean_null, confidence),
+        standard_error=error, mean_pvalue=mean_pvalue, mean_null=mean_null, sd=sd, sd_error=sd_error, by=along.kind,
         along=along, skewness=_skewness(z),
         n_groups=None if sample.groups is None else n_groups, graph=_graph(residual, along),
         stretches=_group_table(z, group, along, confidence) if along.kind == "groups" else

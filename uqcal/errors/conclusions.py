@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from ..statistics.consistency import (NothingToTest, check_shuffles, consistency
 from .factors import average_of, factors_of
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                                 printable)
-from .._chance.resampling import affordable, holm, monte_carlo_pvalue
+from .._chance.resampling import affordable, joint_pvalues, monte_carlo_pvalue
 from .._base.results import Interval, distinct_names, three_digits
 from ..reports import Caution, Finding, Place, Step
 from ..sample.sample import Ordering, Sample
@@ -29,7 +29,7 @@ from .._words.text import value_text
 
 # %% auto #0
 __all__ = ['BIAS', 'AVERAGE', 'ALONG_U', 'RANKING', 'read_features', 'conclusions_of', 'planned_resamples', 'check_tolerance',
-           'draw_conclusions', 'by_chance', 'next_step', 'part_tables']
+           'draw_conclusions', 'next_step', 'part_tables']
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-022
 BIAS, AVERAGE, ALONG_U, RANKING = "bias", "on average", "along u", "ranking"
@@ -45,6 +45,13 @@ class _Setup:
     is_auto: bool
     common: dict
     n_calibration: int | None = None
+    n_columns: int = 0
+
+    @property
+    def shares(self) -> tuple[float, float, float]:
+        "Shares of the level: of all rows, of the columns that were named, and of ranges of u."
+        if self.n_columns: return 0.6, 0.3, 0.1
+        return 0.8, 0.0, 0.2
 
     @property
     def resamples(self) -> dict:
@@ -82,18 +89,34 @@ class _Setup:
         else: levels = ()
         return self.shuffles | {"levels": levels}
 
-
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-050b
-def _status(setup, pvalue, interval, is_factor=True):
-    "Invalid: a fault is shown. Valid: none is, and one beyond the tolerance is excluded."
-    if is_factor: reach = setup.tolerance
-    else: reach = setup.tolerance - 1
-    if is_factor: least = 1 / reach
-    else: least = -reach
-    if pvalue <= setup.level: return "invalid"
-    is_excluded = least <= interval.low and interval.high <= reach
+class _Answer(NamedTuple):
+    "A test among all: its adjusted p-value, the level it was compared with, whether it rejects."
+    pvalue: float
+    level: float
+    is_shown: bool
+
+
+def _status(is_shown, is_excluded):
+    "From whether a fault is shown, and whether one beyond the tolerance is excluded."
+    if is_shown and is_excluded: return "minor"
+    if is_shown: return "invalid"
     if is_excluded: return "valid"
     return "inconclusive"
+
+
+def _is_within(interval, low, high):
+    return low <= interval.low and interval.high <= high
+
+
+def _two_sided(limits_at, stated, estimate, answer, setup):
+    "Limits: toward what is stated those of the joint test, away from it those of one side."
+    joint = limits_at(1 - answer.level)
+    alone = limits_at(1 - 2 * setup.level + answer.level)
+    if estimate > stated: low, high = joint.low, alone.high
+    else: low, high = alone.low, joint.high
+    if answer.is_shown: return Interval(low, high)
+    return Interval(min(low, stated), max(high, stated))
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-017
 def _place(part, test, by):
@@ -146,15 +169,15 @@ def _points_for_bias(test, setup):
     return None
 
 # %% ../../nbs/errors/50_conclusions.ipynb #4e17faf8
-def _part_to_name(test, by, is_shown):
+def _part_to_name(test, by, mean_is_shown, change_is_shown):
     "Whether a part stands for a bias in place of all rows, and which, if one is sure."
+    if not change_is_shown: return False, None
     part = test.stretch
     if part is not None and part.confidence_interval.holds(0): part = None
-    stands = by is not None or test.pvalue < test.mean_pvalue
-    if by is None and is_shown and test.mean_is_biased:
+    if by is None and mean_is_shown:
         is_larger = part is not None and not 0 <= part.mean / test.estimate < 2
-        stands = test.bias_changes and is_larger
-    return stands, part if stands else None
+        if not is_larger: return False, None
+    return True, part
 
 # %% ../../nbs/errors/50_conclusions.ipynb #4e17faf8bx
 def _opposite(test, named, by):
@@ -168,9 +191,8 @@ def _opposite(test, named, by):
             "part": _place(surest, test, by)}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #173c159c
-def _bias_besides(test, named, by):
+def _bias_besides(test, named, by, both):
     "What is shown beside the named part: the other side of zero, all rows, a dependence on u."
-    both = by is None and test.mean_is_biased and test.bias_changes
     largest, part = None, test.stretch
     if both and named is None and part is not None and not part.confidence_interval.holds(0):
         largest = {"mean": part.mean, "low": part.confidence_interval.low,
@@ -180,56 +202,97 @@ def _bias_besides(test, named, by):
             "largest": largest}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-019
-def _bias(test, setup, pvalue, by=None, n_asked=1):
-    "Are errors zero on average and in every part; along a column, in every part of it?"
+def _bias(asked, answers, setup):
+    "Are errors zero on average and in every part?"
+    test, reach = asked.test, setup.tolerance - 1
+    mean, change = answers[BIAS], answers.get(_CHANGE, _Answer(1.0, 0.0, False))
+    limits = _two_sided(test.mean_limits, 0.0, test.estimate, mean, setup)
     span = _parts_span(test)
-    status = _status(setup, pvalue, span, is_factor=False)
-    is_change, part = _part_to_name(test, by, status == "invalid")
-    estimate, interval = test.estimate, test.confidence_interval
-    if part is not None: estimate, interval = part.mean, part.confidence_interval
-    ends = [-span.low, span.high]
-    if status != "valid" and by is None: ends += [-interval.low, interval.high]
+    statuses = {_status(mean.is_shown, _is_within(limits, -reach, reach))}
+    if change.is_shown: statuses.add(_status(True, _is_near_mean(test, span, reach)))
+    status = next(status for status in _BY_URGENCY if status in statuses)
+    is_place, part = _part_to_name(test, None, mean.is_shown, change.is_shown)
+    both = mean.is_shown and change.is_shown
+    facts = {"is_mean_shown": mean.is_shown, "is_change_shown": change.is_shown,
+             "place_unknown": is_place and part is None,
+             **_bias_besides(test, part, None, both)}
+    if status == "inconclusive": needed = test.points_needed(reach)
+    else: needed = _points_for_bias(test, setup)
+    is_beyond = mean.is_shown and max(limits.low, -limits.high) > reach
+    return _bias_finding(
+        asked, setup, facts, status=status, limits=limits, part=part, rows_needed=needed,
+        pvalue=min(mean.pvalue, change.pvalue), is_beyond=is_beyond,
+        excluded_beyond=max(-span.low, span.high, -limits.low, limits.high))
+
+
+def _bias_by(asked, answers, setup):
+    "Is the mean error the same in every part of a column?"
+    test, answer, reach = asked.test, answers[asked.name], setup.tolerance - 1
+    span = _parts_span(test)
+    status = _status(answer.is_shown, _is_near_mean(test, span, reach))
+    is_place, part = _part_to_name(test, asked.by, False, answer.is_shown)
+    facts = {"is_mean_shown": False, "is_change_shown": answer.is_shown,
+             "place_unknown": is_place and part is None,
+             **_bias_besides(test, part, asked.by, False)}
+    finding = _bias_finding(
+        asked, setup, facts, status=status, limits=test.confidence_interval, part=part,
+        rows_needed=_points_for_bias(test, setup), pvalue=answer.pvalue, is_beyond=False,
+        excluded_beyond=max(test.estimate - span.low, span.high - test.estimate))
+    if _is_too_coarse(test, answer): return _too_coarse(finding)
+    return finding
+
+
+_CHANGE = "bias along u"
+_BY_URGENCY = ("invalid", "inconclusive", "minor", "valid")
+
+
+def _is_near_mean(test, span, reach):
+    "Whether every part has a mean within a reach of that of all rows."
+    return _is_within(span, test.estimate - reach, test.estimate + reach)
+
+
+def _bias_finding(asked, setup, facts, *, status, limits, part, **fields):
+    "The finding of a bias, with the part of the rows that it names."
+    test, by = asked.test, asked.by
+    estimate, place, scope = test.estimate, None, "whole"
+    facts = facts | {"mean": estimate, "mean_low": limits.low, "mean_high": limits.high}
+    if by is not None: scope = "named"
+    if part is not None:
+        estimate, limits, place = part.mean, part.confidence_interval, _place(part, test, by)
     has_limits = part is not None or test.stretch_interval is not None
-    facts = {"mean": test.estimate, "mean_low": test.confidence_interval.low,
-             "mean_high": test.confidence_interval.high, "n_asked": n_asked,
-             "place_unknown": status == "invalid" and is_change and part is None,
-             "covers": _covers(test, test.along), "is_skewed": has_limits and bool(test.caution),
-             "n_resamples": test.n_resamples, "n_planned": test.n_resamples,
-             **_bias_besides(test, part if status == "invalid" else None, by)}
+    facts |= {"n_asked": asked.n_asked, "covers": _covers(test, test.along),
+              "is_skewed": has_limits and bool(test.caution),
+              "n_resamples": test.n_resamples, "n_planned": test.n_resamples}
     return Finding(
-        name=BIAS if by is None else f"bias by {by}", kind="bias", by=by,
-        by_group=test.by == "groups", scope="whole" if by is None else "named", status=status,
-        reason="precision" if status == "inconclusive" else None, pvalue=pvalue, unit="u",
-        estimate=estimate, low=interval.low, high=interval.high, n=test.n, test=test,
-        tolerance=setup.tolerance - 1, excluded_beyond=max(ends),
-        rows_needed=_points_for_bias(test, setup), part=None if part is None else
-        _place(part, test, by), parts=_parts_table(test.stretches, "mean", test.by),
-        facts=facts | setup.facts)
+        name=asked.name, kind="bias", by=by, by_group=test.by == "groups", scope=scope,
+        status=status, reason="precision" if status == "inconclusive" else None, unit="u",
+        estimate=estimate, low=limits.low, high=limits.high, n=test.n, test=test, part=place,
+        tolerance=setup.tolerance - 1, parts=_parts_table(test.stretches, "mean", test.by),
+        facts=facts | setup.facts, **fields)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-012
-def _average(sample, setup):
+def _average(asked, answers, setup, sample):
     "Are errors as large as predicted, on average?"
-    test = average_of(sample, n_calibration=setup.n_calibration, **setup.resamples)
-    if test.reason: raise NothingToTest(test.reason, test.reason)
-    if sample.by_scaled_size.is_constant:
-        raise NothingToTest("nothing varies", "all scaled errors have the same size, so the "
-                            "uncertainty of their mean square is unknown")
-    interval = test.confidence_interval
-    status = _status(setup, test.pvalue, interval)
-    needed, tails, direction, reason = test.points_needed(setup.tolerance), None, None, None
-    if test.is_heavy and not test.is_shown:
+    test, answer, reach = asked.test, answers[AVERAGE], setup.tolerance
+    limits = _two_sided(test.limits, 1.0, test.estimate, answer, setup)
+    status = _status(answer.is_shown, _is_within(limits, 1 / reach, reach))
+    tails, direction, reason = None, None, None
+    if test.is_heavy and not answer.is_shown:
         status = "inconclusive"
         if _units(sample) < 20: tails = "few"
         else: tails = "heavy"
-    if status == "invalid": direction = "too small" if test.estimate > 1 else "too large"
+    if answer.is_shown: direction = "too small" if test.estimate > 1 else "too large"
     if status == "inconclusive": reason = "tails" if tails == "heavy" else "precision"
-    fit_decides = bool(needed is None and test.n_calibration and interval.high < np.inf)
+    needed = test.points_needed(reach)
+    fit_decides = bool(needed is None and test.n_calibration and limits.high < np.inf)
     facts = {"pvalue_if_heavy": test.pvalue_if_heavy, "unseen": _unseen(sample, test),
              "tails": tails, "fit_decides": fit_decides, "n_calibration": test.n_calibration}
     return Finding(
         name=AVERAGE, kind="average", status=status, reason=reason, direction=direction,
-        estimate=test.estimate, low=interval.low, high=interval.high, pvalue=test.pvalue,
-        unit="×", tolerance=setup.tolerance, excluded_beyond=_farthest(interval),
+        estimate=test.estimate, low=limits.low, high=limits.high, pvalue=answer.pvalue,
+        is_beyond=answer.is_shown and not limits.low <= reach <= limits.high
+        and (limits.low > reach or limits.high < 1 / reach),
+        unit="×", tolerance=reach, excluded_beyond=_farthest(limits),
         rows_needed=needed, n=test.n, test=test, facts=facts | setup.facts)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-012bx
@@ -253,11 +316,14 @@ def _unseen(sample, test):
     return {"rate": rate, "size": float(size), "of": "rows" if sample.groups is None else "groups"}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-013
-def _dependence(test, sizes, along, setup, pvalue, by=None, n_asked=1):
+def _dependence(asked, answers, setup):
     "Do the sizes of scaled errors depend on the uncertainty, a column, or groups?"
+    test, sizes, by = asked.test, asked.sizes, asked.by
+    answer, reach = answers[asked.name], setup.tolerance
     span, part = sizes.relative_interval, sizes.named
-    status, doubt, tails, reason = _status(setup, pvalue, span), "", None, None
-    if status == "invalid": doubt = _doubt(test, part)
+    status = _status(answer.is_shown, _is_within(span, 1 / reach, reach))
+    doubt, tails, reason = "", None, None
+    if answer.is_shown: doubt = _doubt(test, part)
     elif sizes.is_heavy: tails = "heavy" if (test.n_groups or test.n) >= 20 else "few"
     if doubt or tails: status = "inconclusive"
     if status == "inconclusive":
@@ -265,19 +331,23 @@ def _dependence(test, sizes, along, setup, pvalue, by=None, n_asked=1):
         if is_heavy: reason = "tails"
         else: reason = "precision"
     facts = {"relative_low": span.low, "relative_high": span.high, "doubt": doubt, "tails": tails,
-             "n_asked": n_asked, "covers": _covers(test, along), "n_resamples": test.n_resamples,
-             "n_planned": test.n_planned, **_elsewhere(part)}
-    if part is None: interval = None
-    else: interval = part.confidence_interval
-    return Finding(
-        name=ALONG_U if by is None else f"size by {by}", kind="size", by=by,
-        by_group=test.by == "groups", scope="whole" if by is None else "named", status=status,
-        reason=reason, pvalue=pvalue, unit="×", n=test.n, test=test,
-        estimate=None if part is None else part.factor, low=interval and interval.low,
-        high=interval and interval.high, tolerance=setup.tolerance,
-        excluded_beyond=_farthest(span), rows_needed=sizes.points_needed(setup.tolerance),
+             "n_asked": asked.n_asked, "covers": _covers(test, asked.along),
+             "n_resamples": test.n_resamples, "n_planned": test.n_planned, **_elsewhere(part)}
+    is_beyond, low, high = False, None, None
+    if part is not None:
+        low, high = part.confidence_interval
+        relative = part.relative_interval
+        is_beyond = answer.is_shown and (relative.low > reach or relative.high < 1 / reach)
+    finding = Finding(
+        name=asked.name, kind="size", by=by, by_group=test.by == "groups",
+        scope="place" if by is None else "named", status=status, reason=reason,
+        pvalue=answer.pvalue, unit="×", n=test.n, test=test, is_beyond=is_beyond,
+        estimate=None if part is None else part.factor, low=low, high=high, tolerance=reach,
+        excluded_beyond=_farthest(span), rows_needed=sizes.points_needed(reach),
         part=None if part is None else _place(part, test, by),
         parts=_parts_table(sizes.stretches, "factor", sizes.by), facts=facts | setup.facts)
+    if _is_too_coarse(test, answer): return _too_coarse(finding)
+    return finding
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-013d
 def _doubt(test, part):
@@ -310,17 +380,18 @@ def _perfect_link(sample, setup):
     return consistency_of(sample, statistic="cc", **few)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-015s
-def _ranking(sample, setup):
+def _ranking(asked, setup, sample):
     "Do larger errors come with larger uncertainties, as much as they should?"
-    test = link_of(sample, **setup.stopping(sample, 1, 0.2))
+    test = asked.test
     perfect = _perfect_link(sample, setup)
     correlation, span = test.statistic, perfect.null_interval
-    is_weak, is_less = correlation < perfect.null_mean / 2, correlation < span.low
     against = monte_carlo_pvalue(correlation, test.null_distribution, "less")
-    status, direction = "inconclusive", None
-    if is_weak and against <= setup.level / 5: status, direction = "invalid", "reversed"
-    elif is_weak and is_less: status = "invalid"
-    elif test.pvalue <= setup.level: status = "valid"
+    is_less, status, direction = correlation < span.low, "inconclusive", None
+    if correlation < perfect.null_mean / 2:
+        far = (perfect.null_mean - correlation) / (perfect.null_distribution.std() or np.inf)
+        if against <= setup.level / 20: status, direction = "invalid", "reversed"
+        elif far > _FAR: status = "invalid"
+    if status == "inconclusive" and test.pvalue <= setup.level: status = "valid"
     digits = next((k for k in (2, 3)
                    if (round(correlation, k) < round(span.low, k)) == is_less), 4)
     facts = {"expected_low": span.low, "expected_high": span.high, "is_less": bool(is_less),
@@ -328,8 +399,11 @@ def _ranking(sample, setup):
              "n_planned": test.n_planned}
     return Finding(
         name=RANKING, kind="ranking", status=status, direction=direction, estimate=correlation,
-        reason="precision" if status == "inconclusive" else None, n=sample.n,
+        reason="precision" if status == "inconclusive" else None, n=sample.n, scope="place",
         pvalue=against if direction else test.pvalue, test=test, facts=facts | setup.facts)
+
+
+_FAR = 2.8  # standard deviations below perfect uncertainties: one perfect set in 400
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-015sr
 def _rises(sample):
@@ -338,99 +412,181 @@ def _rises(sample):
     return bool(np.polynomial.polynomial.polyfit(rank, np.abs(sample.error), 1)[1] >= 0)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-018
-def _open(name, kind, nothing, by=None):
+@dataclass(frozen=True)
+class _Asked:
+    "A question with what was tested, or with the reason why nothing could be."
+    name: str
+    kind: str
+    by: str | None = None
+    along: Ordering | None = None
+    test: Any = None
+    sizes: Any = None  # factors along, of questions about size
+    nothing: NothingToTest | None = None
+    n_asked: int = 1  # columns that were asked the same
+
+
+def _open(asked):
     "A question that these data cannot answer."
-    return Finding(name=name, kind=kind, by=by, scope="whole" if by is None else "named",
+    if asked.kind == "ranking" or asked.name == ALONG_U: scope = "place"
+    elif asked.by is None: scope = "whole"
+    else: scope = "named"
+    return Finding(name=asked.name, kind=asked.kind, by=asked.by, scope=scope,
                    status="inconclusive", reason="nothing to test",
-                   facts={"nothing": nothing.reason})
+                   facts={"nothing": asked.nothing.reason})
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-018b
-def _whole(sample, setup):
-    "Bias of all points, with its two tests corrected for being two."
-    test = bias_of(sample, **setup.shuffles, confidence=1 - setup.level)
-    return _bias(test, setup, min(test.adjusted_pvalues))
+def _average_test(sample, setup):
+    test = average_of(sample, n_calibration=setup.n_calibration, **setup.resamples)
+    if test.reason: raise NothingToTest(test.reason, test.reason)
+    if sample.by_scaled_size.is_constant:
+        raise NothingToTest("nothing varies", "all scaled errors have the same size, so the "
+                            "uncertainty of their mean square is unknown")
+    return test
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-018c
-def _range(sample, setup):
+def _range_test(sample, setup):
     check_shuffles(sample)
-    test = consistency_of(sample, **setup.stopping(sample, 1))
-    sizes = factors_of(sample, **setup.resamples)
-    return _dependence(test, sizes, sample.by_uncertainty, setup, test.pvalue)
+    return consistency_of(sample, **setup.stopping(sample, 1, setup.shares[2] / 2))
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-018d
-def _asked(name, kind, ask, *arguments):
-    "The answer, or why there is none."
-    try: return ask(*arguments)
-    except NothingToTest as nothing: return _open(name, kind, nothing)
+def _try(asked, ask, *arguments, **options):
+    "The question with its test, or with the reason why there is none."
+    try: return replace(asked, test=ask(*arguments, **options))
+    except NothingToTest as nothing: return replace(asked, nothing=nothing)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-028
 def _along(ask, kind, sample, features, setup):
-    "A finding for each column, with Holm's correction among them."
-    enough = max(setup.n_resamples, int(np.ceil(2 * len(features) / setup.level)))
-    setup, tests, findings = replace(setup, n_resamples=enough), {}, {}
-    options = setup.stopping(sample, 1, 1 / max(len(features), 1))  # Holm compares with no less
+    "A test for each column, with draws enough for its share of the level."
+    if not features: return []
+    share = setup.shares[1] / 2 / len(features)
+    enough = max(setup.n_resamples, int(np.ceil(2 / (share * setup.level))))
+    setup = replace(setup, n_resamples=enough)
     if kind == "bias": options = setup.shuffles
-    for name, along in features.items():
-        try: tests[name] = ask(sample, along, **options)
-        except NothingToTest as nothing:
-            findings[name] = _open(f"{kind} by {name}", kind, nothing, name)
-    if tests: adjusted = holm([test.pvalue for test in tests.values()]).tolist()
-    else: adjusted = []
-    for pvalue, (name, test) in zip(adjusted, tests.items()):
-        if kind == "bias": finding = _bias(test, setup, pvalue, name, len(tests))
-        else:
-            sizes = factors_of(sample, features[name], **setup.resamples)
-            finding = _dependence(test, sizes, features[name], setup, pvalue, name, len(tests))
-        is_least = test.pvalue * (test.n_resamples + 1) < 1.5
-        if pvalue > setup.level and is_least: finding = _too_coarse(finding)
-        findings[name] = finding
-    return {f"{kind} by {name}": findings[name] for name in features}
+    else: options = setup.stopping(sample, 1, share)
+    asked = [_try(_Asked(f"{kind} by {name}", kind, name, along), ask, sample, along, **options)
+             for name, along in features.items()]
+    n_asked = sum(one.test is not None for one in asked)
+    return [replace(one, n_asked=n_asked, sizes=_factors(one, sample, setup)) for one in asked]
+
+
+def _factors(asked, sample, setup):
+    "Sizes in the parts of a column, or of u, where they were tested."
+    if asked.kind != "size" or asked.test is None: return None
+    return factors_of(sample, asked.along, **setup.resamples)
+
+
+def _joint(asked, setup):
+    "All tests together: Holm's procedure, with a share of the level for each."
+    whole, named, place = setup.shares
+    pvalues, weights = {}, {}
+    for one in asked:
+        if one.test is None or one.kind == "ranking": continue
+        pvalues[one.name] = one.test.pvalue
+        if one.name == BIAS:
+            pvalues[BIAS], weights[BIAS] = one.test.mean_pvalue, whole / 2
+            if not one.along.is_constant:
+                pvalues[_CHANGE], weights[_CHANGE] = one.test.pvalue, place / 2
+        elif one.name == AVERAGE:
+            weights[AVERAGE] = whole / 2
+            if one.test.is_heavy and not one.test.is_shown: pvalues[AVERAGE] = 1.0
+        elif one.by is None: weights[one.name] = place / 2
+        else: weights[one.name] = named / 2 / one.n_asked
+    if not pvalues: return {}
+    adjusted, levels = joint_pvalues(list(pvalues.values()), list(weights.values()), setup.level)
+    return {name: _Answer(float(p), float(level), bool(p <= setup.level + 1e-12))
+            for name, p, level in zip(pvalues, adjusted, levels)}
+
+
+def _findings(asked, answers, setup, sample):
+    "The finding of each question, by name."
+    findings = {}
+    for one in asked:
+        if one.test is None: findings[one.name] = _open(one)
+        elif one.kind == "ranking": findings[one.name] = _ranking(one, setup, sample)
+        elif one.name == BIAS: findings[one.name] = _bias(one, answers, setup)
+        elif one.kind == "bias": findings[one.name] = _bias_by(one, answers, setup)
+        elif one.name == AVERAGE: findings[one.name] = _average(one, answers, setup, sample)
+        else: findings[one.name] = _dependence(one, answers, setup)
+    return findings
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-028c
+def _is_too_coarse(test, answer):
+    "Whether no number of shuffles that were drawn could have shown a fault."
+    is_least = test.pvalue * (test.n_resamples + 1) < 1.5
+    return is_least and not answer.is_shown
+
+
 def _too_coarse(finding):
     "Many rows leave time for few shuffles: too few to find anything among many columns."
     return replace(finding, status="inconclusive", reason="shuffles",
                    facts=finding.facts | {"n_shuffles": finding.test.n_resamples})
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033
-def _sizes(sample, features, setup):
+def _bias_tests(sample, features, setup):
+    "The questions about bias."
+    along = sample.by_uncertainty
+    whole = _try(_Asked(BIAS, "bias", along=along), bias_of, sample, **setup.shuffles,
+                 confidence=1 - setup.level)
+    return [whole, *_along(bias_of, "bias", sample, features, setup)]
+
+
+def _size_tests(sample, features, setup):
     "The questions about the size of errors."
-    whole = {name: _asked(name, kind, ask, sample, setup) for name, kind, ask in
-             ((AVERAGE, "average", _average), (ALONG_U, "size", _range),
-              (RANKING, "ranking", _ranking))}
-    return whole | _along(consistency_of, "size", sample, features, setup)
+    average = _try(_Asked(AVERAGE, "average"), _average_test, sample, setup)
+    size = _try(_Asked(ALONG_U, "size", along=sample.by_uncertainty), _range_test, sample, setup)
+    ranking = _try(_Asked(RANKING, "ranking"), link_of, sample,
+                   **setup.stopping(sample, 1, 0.05))
+    return [average, replace(size, sizes=_factors(size, sample, setup)), ranking,
+            *_along(consistency_of, "size", sample, features, setup)]
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033b
 def _answers(sample, features, setup):
     "All questions, those about size of centred errors where there is a bias."
+    setup = replace(setup, n_columns=len(features))
     hidden = [name for name, along in features.items() if _holds_outcome(sample.error, along)]
     if hidden:
         known = {name: along for name, along in features.items() if name not in hidden}
         asked = {finding.name: finding for name in hidden for finding in _not_asked(name)}
         return _ordered(_answers(sample, known, setup) | asked, features)
+    unsigned = {}
     if signs_are_lost(sample):
-        biases = {finding.name: finding for finding in _without_signs(sample, features)}
-    else:
-        whole = {BIAS: _asked(BIAS, "bias", _whole, sample, setup)}
-        biases = whole | _along(bias_of, "bias", sample, features, setup)
-    shown = [finding.test for finding in biases.values() if finding.status == "invalid"]
-    if not shown: return _ordered(biases | _sizes(sample, features, setup), features)
-    as_is = _sizes(sample, features, setup.fewer)
+        unsigned = {finding.name: finding for finding in _without_signs(sample, features)}
+        biases = []
+    else: biases = _bias_tests(sample, features, setup)
+    if _is_surely_biased(biases, setup): setup_as_is = setup.fewer
+    else: setup_as_is = setup
+    sizes = _size_tests(sample, features, setup_as_is)
+    findings = unsigned | _findings([*biases, *sizes], _joint([*biases, *sizes], setup), setup,
+                                    sample)
+    shown = [one.test for one in biases if findings[one.name].shows_fault]
+    if not shown: return _ordered(findings, features)
+    return _ordered(findings | _of_centred(sample, features, setup, biases, shown, findings),
+                    features)
+
+
+def _is_surely_biased(biases, setup):
+    "Whether the mean error differs from zero whatever the other tests say."
+    whole = next((one for one in biases if one.name == BIAS and one.test is not None), None)
+    return whole is not None and whole.test.mean_pvalue <= setup.level * setup.shares[0] / 2
+
+
+def _of_centred(sample, features, setup, biases, shown, as_is):
+    "The findings about size once the biases that are shown have been taken out."
     mixed = [name for name in features if any(
         test.along is features[name] and groups_are_small(test) for test in shown)]
-    asked = {name: along for name, along in features.items() if name not in mixed}
-    centred = _sizes(centred_of(sample, shown), asked, setup)
-    centred |= {f"size by {name}": _mixed(name) for name in mixed}
-    sizes = {name: _without_bias(finding, centred[name], setup)
-             for name, finding in as_is.items()}
-    return _ordered(biases | sizes, features)
+    left = {name: along for name, along in features.items() if name not in mixed}
+    centred = centred_of(sample, shown)
+    sizes = _size_tests(centred, left, setup)
+    found = _findings(sizes, _joint([*biases, *sizes], setup), setup, centred)
+    found |= {f"size by {name}": _open(_mixed(name)) for name in mixed}
+    return {name: _without_bias(as_is[name], finding, setup) for name, finding in found.items()}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033c
 def _mixed(name):
     "The question about the sizes of small groups whose means were taken out."
     nothing = NothingToTest("too few rows", f"the groups of {name} hold too few rows to separate "
                             "size from mean")
-    return _open(f"size by {name}", "size", nothing, name)
+    return _Asked(f"size by {name}", "size", name, nothing=nothing)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033o
 def _holds_outcome(error, along):
@@ -473,7 +629,7 @@ def _without_bias(as_is, centred, setup):
     fault within the tolerance that only centred errors show is none of the errors as they are."""
     is_sized = centred.kind != "ranking" and centred.estimate is not None
     is_near = is_sized and 1 / setup.tolerance <= centred.estimate <= setup.tolerance
-    if is_near and centred.status == "invalid" != as_is.status: return as_is
+    if is_near and centred.shows_fault and not as_is.shows_fault: return as_is
     facts = centred.facts
     if as_is.status != centred.status: facts = facts | {"as_is": as_is}
     return replace(centred, centred=True, facts=facts)
@@ -487,8 +643,9 @@ def _unless_rows_decide(sample, findings, without, rows, is_apart):
     def _either(finding, other):
         statuses = (finding.status, other.status)
         turns = finding.status != "inconclusive" and "invalid" in statuses
+        if finding.shows_fault and other.shows_fault: turns = False
         if not (is_apart or turns): return finding
-        if finding.status == other.status:
+        if finding.status == other.status or set(statuses) == {"valid", "minor"}:
             if not _is_moved(finding, other): return finding
             return replace(finding, facts=finding.facts | named | {"without_rows": other})
         if is_apart: base, reason = (other, "rows")
@@ -778,43 +935,6 @@ def draw_conclusions(
                           n_boot=n_boot, n_resamples=n_resamples, confidence=confidence,
                           n_calibration=n_calibration, rng=rng, n_jobs=n_jobs, progress=progress)
 
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-049h
-def by_chance(
-    findings: Iterable[Finding],  # one for each question that was asked
-    level: float = 0.05,  # at which each was asked, in (0, 1)
-) -> Caution | None:  # None where more than one question shows a fault, or one does beyond doubt
-    """How often calibrated uncertainties show as much, where one of several questions shows a fault.
-
-    Parameters
-    ----------
-    findings : Iterable[Finding]
-        One for each question that was asked.
-    level : float, default 0.05
-        At which each was asked, in (0, 1).
-
-    Returns
-    -------
-    Caution | None
-        None where more than one question shows a fault, or one does beyond doubt.
-
-    References
-    ----------
-    Bonferroni's inequality, over questions; columns were adjusted before.
-    """
-    asked = {}
-    for finding in findings:
-        if finding.kind == "ranking" and finding.status == "invalid": return None  # another fault
-        if finding.pvalue is None: continue
-        if finding.by is None: question = finding.name
-        else: question = f"{finding.kind} by"
-        asked.setdefault(question, []).append(finding)
-    wrong = [[finding.pvalue for finding in family if finding.status == "invalid"]
-             for family in asked.values()]
-    wrong = [min(pvalues) for pvalues in wrong if pvalues]
-    if len(wrong) != 1 or wrong[0] > level or wrong[0] * len(asked) <= level: return None
-    return Caution(code="one_of_many", decides=True, facts={
-        "n_asked": len(asked), "pvalue": wrong[0], "chance": wrong[0] * len(asked)})
-
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-035
 def next_step(
     findings: Iterable[Finding],  # one for each question that was asked
@@ -832,8 +952,7 @@ def next_step(
         Its verb, why, and what it is about.
     """
     findings = list(findings)
-    shown = [finding for finding in findings if finding.status == "invalid"]
-    wrong = [finding for finding in shown if not _is_slight(finding)]
+    wrong = [finding for finding in findings if finding.status == "invalid"]
     decided = next((finding for finding in findings if finding.rows), None)
     if decided is not None and decided.reason == "rows": return _check_rows(decided, "rows")
     if any(finding.reason == "signs" for finding in findings):
@@ -846,17 +965,20 @@ def next_step(
                     facts={"by": by}, arguments={"by": by} if by else {})
     if ranking is not None:
         return Step(verb="avoid", why=ranking.direction or "ranking")
-    if shown: return Step(verb="use", why="slight_bias")
     if decided is not None: return _check_rows(decided, "row")
-    reasons = {finding.reason for finding in findings if finding.status == "inconclusive"}
+    reasons = {finding.reason for finding in findings
+               if finding.status == "inconclusive" and finding.scope == "whole"}
     if reasons & {"precision", "shuffles"}: return _collect(findings)
     if reasons: return Step(verb="collect", why="columns")
+    if any(finding.status == "minor" for finding in findings):
+        return Step(verb="use", why="minor")
     return Step(verb="use", why="errors")
 
 # %% ../../nbs/errors/50_conclusions.ipynb #collect-rows
 def _collect(findings):
     "To collect rows, as many as the hardest question needs that rows can decide; None for no end."
-    unclear = [finding for finding in findings if finding.reason in ("precision", "shuffles")]
+    unclear = [finding for finding in findings if finding.scope == "whole"
+               and finding.reason in ("precision", "shuffles")]
     needed = [finding.rows_needed or np.inf for finding in unclear if finding.kind != "ranking"]
     return Step(verb="collect", why="errors", facts={
         "needed": float(max(needed, default=np.inf)), "n": max(finding.n for finding in findings),
@@ -867,12 +989,6 @@ def _check_rows(finding, why):
     "To look at the rows that decide."
     return Step(verb="check", why=why, facts={"rows": finding.rows,
                                               "row_names": finding.facts["row_names"]})
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-035s
-def _is_slight(finding):
-    "A bias below a tenth of u, which raises the mean square of the errors by less than 1 %."
-    if finding.kind != "bias" or finding.low <= 0 <= finding.high: return False
-    return max(abs(finding.low), abs(finding.high)) < 0.1
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-070
 def part_tables(

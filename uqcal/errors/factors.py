@@ -658,6 +658,29 @@ class AverageTest(SignificanceTest):
         if left > 0: return max(int(float(f"{1 / left:.2g}")), 1)
         return None
 
+    def limits(self,
+               confidence: float,  # in (0, 1)
+               ) -> Interval:  # from 0 to infinity where nothing can be said
+        """Limits of the factor at another level, with half of what is left on either side.
+
+        Parameters
+        ----------
+        confidence : float
+            In (0, 1).
+
+        Returns
+        -------
+        Interval
+            From 0 to infinity where nothing can be said.
+        """
+        confidence = check_fraction(confidence, "confidence")
+        if self.null_distribution is None: return Interval(0.0, float("inf"))
+        extremes = np.repeat(self.null_distribution[:, None, None], 2, axis=2)
+        with np.errstate(divide="ignore"): log = 2 * np.log(np.array([self.estimate]))
+        low, high = _interval(log, np.array([self.standard_error]),
+                              _limits(extremes, [0], 1 - confidence))
+        return Interval(float(low[0]), float(high[0]))
+
     @property
     def side_pvalues(self) -> tuple[float, float]:
         "One-sided p-values: of errors smaller than stated, and of larger ones."

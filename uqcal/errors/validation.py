@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from ..statistics.bootstrap import BootstrapInterval, intervals_of
 from .causes import Cause, causes_of, read_observed
-from .conclusions import (ALONG_U, AVERAGE, RANKING, by_chance, check_tolerance,
+from .conclusions import (ALONG_U, AVERAGE, RANKING, check_tolerance,
                                       conclusions_of, next_step, planned_resamples, read_features)
 from .._chance.distributions import distribution_name, standard_distribution
 from .._chance.groups import LEAST_GROUPS
@@ -361,7 +361,7 @@ class Validation(Report):
     @property
     def limits(self) -> str:
         "What the limits in brackets are."
-        return f"[{100 * self.settings['confidence']:g} % each]"
+        return f"[{100 * self.settings['confidence']:g} % each; faults joint]"
 
     @property
     def conclusion(self) -> str:
@@ -583,14 +583,12 @@ def validate(
     step = _next_step(findings, causes, repeats, sample.groups is not None, conclusions)
     return Validation(sample=sample, findings=tuple(findings), settings=settings, step=step,
                       repeats=repeats, causes=tuple(causes), scores=scores, cautions=tuple(
-                          _all_cautions(findings, causes, doubts, settings, _cautions(
+                          _all_cautions(causes, doubts, _cautions(
                               sample, scores, n_bins, ties))))
 
 # %% ../../nbs/errors/51_validation.ipynb #all-cautions
-def _all_cautions(findings, causes, doubts, settings, conditions):
+def _all_cautions(causes, doubts, conditions):
     "Cautions, those first that could change the verdict."
-    chance = by_chance(findings, 1 - settings["confidence"])
-    if chance is not None and findings[0].kind != "scores": yield chance
     yield from doubts
     for cause in causes:
         yield Caution(code="cause", facts={"cause": cause}, decides=cause.strength != "possible")
