@@ -820,7 +820,7 @@ def bias_of(
     def _rows(replicates, generator):
         return draw(replicates, shuffle_state(generator), *fixed)
 
-    n_resamples = affordable(n_resamples, n, 5 * 10**8)
+    n_resamples = max(affordable(n_resamples, n, 5 * 10**8), min(n_resamples, 200))
     rows = run_chunks(_rows, n_resamples, chunk_size(n, 2**21), rng, n_jobs=n_jobs,
                       progress=progress, description="weights")
     rows[:, [0, -1]] *= unit

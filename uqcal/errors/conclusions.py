@@ -62,7 +62,13 @@ class _Setup:
     def fewer(self) -> _Setup:
         "The same with draws enough to tell whether another answer would be given."
         return replace(self, n_boot=min(self.n_boot, 1999),
-                       n_resamples=min(self.n_resamples, 1999))
+                       n_resamples=min(self.n_resamples, 1999)).with_enough
+
+    @property
+    def with_enough(self) -> _Setup:
+        "The same with shuffles enough to reject at the share of the ranges of u."
+        enough = int(np.ceil(2 / (self.level * self.shares[2] / 2)))
+        return replace(self, n_resamples=max(self.n_resamples, enough))
 
     @property
     def facts(self) -> dict:
@@ -229,7 +235,10 @@ def _bias_by(asked, answers, setup):
     "Is the mean error the same in every part of a column?"
     test, answer, reach = asked.test, answers[asked.name], setup.tolerance - 1
     span = _parts_span(test)
-    status = _status(answer.is_shown, _is_near_mean(test, span, reach))
+    is_near, worst = _is_near_mean(test, span, reach), test.stretch
+    if answer.is_shown and worst is not None:  # a small group, of which `span` says nothing
+        is_near = is_near and _is_near_mean(test, worst.confidence_interval, reach)
+    status = _status(answer.is_shown, is_near)
     is_place, part = _part_to_name(test, asked.by, False, answer.is_shown)
     facts = {"is_mean_shown": False, "is_change_shown": answer.is_shown,
              "place_unknown": is_place and part is None,
@@ -321,7 +330,10 @@ def _dependence(asked, answers, setup):
     test, sizes, by = asked.test, asked.sizes, asked.by
     answer, reach = answers[asked.name], setup.tolerance
     span, part = sizes.relative_interval, sizes.named
-    status = _status(answer.is_shown, _is_within(span, 1 / reach, reach))
+    is_excluded = _is_within(span, 1 / reach, reach)
+    if answer.is_shown and part is not None:  # a small group, of which `span` says nothing
+        is_excluded = is_excluded and _is_within(part.relative_interval, 1 / reach, reach)
+    status = _status(answer.is_shown, is_excluded)
     doubt, tails, reason = "", None, None
     if answer.is_shown: doubt = _doubt(test, part)
     elif sizes.is_heavy: tails = "heavy" if (test.n_groups or test.n) >= 20 else "few"
@@ -382,8 +394,7 @@ def _perfect_link(sample, setup):
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-015s
 def _ranking(asked, setup, sample):
     "Do larger errors come with larger uncertainties, as much as they should?"
-    test = asked.test
-    perfect = _perfect_link(sample, setup)
+    test, perfect = asked.test
     correlation, span = test.statistic, perfect.null_interval
     against = monte_carlo_pvalue(correlation, test.null_distribution, "less")
     is_less, status, direction = correlation < span.low, "inconclusive", None
@@ -453,6 +464,12 @@ def _try(asked, ask, *arguments, **options):
     "The question with its test, or with the reason why there is none."
     try: return replace(asked, test=ask(*arguments, **options))
     except NothingToTest as nothing: return replace(asked, nothing=nothing)
+
+
+def _ranking_test(sample, setup):
+    "The test of any ranking, and CC of perfect uncertainties."
+    test = link_of(sample, **setup.stopping(sample, 1, 0.05))
+    return test, _perfect_link(sample, setup)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-028
 def _along(ask, kind, sample, features, setup):
@@ -534,15 +551,14 @@ def _size_tests(sample, features, setup):
     "The questions about the size of errors."
     average = _try(_Asked(AVERAGE, "average"), _average_test, sample, setup)
     size = _try(_Asked(ALONG_U, "size", along=sample.by_uncertainty), _range_test, sample, setup)
-    ranking = _try(_Asked(RANKING, "ranking"), link_of, sample,
-                   **setup.stopping(sample, 1, 0.05))
+    ranking = _try(_Asked(RANKING, "ranking"), _ranking_test, sample, setup)
     return [average, replace(size, sizes=_factors(size, sample, setup)), ranking,
             *_along(consistency_of, "size", sample, features, setup)]
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033b
 def _answers(sample, features, setup):
     "All questions, those about size of centred errors where there is a bias."
-    setup = replace(setup, n_columns=len(features))
+    setup = replace(setup, n_columns=len(features)).with_enough
     hidden = [name for name, along in features.items() if _holds_outcome(sample.error, along)]
     if hidden:
         known = {name: along for name, along in features.items() if name not in hidden}

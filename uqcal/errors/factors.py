@@ -675,7 +675,8 @@ class AverageTest(SignificanceTest):
         """
         confidence = check_fraction(confidence, "confidence")
         if self.null_distribution is None: return Interval(0.0, float("inf"))
-        extremes = np.repeat(self.null_distribution[:, None, None], 2, axis=2)
+        null = self.null_distribution
+        extremes = np.stack([null, np.where(null == -np.inf, np.inf, null)], axis=1)[:, None, :]
         with np.errstate(divide="ignore"): log = 2 * np.log(np.array([self.estimate]))
         low, high = _interval(log, np.array([self.standard_error]),
                               _limits(extremes, [0], 1 - confidence))
