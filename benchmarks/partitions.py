@@ -108,7 +108,7 @@ COMPARED = ("kuiper", "kolmogorov_smirnov", "null_scale", "average_difference")
 
 def groups_in_memory(folder):
     "The same in memory."
-    from uqcal.subgroups.cumulative import comparison_graph
+    from uqcal.subgroups.two_groups import comparison_graph
 
     def work():
         "Read, compare."

@@ -12,7 +12,8 @@ import uqcal
 from uqcal.probabilities.calibration import calibration_report
 from uqcal.command.cli import main
 from uqcal.intervals.coverage import interval_report
-from uqcal.subgroups.cumulative import comparison_graph, subpopulation_graph
+from uqcal.subgroups.two_groups import comparison_graph
+from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal.corrections.mending import mend
 from uqcal.comparison.model_comparison import compare_models
 from uqcal.corrections.probability_mending import mend_probabilities

@@ -8,7 +8,10 @@ from scipy.linalg import hadamard
 from uqcal.subgroups import cumulative
 from uqcal.probabilities.calibration import calibration_report
 from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, kuiper_test, multiclass_calibration_tests, spiegelhalter_test
-from uqcal.subgroups.cumulative import _held, _neighbours, calibration_graph, comparison_graph, subpopulation_graph
+from uqcal._subgroups.steps import held_line, neighbours_of
+from uqcal.subgroups.cumulative import calibration_graph
+from uqcal.subgroups.two_groups import comparison_graph
+from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal.probabilities.reliability import calibration_error_interval, ece_test
 from uqcal.subgroups.screening import screen
 from uqcal.probabilities.walk import Walk, band_of, significance_of
@@ -206,8 +209,8 @@ def test_neighbours_equal_their_slow_twin(ties, clustered):
     rng = np.random.default_rng(ties)
     score = np.sort(rng.uniform(-1, 1, 70).round(ties))
     values, label = rng.normal(size=70), rng.integers(0, 20, 70)
-    near = _neighbours(score, label if clustered else NOBODY)
-    line, mean = _held(near, values)
+    near = neighbours_of(score, label if clustered else NOBODY)
+    line, mean = held_line(near, values)
     expected = slow_neighbours(score.tolist(), values, label if clustered else None)
     np.testing.assert_allclose([line, near[5][:, 2], mean], expected, rtol=1e-9, atol=1e-12)
 

@@ -8,7 +8,9 @@ import pytest
 import statsmodels.api
 
 from uqcal._chance.brownian import kuiper_null
-from uqcal.subgroups.cumulative import compared_groups, least_scale, subpopulation_graph
+from uqcal.subgroups.screening import compared_groups
+from uqcal._subgroups.designs import least_scale
+from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal._chance.resampling import shuffle_state
 from uqcal.subgroups.screening import _tail_pvalue, screen
 

@@ -85,12 +85,12 @@ from uqcal.statistics.statistics import conditional_calibration as conditional_c
 from uqcal.statistics.statistics import ence as ence
 from uqcal.statistics.statistics import zms as zms
 from uqcal.statistics.statistics import zmse as zmse
+from uqcal.subgroups.against_everyone import subpopulation_graph as subpopulation_graph
 from uqcal.subgroups.cumulative import calibration_graph as calibration_graph
-from uqcal.subgroups.cumulative import comparison_graph as comparison_graph
-from uqcal.subgroups.cumulative import subpopulation_graph as subpopulation_graph
 from uqcal.subgroups.partition_comparison import comparison_of_partitions as comparison_of_partitions
 from uqcal.subgroups.partition_comparison import comparisons_of_partitions as comparisons_of_partitions
 from uqcal.subgroups.screening import screen as screen
+from uqcal.subgroups.two_groups import comparison_graph as comparison_graph
 
 __version__: str
 __all__: list[str]

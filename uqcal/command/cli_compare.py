@@ -164,7 +164,8 @@ def _comparison(frame, sides, everyone, options):
 
 def _pair_graph(frame, sides, options):
     "The graph of two sides."
-    from uqcal.subgroups.cumulative import comparison_graph, subpopulation_graph
+    from uqcal.subgroups.two_groups import comparison_graph
+    from uqcal.subgroups.against_everyone import subpopulation_graph
     columns = [name for name in ("weight", "cluster") if name in frame]
     first, second = (frame[frame["group"] == side] for side in sides)
     if sides[1] is None:
@@ -391,7 +392,7 @@ def _graph_picture(graph, sides, p):
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-058b
 def _bins_picture(frame, sides):
-    from uqcal.subgroups.cumulative import paired_reliability
+    from uqcal.subgroups.two_groups import paired_reliability
     from uqcal._base.page import draw_picture
     first = frame[frame["group"] == sides[0]]
     second = frame[frame["group"] != sides[0]] if sides[1] is None else frame[
