@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from scipy.linalg import hadamard
 
-from uqcal.subgroups import cumulative
+from uqcal._chance.resampling import shuffle_state
+from uqcal._subgroups import designs, steps
 from uqcal.probabilities.calibration import calibration_report
 from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, kuiper_test, multiclass_calibration_tests, spiegelhalter_test
 from uqcal._subgroups.steps import held_line, neighbours_of
@@ -396,7 +397,7 @@ def test_replicate_weights_of_no_known_factor_ask_for_it():
 def test_replicates_are_worth_no_more_degrees_of_freedom_than_their_clusters(monkeypatch):
     "Five for six clusters, all or bootstrapped 400 times, and twelve for twelve strata. Catches R degrees, in intervals and in p-values."
     rng, label = np.random.default_rng(14), np.repeat(np.arange(24), 10)
-    def freedom(changes): return cumulative._freedom(np.ones(len(changes)), cumulative._Design(np.empty(0, np.int64), 0, changes, 1.0))
+    def freedom(changes): return designs._freedom(np.ones(len(changes)), designs.Design(np.empty(0, np.int64), 0, changes, 1.0))
     assert freedom((np.where(np.eye(6), -1, 0.2))[label % 6]) == pytest.approx(5, rel=1e-9)
     boot = rng.multinomial(5, np.full(6, 1 / 6), 400).T * 1.2 - 1
     assert 4.5 < freedom(boot[label % 6]) <= 5
@@ -644,10 +645,10 @@ def test_whole_clusters_change_places_whatever_their_sizes():
     cluster = np.repeat(np.arange(40), rng.integers(1, 6, 40))
     score, side = rng.random(cluster.size), cluster % 3 == 0
     response = cluster.astype(float)  # a cluster is known by its response
-    pool, start, first, member = cumulative._places_of(score, response, side, cluster)
+    pool, start, first, member = designs.places_of(score, response, side, cluster)
     assert sorted(member) == list(range(cluster.size)) and start[0] == 0 and start[-1] == pool.size == first.size - 1 == 40
     y = np.empty(cluster.size)
-    cumulative._redraw(y, (pool, start, first, member), y, response, cluster, cumulative.shuffle_state(rng))
+    steps.redraw(y, (pool, start, first, member), y, response, cluster, shuffle_state(rng))
     assert all(np.unique(y[cluster == c]).size == 1 for c in range(40)) and (y != response).any()
     (y_a, s_a, c_a), (y_b, s_b, c_b) = homes_of_rare_events(rng, 20, 60, rate=0.1, apart=10)
     i, j = rng.permutation(y_a.size), rng.permutation(y_b.size)

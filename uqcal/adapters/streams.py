@@ -36,8 +36,8 @@ from .._base.page import write_whole
 from ..online.online import OnlineBetaScaling, OnlinePlattScaling
 from ..online.online_scaling import gain_finding
 from ..reports import Caution, Finding, Report, Step
-from .._base.tables import (NumberReader, are_rows, check_encoding, encoding_of,
-                                 ends_open)
+from .._base.cells import NumberReader
+from .._base.files import are_rows, check_encoding, encoding_of, ends_open
 from .._base.tickets import Storable, check_keys, locked
 from .._words.streams import counts_text, curve_lines, stream_conclusion
 

@@ -33,8 +33,9 @@ from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissi
                                      tell_of_parts, typed, visible, with_groups, wrapped,
                                      write_rows)
 from .cli_streams import stream_commands
-from .._base.tables import (Table, UnknownColumn, check_new_columns, display_name, read_errors,
-                                read_probabilities, read_table)
+from .._base.tables import Table, UnknownColumn, read_errors, read_probabilities, read_table
+from .._base.rows_again import check_new_columns
+from .._base.files import display_name
 
 # %% auto #0
 __all__ = ['app', 'main']

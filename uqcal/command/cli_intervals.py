@@ -22,8 +22,9 @@ from .cli_parts import (FILE, ROWS, AsGroups, Decimal, DropMissing, Encoding, Gr
                                      read_model, refuse_crossed, refuse_idle, restored,
                                      row_details, screen_text, shows_bar, source_twice, typed,
                                      visible, with_groups, wrapped, write_rows)
-from .._base.tables import (UnknownColumn, check_new_columns, display_name, read_intervals,
-                                read_table)
+from .._base.tables import UnknownColumn, read_intervals, read_table
+from .._base.rows_again import check_new_columns
+from .._base.files import display_name
 from .._words.text import counted
 
 # %% auto #0

@@ -29,7 +29,9 @@ import typer
 
 from .. import __version__
 from .._base.results import enumerated, json_plain, three_digits
-from .._base.tables import Table, display_name, exact_encoding, names_csv, rows_again
+from .._base.tables import Table
+from .._base.files import display_name, names_csv
+from .._base.rows_again import exact_encoding, rows_again
 
 # %% auto #0
 __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'Groups', 'Cluster', 'Positive',

@@ -20,8 +20,10 @@ from .. import __version__
 from .cli_parts import (FILE, Decimal, Encoding, Progress, Thousands, Verbose,
                                      check_csv_name, check_outputs, new_app, on_lines, option,
                                      refuse_idle, rows_to, shows_bar, wrapped)
-from .._base.tables import (NumberReader, check_encoding, display_name, encoding_of, ends_open,
-                                names_csv, names_text, open_bytes)
+from .._base.cells import NumberReader
+from .._base.files import (check_encoding, display_name, encoding_of, ends_open, names_csv,
+                               names_text)
+from .._base.rows_again import open_bytes
 
 # %% auto #0
 __all__ = ['stream_commands']
