@@ -18,7 +18,7 @@ from uqcal.corrections.mending import mend
 from uqcal.comparison.model_comparison import compare_models
 from uqcal.corrections.probability_mending import mend_probabilities
 from uqcal.subgroups.screening import screen
-from uqcal.adapters.streams import recalibrate_rows
+from uqcal.adapters.rows import recalibrate_rows
 
 
 @pytest.fixture(autouse=True)

@@ -408,7 +408,7 @@ def test_replicates_are_worth_no_more_degrees_of_freedom_than_their_clusters(mon
     table = boot[label % 6] + 1
     def graph(): return comparison_graph(y[side], s[side], y[~side], s[~side], replicate_weights=(table[side], table[~side]), n_resamples=1999, rng=1)
     few = graph()
-    monkeypatch.setattr(cumulative, "_freedom", lambda share, design: 400.0)
+    monkeypatch.setattr(designs, "_freedom", lambda share, design: 400.0)
     many = graph()
     assert few.kuiper_pvalue > 2 * many.kuiper_pvalue and np.ptp(few.slope().confidence_interval) > 1.2 * np.ptp(many.slope().confidence_interval)
 

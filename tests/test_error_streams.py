@@ -16,7 +16,7 @@ from uqcal.adapters.error_streams import recalibrate_bound_rows, recalibrate_err
 from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, QuantileTracker
 from uqcal.online.monitor import CalibrationMonitor
 from uqcal.online.online_scaling import OnlineScaling
-from uqcal.adapters.streams import recalibrate_rows
+from uqcal.adapters.rows import recalibrate_rows
 
 N, DELAY = 150, 30
 TRACKERS = {"tracker": QuantileTracker, "aci": AdaptiveConformal, "dtaci": AggregatedAdaptive}

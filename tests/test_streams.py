@@ -24,7 +24,9 @@ from uqcal.online.mixture import OnlineMixture
 from uqcal.online.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.command.cli import main
 from uqcal.online.online_scaling import gain_finding
-from uqcal.adapters.streams import RecalibratedClassifier, RecalibratedOnline, _part_of, make_forecaster, recalibrate_rows
+from uqcal.adapters.streams import RecalibratedClassifier, _part_of, make_forecaster
+from uqcal.adapters.river_models import RecalibratedOnline
+from uqcal.adapters.rows import recalibrate_rows
 
 METHODS = ["mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"]
 

@@ -243,7 +243,7 @@ def as_file(frame):
 
 
 def probability_stream(seed):
-    from uqcal.adapters.streams import recalibrate_rows
+    from uqcal.adapters.rows import recalibrate_rows
     rng = np.random.default_rng([seed, 7])
     prob = rng.random(600)
     y = (rng.random(600) < np.where(np.arange(600) > 300, prob**2, prob)).astype(int)

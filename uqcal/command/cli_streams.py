@@ -316,7 +316,7 @@ def _end_of_rows(file, delimiter):
 def _through(kind):
     "What takes rows of this kind through."
     if kind == "probabilities":
-        from uqcal.adapters.streams import recalibrate_rows
+        from uqcal.adapters.rows import recalibrate_rows
         return recalibrate_rows
     from uqcal.adapters.error_streams import recalibrate_bound_rows, recalibrate_error_rows
     if kind == "uncertainties": return recalibrate_error_rows
@@ -324,7 +324,8 @@ def _through(kind):
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-213b
 def _recalibrated(source, write, label, kind, options):
-    from uqcal.adapters.streams import BrokenLine, make_forecaster
+    from uqcal._adapters.lines import BrokenLine
+    from uqcal.adapters.streams import make_forecaster
     if kind == "probabilities":  # what is refused here is no fault of a line
         make_forecaster(options["method"], rng=options["rng"])
     skipped, rang = [], []
