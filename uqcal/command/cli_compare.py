@@ -478,7 +478,7 @@ def _compare_models(
 def _check_scoring(score, level, dof):
     "Refuse, before anything is read, options that the score does not use; its name in Python."
     from uqcal._base.inputs import check_choice, check_fraction
-    from uqcal.comparison.model_comparison import SCORES
+    from uqcal.comparison.statements import SCORES
     check_choice(score, "--score", [name.replace(" ", "-") for name in SCORES])
     if score == "interval" and level is None:
         raise ValueError("--score interval needs --level, the coverage that intervals state, such "
