@@ -18,7 +18,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ..statistics.bootstrap import BootstrapInterval, intervals_of
-from .causes import Cause, causes_of, read_observed
+from .known_causes import Cause
+from .causes import causes_of, read_observed
 from .conclusions import (ALONG_U, AVERAGE, RANKING, by_chance, check_tolerance,
                                       conclusions_of, next_step, planned_resamples, read_features)
 from .._chance.distributions import distribution_name, standard_distribution
