@@ -50,7 +50,8 @@ _CONTENTS = {
     "adapters.streams": ["RecalibratedClassifier"],
     "command.report": ["write_report"],
     "command.studies": ["new_study"],
-    "parts.partitions": ["calibration_of_partitions", "coverage_of_partitions", "errors_of_partitions"],
+    "parts.partitions": ["calibration_of_partitions", "coverage_of_partitions"],
+    "parts.errors_in_parts": ["errors_of_partitions"],
     "subgroups.partition_comparison": ["comparison_of_partitions", "comparisons_of_partitions"],
 }
 _HOME = {name: module for module, names in _CONTENTS.items() for name in names}

@@ -55,9 +55,9 @@ from uqcal.online.monitor import CalibrationMonitor as CalibrationMonitor
 from uqcal.online.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online.online import OnlinePlattScaling as OnlinePlattScaling
 from uqcal.online.online_scaling import OnlineScaling as OnlineScaling
+from uqcal.parts.errors_in_parts import errors_of_partitions as errors_of_partitions
 from uqcal.parts.partitions import calibration_of_partitions as calibration_of_partitions
 from uqcal.parts.partitions import coverage_of_partitions as coverage_of_partitions
-from uqcal.parts.partitions import errors_of_partitions as errors_of_partitions
 from uqcal.probabilities.calibration import calibration_report as calibration_report
 from uqcal.probabilities.calibration_tests import kolmogorov_smirnov_test as kolmogorov_smirnov_test
 from uqcal.probabilities.calibration_tests import kuiper_test as kuiper_test

@@ -905,7 +905,7 @@ def _validation_in_parts(context):
         check_choice(params["fail_on"], "--fail-on", ("invalid", "inconclusive"))
     columns = _columns(*(params[name] for name in ("error", "observed", "predicted",
                                                    "uncertainty")))
-    from uqcal.parts.partitions import errors_of_partitions
+    from uqcal.parts.errors_in_parts import errors_of_partitions
     with open_parts(params, columns) as table:
         result = errors_of_partitions(
             table, columns[0] if len(columns) == 2 else tuple(columns[:2]), columns[-1],
