@@ -25,13 +25,12 @@ from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissi
                                      as_keywords, as_labels, asked_facts, check_features,
                                      check_outputs, check_sizes, cores, deliver, differing,
                                      first_words, how_read, in_python, is_mended, label_in_parts,
-                                     mend_command, new_app, on_lines, on_one_line, open_parts,
-                                     option,
+                                     mend_command, on_lines, on_one_line, open_parts, option,
                                      options_in_parts, outcomes_of, outside_words, points_of,
-                                     read_model, refuse_idle, restored, row_details, run_command,
-                                     screen_text, shows_bar, source_facts, source_twice, span_of,
-                                     tell_of_parts, typed, visible, with_groups, wrapped,
-                                     write_rows)
+                                     read_model, refuse_idle, restored, row_details, screen_text,
+                                     shows_bar, source_facts, source_twice, span_of, tell_of_parts,
+                                     typed, visible, with_groups, wrapped, write_rows)
+from .running import new_app, run_command
 from .cli_streams import stream_commands
 from .._base.tables import Table, UnknownColumn, read_errors, read_probabilities, read_table
 from .._base.rows_again import check_new_columns

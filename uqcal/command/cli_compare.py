@@ -16,14 +16,12 @@ from .. import __version__
 from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Groups,
                                      InParts, Jobs, JsonFile, Positive, Progress, Report, Seed,
                                      Thousands, Verbose, Where, aligned, as_json, as_labels,
-                                     check_outputs,
-                                     check_sizes, cores, deliver, differing, how_read,
-                                     in_python, is_mended, label_in_parts, new_app,
-                                     on_lines, on_one_line,
-                                     open_parts, option, options_in_parts, outcomes_of,
+                                     check_outputs, check_sizes, cores, deliver, differing,
+                                     how_read, in_python, is_mended, label_in_parts, on_lines,
+                                     on_one_line, open_parts, option, options_in_parts, outcomes_of,
                                      refuse_crossed, row_details, screen_text, shows_bar,
-                                     source_facts,
-                                     tell_of_parts, typed)
+                                     source_facts, tell_of_parts, typed)
+from .running import new_app
 from .._base.inputs import printable
 from .._base.tables import UnknownColumn, read_table
 

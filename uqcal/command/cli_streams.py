@@ -18,8 +18,9 @@ import typer
 
 from .. import __version__
 from .cli_parts import (FILE, Decimal, Encoding, Progress, Thousands, Verbose,
-                                     check_csv_name, check_outputs, new_app, on_lines, option,
-                                     refuse_idle, rows_to, shows_bar, wrapped)
+                                     check_csv_name, check_outputs, on_lines, option, refuse_idle,
+                                     rows_to, shows_bar, wrapped)
+from .running import new_app
 from .._base.cells import NumberReader
 from .._base.files import (check_encoding, display_name, encoding_of, ends_open, names_csv,
                                names_text)
