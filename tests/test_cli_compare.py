@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal.subgroups.screening import screen

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import typer
 
-from uqcal.command.cli import app, main
+from uqcal._command.cli import app, main
 
 # How each command of the tree is used, and the words that make it so.
 WAYS = {

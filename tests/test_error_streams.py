@@ -10,7 +10,7 @@ import pytest
 from test_recalibrate_state import content, start, written
 from test_streams import Trickle
 
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal.online.error_monitor import UncertaintyMonitor
 from uqcal.adapters.error_streams import recalibrate_bound_rows, recalibrate_error_rows
 from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, QuantileTracker

@@ -24,7 +24,7 @@ from uqcal.intervals.intervals import regression_coverage_score
 from uqcal.online.online import OnlineNewtonStep, OnlinePlattScaling
 from uqcal.probabilities.recalibration import PlattScaling
 from uqcal.probabilities.reliability import expected_calibration_error, top_label_ece
-from uqcal.sample.sample import Sample
+from uqcal._sample.sample import Sample
 from uqcal.subgroups.screening import screen
 from uqcal.statistics.statistics import ence
 from uqcal.errors.validation import validate

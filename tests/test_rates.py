@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom, ttest_ind
 
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal.subgroups.cumulative import calibration_graph
 from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.subgroups.against_everyone import subpopulation_graph

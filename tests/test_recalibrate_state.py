@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from uqcal.online.calibeating import tops
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal.adapters.rows import recalibrate_rows
 
 N, DELAY = 120, 30
@@ -198,7 +198,7 @@ def test_the_state_holds_what_is_out_and_no_more(tmp_path):
 # --- the command, killed in a process of its own
 
 def start(*args, **options):
-    code = "import sys; from uqcal.command.cli import main; main()"
+    code = "import sys; from uqcal._command.cli import main; main()"
     return subprocess.Popen([sys.executable, "-c", code, "recalibrate", *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **options)
 

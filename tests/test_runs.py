@@ -15,7 +15,7 @@ from uqcal._subgroups.steps import shared_cells
 from uqcal.subgroups import against_everyone, screening
 from uqcal.probabilities import reliability
 from uqcal.probabilities.calibration import brier_decomposition, calibration_report
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal.statistics.consistency import consistency_test
 from uqcal._base.inputs import check_binary
 from uqcal._chance.resampling import shuffle_state
@@ -190,7 +190,7 @@ def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, wo
     write_rows(path, command)
     taken = []
     while len(taken) < 4 and min(taken, default=9) > 1:  # another process may hold the cores for a while
-        process = subprocess.Popen([sys.executable, "-c", "from uqcal.command.cli import main; main()", command, str(path), "--progress", *options],
+        process = subprocess.Popen([sys.executable, "-c", "from uqcal._command.cli import main; main()", command, str(path), "--progress", *options],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         said = b""
         while word not in said: said += os.read(process.stderr.fileno(), 1000) or pytest.fail(said.decode())
@@ -206,7 +206,7 @@ def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, wo
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_loop_that_hears_nothing_is_ended(number):
-    code = ("import sys, numpy as np, uqcal.command.cli as cli\nfrom uqcal.probabilities.reliability import _characteristic as loop\nloop(np.ones(1), np.ones(1))\n"
+    code = ("import sys, numpy as np, uqcal._command.cli as cli\nfrom uqcal.probabilities.reliability import _characteristic as loop\nloop(np.ones(1), np.ones(1))\n"
             "def deaf(*options):\n    print('begun', flush=True)\n    loop(np.full(10**7, 0.5), np.ones(4000))\n"
             "cli._read_scores = deaf\nsys.argv = ['uqcal', 'calibration', 'x.csv']\ncli.main()")
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

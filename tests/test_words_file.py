@@ -10,8 +10,8 @@ from uqcal.errors import column_causes
 from uqcal.errors.known_causes import CONSTANTS, Cause
 from uqcal.errors.causes import causes_of, describe_rows, find_causes
 from uqcal.reports import Caution, Step
-from uqcal.sample.repeats import Repeats, find_repeats, related_cases, related_members, repeated_cases
-from uqcal.sample.sample import Sample
+from uqcal._sample.repeats import Repeats, find_repeats, related_cases, related_members, repeated_cases
+from uqcal._sample.sample import Sample
 
 NEVER = re.compile(r"\b(mend\w*|as stated|stated|alike|could be|settle|belong together|like scores|too timid|too extreme|errs|by lot|whoever|somebody|nobody|of their own|"
                    r"right ones|fairly|undecided|not decided|event ratio|told|taught|learnt|nan|None)\b")

@@ -300,7 +300,7 @@ COMMANDS = (("validate", "errors.csv", "--error", "E", "--uncertainty", "u"),
 def commanded(words):
     "What a command prints as JSON; its exit code where it prints none."
     from typer.testing import CliRunner
-    from uqcal.command.cli import app
+    from uqcal._command.cli import app
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         error, uncertainty, more = errors("grouped", 3)
         pd.DataFrame({"E": error, "u": uncertainty, "material": more["features"]["material"]}).to_csv("errors.csv", index=False)

@@ -24,7 +24,7 @@ from uqcal.intervals.intervals import classification_mean_width_score, coverage_
 from uqcal.corrections.mending import mend
 from uqcal.online.online import AggregatingForecaster, Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
 from uqcal.probabilities.reliability import classwise_ece
-from uqcal.sample.repeats import find_repeats
+from uqcal._sample.repeats import find_repeats
 from uqcal.corrections.scaling import FactorScaling
 from uqcal.comparison.scores import negative_log_density
 from uqcal.statistics.statistics import cc

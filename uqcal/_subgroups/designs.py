@@ -19,7 +19,7 @@ from .._chance.groups import LEAST_GROUPS
 from .._chance.resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
                                       shuffle_state)
 from .steps import between_clusters, close_cells, shared_cells
-from ..sample.sample import stable_order
+from .._sample.sample import stable_order
 
 # %% auto #0
 __all__ = ['NOBODY', 'total_variance', 'response_range', 'share_in_units', 'score_columns', 'weighted_rows',

@@ -16,8 +16,8 @@ from .._base.results import distinct_names, enumerated
 from .._chance.groups import check_group_number
 from .scores import BoundScoring, OutcomeScoring, read_bounds, scored_ends
 from ..reports import Caution
-from ..sample.repeats import copies_of, repeated_cases, repeats_of
-from ..sample.sample import Sample
+from .._sample.repeats import copies_of, repeated_cases, repeats_of
+from .._sample.sample import Sample
 
 # %% auto #0
 __all__ = ['SCORES', 'shown_names', 'read_models', 'scored_bounds', 'row_table', 'with_repeats']

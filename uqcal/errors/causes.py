@@ -16,8 +16,8 @@ from .._base.inputs import check_choice, check_column, check_labels_agree
 from .known_causes import (CONSTANTS, STRENGTHS, Cause, is_sorted, no_rows, row_names,
                                       whole_column)
 from .column_causes import OF_LINK, causes_of_columns, not_flagged
-from ..sample.repeats import copies_of
-from ..sample.sample import Ordering, Sample, rank_correlation
+from .._sample.repeats import copies_of
+from .._sample.sample import Ordering, Sample, rank_correlation
 
 # %% auto #0
 __all__ = ['suspect_rows', 'describe_rows', 'signs_are_lost', 'causes_of', 'read_observed', 'find_causes']
@@ -163,7 +163,7 @@ def describe_rows(
     Raises
     ------
     ValueError, TypeError
-        As `uqcal.sample.sample.Sample.keep`.
+        As `uqcal._sample.sample.Sample.keep`.
     """
     Sample(sample.error, sample.uncertainty).keep(rows)  # refuses what are no rows
     rows, line = np.asarray(rows), _Line(sample)

@@ -13,7 +13,7 @@ from scipy.special import gammainc, gammaln
 
 from .._base.kernels import kernel
 from .known_causes import CONSTANTS, Cause, is_sorted, row_names, whole_column
-from ..sample.sample import Sample
+from .._sample.sample import Sample
 
 # %% auto #0
 __all__ = ['OF_LINK', 'not_flagged', 'causes_of_columns']

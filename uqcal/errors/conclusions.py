@@ -24,7 +24,7 @@ from .._base.inputs import (check_count, check_fraction, check_generator, check_
 from .._chance.resampling import affordable, holm, monte_carlo_pvalue
 from .._base.results import Interval, distinct_names, three_digits
 from ..reports import Caution, Finding, Place, Step
-from ..sample.sample import Ordering, Sample
+from .._sample.sample import Ordering, Sample
 from .._words.text import value_text
 
 # %% auto #0

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._base.results import Result
 from .._words.file import CAUSES
-from ..sample.sample import Sample
+from .._sample.sample import Sample
 
 # %% auto #0
 __all__ = ['STRENGTHS', 'CONSTANTS', 'Cause', 'no_rows', 'Constant', 'row_names', 'whole_column', 'is_sorted']

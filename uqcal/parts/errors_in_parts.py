@@ -23,7 +23,7 @@ from .partitions import (CELL_RULES, Cells, bars_of_parts, finer_edges, in_part,
                                     over_parts, parts_of, reach_of_walk, step_in_parts,
                                     tabulated_cells)
 from ..reports import Caution, Finding, Report
-from ..sample.sample import stable_order
+from .._sample.sample import stable_order
 
 # %% auto #0
 __all__ = ['PartitionedErrors', 'errors_of_partitions']

@@ -31,7 +31,7 @@ from .._subgroups.steps import coins
 from .._words.groups import slope_sentence
 from ..probabilities.walk import significance_of, walk_of, widening
 from ..reports import Finding
-from ..sample.sample import stable_order
+from .._sample.sample import stable_order
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from .._base.inputs import (check_choice, check_count, check_generator, check_jo
                                 check_labels_agree, check_weights, printable, read_labels,
                                 read_responses, read_vector)
 from ..reports import Caution, Finding, Report, Step
-from ..sample.repeats import related_members
+from .._sample.repeats import related_members
 from .._chance.resampling import holm, shuffle_state
 from .._base.results import Interval, html_table, json_plain, new_axes, plain_text
 from .._words.groups import groups_conclusion, pair_conclusion

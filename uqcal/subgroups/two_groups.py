@@ -32,7 +32,7 @@ from .._subgroups.steps import (between_clusters, close_cells, coefficients, coi
                                     shared_cells, studentised, walk_summary, workspace)
 from .._words.groups import bins_sentence
 from ..probabilities.walk import sort_by_score
-from ..sample.sample import stable_order
+from .._sample.sample import stable_order
 from .cumulative import CumulativeGraph, kuiper_by_scores
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster

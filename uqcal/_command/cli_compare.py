@@ -181,7 +181,7 @@ def _counted_together(frame, sides):
     them; a screen finds its own."""
     from uqcal._chance.groups import LEAST_GROUPS
     from uqcal.reports import Caution
-    from uqcal.sample.repeats import related_members
+    from uqcal._sample.repeats import related_members
     if "cluster" in frame: return frame, ()
     is_in = (frame["group"].isin(sides) | (sides[1] is None)).to_numpy()
     columns = (frame.loc[is_in, name].to_numpy() for name in ("response", "score", "group"))

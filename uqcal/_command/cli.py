@@ -322,7 +322,7 @@ def _not_tested(table, data):
 
 # %% ../../nbs/command/70_cli.ipynb #cell-107d
 def _write_report(result, path, data, seed, calls):
-    from uqcal.command.report import write_report
+    from uqcal._command.report import write_report
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
     if "features" in data: details["Features"] = ", ".join(data["features"])
     if "groups" in data: details["Column of groups"] = data["groups"]
@@ -393,7 +393,7 @@ def _new_study(name: Annotated[str, typer.Argument(
                    "What it begins from: your_own, regression, classification, streaming, "
                    "intervals or groups.", "PAGE", "--from", default=True)] = "your_own"):
     from uqcal._base.inputs import check_choice
-    from uqcal.command.studies import PAGES, new_study
+    from uqcal._command.studies import PAGES, new_study
     target = new_study(name, check_choice(page, "--from", list(PAGES)))
     typer.echo(f"{visible(display_name(target.name))}: {PAGES[page]}\n"
                + ("Change the cells that begin with # CHANGE THIS CELL." if page == "your_own" else
