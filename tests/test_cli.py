@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from uqcal import __version__, load_demo, validate
-from uqcal._command import cli
+from uqcal._command import cli, cli_parts
 from uqcal._command.cli import main
 from uqcal._base.tables import read_table
 
@@ -475,7 +475,7 @@ def test_numbers_are_read_to_the_last_digit():
 def test_observed_minus_predicted():
     frame = pd.DataFrame({"y": [3.0, 5.0, 4.0], "p": [1.0, 6.0, 4.5], "u": [1.0, 2.0, 3.0]})
     frame.to_csv("made.csv", index=False)
-    error, stated, table, features = cli._read_errors("made.csv", cli._columns(None, "y", "p", "u"), by_default=False, features=["p"])
+    error, stated, table, features = cli._read_errors("made.csv", cli_parts.error_columns(None, "y", "p", "u"), by_default=False, features=["p"])
     np.testing.assert_array_equal([error, stated, features["p"]], [[2, -1, -0.5], [1, 2, 3], [1, 6, 4.5]])
     assert table.source == "made.csv" and list(features) == ["p"]
 

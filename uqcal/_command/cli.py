@@ -27,34 +27,18 @@ from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissi
                                       Report, Seed, Thousands, Verbose, Where, aligned, as_json,
                                       as_keywords, as_labels, asked_facts, check_features,
                                       check_outputs, check_sizes, cores, deliver, differing,
-                                      first_words, how_read, in_python, is_mended, mend_command,
-                                      on_lines, on_one_line, open_parts, option, options_in_parts,
-                                      outside_words, points_of, read_model, refuse_idle, restored,
-                                      row_details, screen_text, shows_bar, source_twice, span_of,
-                                      tell_of_parts, typed, visible, with_groups, wrapped,
-                                      write_rows)
+                                      error_columns, first_words, how_read, in_python, is_mended,
+                                      mend_command, on_lines, on_one_line, open_parts, option,
+                                      options_in_parts, outside_words, points_of, read_model,
+                                      refuse_idle, restored, row_details, screen_text, shows_bar,
+                                      source_twice, span_of, tell_of_parts, typed, visible,
+                                      with_groups, wrapped, write_rows)
 from .cli_scores import read_scores, score_commands
 from .cli_streams import stream_commands
 from .running import new_app, run_command
 
 # %% auto #0
 __all__ = ['app', 'main']
-
-# %% ../../nbs/command/70_cli.ipynb #cell-022
-def _columns(error, observed, predicted, uncertainty):
-    "The columns that the options name: [error, uncertainty] or [observed, predicted, uncertainty]."
-    if observed is None and predicted is None:
-        chosen = [error or "error", uncertainty or "uncertainty"]
-    elif error is not None:
-        raise ValueError("give either --error, or --observed and --predicted, not both")
-    elif observed is None or predicted is None:
-        given, other = ("--predicted", "--observed") if observed is None else (
-            "--observed", "--predicted")
-        raise ValueError(f"{given} needs {other}: the error is the difference of the two")
-    else: chosen = [observed, predicted, uncertainty or "uncertainty"]
-    if len(set(chosen)) < len(chosen):
-        raise ValueError(f"the columns must differ, got {', '.join(map(repr, chosen))}")
-    return chosen
 
 # %% ../../nbs/command/70_cli.ipynb #cell-022b
 def _read_errors(source, names, by_default, features=(), how=None):
@@ -198,7 +182,7 @@ def _validate(
     source = _source("validate", file, demo, error, observed, predicted, uncertainty, feature,
                      groups)
     if demo: names = ["E", "uE"]
-    else: names = _columns(error, observed, predicted, uncertainty)
+    else: names = error_columns(error, observed, predicted, uncertainty)
     check_features(feature, no_conclusions, as_groups)
     asked = with_groups(feature, groups, names)
     check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
@@ -495,7 +479,7 @@ def _mend(
 # %% ../../nbs/command/70_cli.ipynb #cell-095b
 def _mend_errors(source, context, roles, how, options):
     "Recalibrate uncertainties: the whole of `uqcal mend --error --uncertainty`."
-    names = _columns(**roles)
+    names = error_columns(**roles)
     feature, groups, as_groups, out, model = (context.params[name] for name in (
         "feature", "groups", "as_groups", "out", "model"))
     asked = with_groups(feature, groups, names)
@@ -728,8 +712,8 @@ def _validation_in_parts(context):
     if params["fail_on"] is not None:
         from uqcal._base.inputs import check_choice
         check_choice(params["fail_on"], "--fail-on", ("invalid", "inconclusive"))
-    columns = _columns(*(params[name] for name in ("error", "observed", "predicted",
-                                                   "uncertainty")))
+    columns = error_columns(*(params[name] for name in ("error", "observed", "predicted",
+                                                        "uncertainty")))
     from uqcal.parts.errors_in_parts import errors_of_partitions
     with open_parts(params, columns) as table:
         result = errors_of_partitions(

@@ -30,12 +30,12 @@ from .._base.tables import Table
 # %% auto #0
 __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'Groups', 'Cluster', 'Positive',
            'AsGroups', 'InParts', 'Jobs', 'Seed', 'Report', 'Verbose', 'JsonFile', 'MARKS', 'ROWS', 'option',
-           'shows_bar', 'how_read', 'outcomes_of', 'label_in_parts', 'check_outputs', 'check_sizes', 'cores',
-           'refuse_idle', 'differing', 'check_features', 'with_groups', 'as_labels', 'refuse_crossed', 'points_of',
-           'first_words', 'source_facts', 'asked_facts', 'row_details', 'with_places', 'aligned', 'wrapped', 'visible',
-           'as_json', 'deliver', 'screen_text', 'check_csv_name', 'source_twice', 'rows_to', 'write_rows', 'read_model',
-           'restored', 'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines', 'mend_command', 'in_python',
-           'on_one_line', 'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts']
+           'shows_bar', 'how_read', 'outcomes_of', 'label_in_parts', 'error_columns', 'check_outputs', 'check_sizes',
+           'cores', 'refuse_idle', 'differing', 'check_features', 'with_groups', 'as_labels', 'refuse_crossed',
+           'points_of', 'first_words', 'source_facts', 'asked_facts', 'row_details', 'with_places', 'aligned',
+           'wrapped', 'visible', 'as_json', 'deliver', 'screen_text', 'check_csv_name', 'source_twice', 'rows_to',
+           'write_rows', 'read_model', 'restored', 'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines',
+           'mend_command', 'in_python', 'on_one_line', 'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts']
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-option
 def option(
@@ -227,6 +227,44 @@ def _matching(source):
     "The files that a pattern names, in order."
     import glob
     return sorted(glob.glob(source or ""))
+
+# %% ../../nbs/command/66_cli_parts.ipynb #cell-022
+def error_columns(
+    error: str | None,  # what the option names, here and below
+    observed: str | None,  # or this
+    predicted: str | None,  # and this
+    uncertainty: str | None,  # "uncertainty" unless given
+) -> list[str]:  # two, or three
+    """The columns that the options name: [error, uncertainty] or [observed, predicted, uncertainty].
+
+    Parameters
+    ----------
+    error : str | None
+        What the option names, here and below.
+    observed : str | None
+        Or this.
+    predicted : str | None
+        And this.
+    uncertainty : str | None
+        "uncertainty" unless given.
+
+    Returns
+    -------
+    list[str]
+        Two, or three.
+    """
+    if observed is None and predicted is None:
+        chosen = [error or "error", uncertainty or "uncertainty"]
+    elif error is not None:
+        raise ValueError("give either --error, or --observed and --predicted, not both")
+    elif observed is None or predicted is None:
+        given, other = ("--predicted", "--observed") if observed is None else (
+            "--observed", "--predicted")
+        raise ValueError(f"{given} needs {other}: the error is the difference of the two")
+    else: chosen = [observed, predicted, uncertainty or "uncertainty"]
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"the columns must differ, got {', '.join(map(repr, chosen))}")
+    return chosen
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-014
 def check_outputs(
