@@ -14,7 +14,7 @@ from timing import JOBS
 
 from uqcal.statistics.bin_scaling import simulate_bin_scaling
 from uqcal._chance.distributions import standard_distribution
-from uqcal.sample.sample import equal_count_bins
+from uqcal._sample.sample import equal_count_bins
 
 GRID = {"n": [2000, 4000, 8000, 12000, 16000], "n_bins": [10, 20, 30, 40, 50], "dof": [6, 8, 10, 12, 24, 48]}
 SETS, PLAIN_SETS = 5000, 12

@@ -11,7 +11,7 @@ from timing import JOBS, seconds
 
 from uqcal.statistics.consistency import STATISTICS, consistency_test
 from uqcal._chance.distributions import simulate_calibrated
-from uqcal.sample.sample import equal_count_bins
+from uqcal._sample.sample import equal_count_bins
 
 POINTS, SHUFFLES, PLAIN_SHUFFLES, N_BINS = 5000, 9999, 500, 20
 TARGETS = {"correlation": 20, "cc": 20}     # for the others 3

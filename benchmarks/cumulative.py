@@ -48,7 +48,7 @@ def main(small):
     import numpy as np
     import pandas as pd
 
-    from uqcal.subgroups.cumulative import comparison_graph
+    from uqcal.subgroups.two_groups import comparison_graph
     from uqcal.subgroups.screening import screen
     rng, shrink = np.random.default_rng(1), 100 if small else 1
     score_a, score_b = rng.uniform(size=1_000_000 // shrink), rng.beta(2, 1, 700_000 // shrink)

@@ -134,7 +134,7 @@ def rows():
     from uqcal.statistics.bootstrap import bca_interval
     from uqcal.probabilities.calibration_tests import kuiper_test, spiegelhalter_test
     from uqcal.statistics.consistency import consistency_test
-    from uqcal.subgroups.cumulative import comparison_graph
+    from uqcal.subgroups.two_groups import comparison_graph
     from uqcal.online.online import OnlinePlattScaling
     from uqcal.statistics.references import simulated_reference
     from uqcal.probabilities.reliability import expected_calibration_error

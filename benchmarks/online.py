@@ -211,7 +211,7 @@ def command_line(quick):
             with open(source, "w") as file:
                 file.write(head + "\n")
                 for _ in range(n // 100_000): file.write(block)
-            code = ("import resource, sys, time; from uqcal.command.cli import main; start = time.perf_counter()\n"
+            code = ("import resource, sys, time; from uqcal._command.cli import main; start = time.perf_counter()\n"
                     f"try: main(['recalibrate', {str(source)!r}, *{options!r}, '--out', {str(target)!r}])\n"
                     "except SystemExit as end: assert not end.code, end\n"
                     "print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)")

@@ -89,7 +89,7 @@ def by_partitions(folder):
 
 def errors_by_partitions(folder):
     "The answer on errors."
-    from uqcal.parts.partitions import errors_of_partitions
+    from uqcal.parts.errors_in_parts import errors_of_partitions
 
     found, cost = of_workers(folder, ["error", "uncertainty"], errors_of_partitions)
     return {"numbers": {"zms": found.zms, "kuiper of errors": found.kuiper}, **cost}
@@ -108,7 +108,7 @@ COMPARED = ("kuiper", "kolmogorov_smirnov", "null_scale", "average_difference")
 
 def groups_in_memory(folder):
     "The same in memory."
-    from uqcal.subgroups.cumulative import comparison_graph
+    from uqcal.subgroups.two_groups import comparison_graph
 
     def work():
         "Read, compare."
@@ -141,7 +141,8 @@ def by_threads(folder, number=1):
     "Probabilities and errors in this process, by so many threads, twice; the second run counts."
     import dask
     import dask.dataframe as dd
-    from uqcal.parts.partitions import calibration_of_partitions, errors_of_partitions
+    from uqcal.parts.partitions import calibration_of_partitions
+    from uqcal.parts.errors_in_parts import errors_of_partitions
 
     def work():
         "Probabilities, then errors."

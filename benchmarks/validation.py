@@ -67,7 +67,7 @@ def twin():
     from uqcal.statistics.bootstrap import bca_intervals
     from uqcal.sample.datasets import catalogue, load_errors
     from uqcal.statistics.references import references_of
-    from uqcal.sample.sample import bin_starts
+    from uqcal._sample.sample import bin_starts
     first_call()
     table = catalogue()
     data = load_errors(table["points"].idxmin())

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import expit
 
 from uqcal import calibration_report, compare_models, interval_report, mend, mend_probabilities, validate
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal._base.results import distinct_names, three_digits
 from uqcal.corrections.scaling import GroupScaling
 

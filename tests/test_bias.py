@@ -13,7 +13,7 @@ from uqcal.errors.conclusions import draw_conclusions
 from uqcal.statistics.consistency import NothingToTest
 from uqcal.sample.datasets import catalogue, load_errors
 from uqcal.errors.factors import average_of
-from uqcal.sample.sample import Sample
+from uqcal._sample.sample import Sample
 
 TABLE_II = json.loads((Path(__file__).parent / "published" / "simref_tables.json").read_text("utf-8"))["II"]
 with_data = pytest.mark.skipif("UQCAL_DATA_DIR" not in os.environ, reason="UQCAL_DATA_DIR names no folder with the data sets")

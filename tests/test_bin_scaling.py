@@ -14,7 +14,7 @@ from scipy import integrate, special, stats
 from uqcal.statistics import consistency, statistics
 from uqcal.sample import datasets
 from uqcal._chance import distributions
-from uqcal.sample.sample import Sample
+from uqcal._sample.sample import Sample
 from uqcal.statistics.bin_scaling import (
     SCALING,
     Extrapolation,

@@ -447,7 +447,7 @@ def test_copies_count_once_in_a_report():
 
 def test_files_that_are_sorted_or_wrong_are_not_taken_for_alike():
     "By score, by outcome, and scores that are wrong in any order: nothing is said of neighbours. Mutation: the differences as they are, with what the map has wrong."
-    from uqcal.sample.repeats import related_cases
+    from uqcal._sample.repeats import related_cases
     for seed in range(10):
         rng = np.random.default_rng([seed, 53])
         p = rng.uniform(size=800)

@@ -2,9 +2,10 @@
 import numpy as np
 import pytest
 
-from uqcal.errors.causes import CONSTANTS, STRENGTHS, causes_of, describe_rows, find_causes, suspect_rows
+from uqcal.errors.known_causes import CONSTANTS, STRENGTHS
+from uqcal.errors.causes import causes_of, describe_rows, find_causes, suspect_rows
 from uqcal.sample.datasets import load_demo
-from uqcal.sample.sample import Sample
+from uqcal._sample.sample import Sample
 
 DEMO = load_demo()
 

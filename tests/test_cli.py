@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from uqcal import __version__, load_demo, validate
-from uqcal.command import cli
-from uqcal.command.cli import main
+from uqcal._command import cli, cli_parts
+from uqcal._command.cli import main
 from uqcal._base.tables import read_table
 
 QUICK = ["--n-boot", "60", "--n-mc", "40", "--n-resamples", "199"]
@@ -39,7 +39,7 @@ def data():
 def start(*args, **options):
     "The command in a process of its own, as a user starts it."
     script = shutil.which("uqcal", path=os.path.dirname(sys.executable))
-    command = [script] if script else [sys.executable, "-c", "from uqcal.command.cli import main; main()"]
+    command = [script] if script else [sys.executable, "-c", "from uqcal._command.cli import main; main()"]
     return subprocess.run([*command, *args], capture_output=True, timeout=300, **{"text": True, **options})
 
 
@@ -110,13 +110,13 @@ def test_output_survives_a_terminal_without_greek():
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
 def test_a_reader_that_goes_away_is_no_error():
-    script = f"{sys.executable} -c 'from uqcal.command.cli import main; main([\"datasets\"])' | true; exit ${{PIPESTATUS[0]}}"
+    script = f"{sys.executable} -c 'from uqcal._command.cli import main; main([\"datasets\"])' | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
     assert done.stderr == "" and done.returncode in (0, 141)
 
 
 def test_help_answers_without_compiled_kernels():
-    code = "import sys; from uqcal.command.cli import main\ntry: main(['--help'])\nexcept SystemExit: print('numba' in sys.modules, 'matplotlib' in sys.modules)"
+    code = "import sys; from uqcal._command.cli import main\ntry: main(['--help'])\nexcept SystemExit: print('numba' in sys.modules, 'matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.rstrip().endswith("False False")
 
@@ -137,7 +137,7 @@ def test_examples_in_the_help_work(capsys, monkeypatch, folder):
     examples = {line.strip() for args in ([], ["validate", "--help"], ["datasets", "--help"]) for line in run(capsys, *args)[1].splitlines()
                 if re.match(r"    (?:cat errors.csv \| )?uqcal ", line)}
     assert len(examples) == 9
-    folder.joinpath("uqcal").write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from uqcal.command.cli import main; main()" "$@"\n')
+    folder.joinpath("uqcal").write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from uqcal._command.cli import main; main()" "$@"\n')
     os.chmod("uqcal", stat.S_IRWXU)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     for example in sorted(example for example in examples if "fetch" not in example):
@@ -475,7 +475,7 @@ def test_numbers_are_read_to_the_last_digit():
 def test_observed_minus_predicted():
     frame = pd.DataFrame({"y": [3.0, 5.0, 4.0], "p": [1.0, 6.0, 4.5], "u": [1.0, 2.0, 3.0]})
     frame.to_csv("made.csv", index=False)
-    error, stated, table, features = cli._read_errors("made.csv", cli._columns(None, "y", "p", "u"), by_default=False, features=["p"])
+    error, stated, table, features = cli._read_errors("made.csv", cli_parts.error_columns(None, "y", "p", "u"), by_default=False, features=["p"])
     np.testing.assert_array_equal([error, stated, features["p"]], [[2, -1, -0.5], [1, 2, 3], [1, 6, 4.5]])
     assert table.source == "made.csv" and list(features) == ["p"]
 

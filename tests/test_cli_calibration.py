@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from uqcal.probabilities.calibration import calibration_report
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 
 QUICK = ["--n-boot", "19", "--n-resamples", "99"]
 

@@ -5,8 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.command.cli import main
-from uqcal.subgroups.cumulative import comparison_graph, subpopulation_graph
+from uqcal._command.cli import main
+from uqcal.subgroups.two_groups import comparison_graph
+from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal.subgroups.screening import screen
 
 NAMES = ["--response", "healed", "--score", "propensity", "--group", "arm"]

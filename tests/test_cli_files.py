@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 QUICK = ["--n-boot", "60", "--n-resamples", "99", "--n-mc", "40", "--statistics", "zms"]
@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 def start(*args, given=None, environment=None, **options):
     "The command in a process of its own, bytes in and bytes out."
-    code = "from uqcal.command.cli import main; main()"
+    code = "from uqcal._command.cli import main; main()"
     return subprocess.run([sys.executable, "-c", code, *args], input=given, capture_output=True, timeout=300,
                           env={**os.environ, **(environment or {})}, **options)
 
@@ -160,7 +160,7 @@ def test_a_command_that_is_ended_cleans_up(folder, name):
     number = getattr(signal, name)
     folder.joinpath("out.csv").write_text("before")
     folder.joinpath(".out.csv.1.part").write_text("stale")
-    code = "from uqcal.command.cli import main; main()"
+    code = "from uqcal._command.cli import main; main()"
     with subprocess.Popen([sys.executable, "-c", code, "recalibrate", "-", "--outcome", "y", "--score", "p", "--out", "out.csv"], stdin=subprocess.PIPE,
                           stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as process:  # nohup may have turned it off
         process.stdin.write(b"p,y\n0.5,1\n")
@@ -208,7 +208,7 @@ def test_refused_before_the_work(args, said):
 @pytest.mark.skipif(os.name != "posix", reason="file descriptors of POSIX")
 @pytest.mark.parametrize("command, closed", [("validate", 0), ("validate", 1), ("recalibrate", 0), ("recalibrate", 1)])
 def test_closed_streams_are_refused_in_words(command, closed):
-    done = subprocess.run(["sh", "-c", f'exec "$0" -c "from uqcal.command.cli import main; main()" {command} - {"<" if closed == 0 else ">"}&-', sys.executable],
+    done = subprocess.run(["sh", "-c", f'exec "$0" -c "from uqcal._command.cli import main; main()" {command} - {"<" if closed == 0 else ">"}&-', sys.executable],
                           capture_output=True, timeout=120, **({"stdin": subprocess.DEVNULL} if closed else {}))
     assert (done.returncode, done.stderr.decode()) == (2, f"uqcal: standard {('input', 'output')[closed]} is closed\n")
 
@@ -354,7 +354,7 @@ def jailed(folder, *args, given=None):
     reads = "caps=-all,+dac_read_search"
     bound = [shutil.which("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-{reads}", f"--ambient-{reads}"] if os.getuid() == 0 else []
     surroundings = {"PATH": os.environ["PATH"], "PYTHONPATH": str(site), "TMPDIR": str(nowhere)} | ({} if bound else {"HOME": str(nowhere)})
-    return subprocess.run([*bound, sys.executable, "-c", "from uqcal.command.cli import main; main()", *args], input=given, capture_output=True, timeout=600, cwd=nowhere, env=surroundings)
+    return subprocess.run([*bound, sys.executable, "-c", "from uqcal._command.cli import main; main()", *args], input=given, capture_output=True, timeout=600, cwd=nowhere, env=surroundings)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal.intervals.coverage import interval_report
 
 QUICK = ["--n-resamples", "199"]

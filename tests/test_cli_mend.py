@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal._base.results import three_digits
 from uqcal.corrections.scaling import Mend
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.command.cli import main
-from uqcal.command.cli_parts import with_places
+from uqcal._command.cli import main
+from uqcal._command.cli_parts import with_places
 from uqcal._base.tables import Table
 
 QUICK = ["--n-resamples", "199", "--jobs", "1"]

@@ -10,14 +10,15 @@ import pytest
 
 import uqcal
 from uqcal.probabilities.calibration import calibration_report
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal.intervals.coverage import interval_report
-from uqcal.subgroups.cumulative import comparison_graph, subpopulation_graph
+from uqcal.subgroups.two_groups import comparison_graph
+from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal.corrections.mending import mend
 from uqcal.comparison.model_comparison import compare_models
 from uqcal.corrections.probability_mending import mend_probabilities
 from uqcal.subgroups.screening import screen
-from uqcal.adapters.streams import recalibrate_rows
+from uqcal.adapters.rows import recalibrate_rows
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +121,7 @@ SAME = [("validate", uqcal.validate), ("calibration", calibration_report), ("int
 def test_defaults_are_those_of_python(command, function):
     import typer
 
-    from uqcal.command.cli import app
+    from uqcal._command.cli import app
     taken, own = inspect.signature(function).parameters, {one.name: one.default for one in typer.main.get_command(app).commands[command].params}
     for name in set(taken) & set(own):
         default, typed = taken[name].default, own[name]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import typer
 
-from uqcal.command.cli import app, main
+from uqcal._command.cli import app, main
 
 # How each command of the tree is used, and the words that make it so.
 WAYS = {
@@ -43,7 +43,7 @@ CHEAP = {"n_boot": "19", "n_mc": "19", "n_resamples": "99", "jobs": "1"}
 BESIDE = [("as_groups", "feature"), ("resume", "state"), ("every", "state"), ("b", "a")]  # the first has a meaning beside the second only
 
 WORKERS = [("errors.validation", "validate"), ("corrections.mending", "mend"), ("corrections.probability_mending", "mend_probabilities"), ("probabilities.calibration", "calibration_report"), ("intervals.coverage", "interval_report"),
-           ("comparison.model_comparison", "compare_models"), ("subgroups.screening", "screen"), ("subgroups.cumulative", "comparison_graph"), ("subgroups.cumulative", "subpopulation_graph"), ("adapters.streams", "recalibrate_rows"),
+           ("comparison.model_comparison", "compare_models"), ("subgroups.screening", "screen"), ("subgroups.two_groups", "comparison_graph"), ("subgroups.against_everyone", "subpopulation_graph"), ("adapters.streams", "recalibrate_rows"),
            ("adapters.error_streams", "recalibrate_error_rows"), ("adapters.error_streams", "recalibrate_bound_rows")]
 
 

@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from uqcal import load_demo, validate
 from uqcal._chance import distributions
-from uqcal.errors.bias import bias_of
 from uqcal.errors.conclusions import check_tolerance, draw_conclusions, next_step, part_tables
 from uqcal._chance.resampling import joint_pvalues
 from uqcal.reports import Finding, Report
-from uqcal.sample.sample import Sample
 from uqcal._words.errors import errors_conclusion
 
 WHOLE = ["bias", "on average", "along u", "ranking"]
@@ -712,7 +710,7 @@ def test_the_conclusion_counts_columns_and_knows_no_prose():
 def test_validate_checks_its_columns_once_and_sorts_each_once(monkeypatch):
     "The columns by `check_errors`, each order by `Ordering.of`, whatever statistics and tests use it."
     from uqcal._base import inputs
-    from uqcal.sample import sample as room
+    from uqcal._sample import sample as room
     seen, sorted_ = [], []
     monkeypatch.setattr(room, "check_errors", lambda *columns: seen.append("both") or inputs.check_errors(*columns))
     plain = room.Ordering.of.__func__

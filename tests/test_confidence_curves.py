@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from uqcal.statistics.confidence_curves import ConfidenceCurve, _Groups, _mean_magnitude, _resample, _simulated_means, confidence_curve, curve_of
 from uqcal._chance.distributions import simulate_calibrated, standard_distribution
-from uqcal.sample.sample import Sample
+from uqcal._sample.sample import Sample
 
 FEW = {"n_boot": 20, "n_resamples": 19, "rng": 1}
 POWER = {"rmse": 2, "mae": 1}

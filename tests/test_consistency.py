@@ -15,7 +15,7 @@ from uqcal._chance import distributions
 from uqcal.statistics import statistics
 from uqcal.statistics.consistency import STATISTICS, NothingToTest, check_shuffles, consistency_of, consistency_test, link_of, link_test, shuffle_plan
 from uqcal._chance.resampling import monte_carlo_pvalue, shuffle, shuffle_state
-from uqcal.sample.sample import Sample
+from uqcal._sample.sample import Sample
 
 TWO_SIDED = ("correlation", "cc")
 ORDERLESS = ("kuiper", "kuiper-rank", "zmse", "ence")

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uqcal._words.text import p_text, signed
-from uqcal.subgroups.cumulative import CumulativeGraph, calibration_graph, comparison_graph, paired_reliability, subpopulation_graph
+from uqcal.subgroups.cumulative import CumulativeGraph, calibration_graph
+from uqcal.subgroups.two_groups import comparison_graph, paired_reliability
+from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal._base.results import visible_points
 
 # ---- the paper's synthetic examples: n, Kuiper, Kolmogorov-Smirnov, their ratios to sigma as printed; Kuiper, KS, sigma with weights
@@ -195,7 +197,7 @@ def test_subpopulation_and_calibration_equal_their_slow_twins(responses, ties, w
 @pytest.mark.parametrize("ties", ["distinct", "many", "lump"])
 def test_covariances_are_those_of_the_linear_map_from_responses_to_rises(ties):
     "Each rise is linear in the responses: differentiate it by each, and put the local variances between."
-    from uqcal.subgroups.cumulative import _neighbours, _own_noise
+    from uqcal._subgroups.steps import neighbours_of, noise_of_two
     rng, nobody = np.random.default_rng(3), np.empty(0, np.int64)
     (y_a, s_a, w_a), (y_b, s_b, w_b) = (drawn(rng, "real", ties, True, n) for n in (40, 25))
     order_a, order_b = np.argsort(s_a, kind="stable"), np.argsort(s_b, kind="stable")
@@ -204,7 +206,7 @@ def test_covariances_are_those_of_the_linear_map_from_responses_to_rises(ties):
     zero = rises(np.zeros(40), np.zeros(25))
     matrix = np.array([rises(e[:40], e[40:]) - zero for e in np.eye(65)]).T
     graph = comparison_graph(y_a, s_a, y_b, s_b, weight_a=w_a, weight_b=w_b, method="asymptotic")
-    _, v_a, _, v_b = _own_noise(_neighbours(s_a, nobody), y_a, _neighbours(s_b, nobody), y_b)
+    _, v_a, _, v_b = noise_of_two(neighbours_of(s_a, nobody), y_a, neighbours_of(s_b, nobody), y_b)
     expected = matrix @ np.diag(np.concatenate([v_a, v_b])) @ matrix.T
     n = graph.score.size
     for lag in range(3):
@@ -225,7 +227,7 @@ def test_the_slope_without_ends_is_that_of_all_scores():
 
 
 def test_subpopulation_noise_is_that_of_the_linear_map():
-    from uqcal.subgroups.cumulative import _split_neighbours, _split_noise
+    from uqcal.subgroups.against_everyone import _split_neighbours, _split_noise
     rng = np.random.default_rng(4)
     y, s, w = drawn(rng, "real", "some", True, 80)
     order = np.argsort(s, kind="stable")

@@ -15,7 +15,7 @@ from uqcal.statistics.bootstrap import bca_interval
 from uqcal.probabilities.calibration import calibration_report
 from uqcal.statistics.confidence_curves import confidence_curve
 from uqcal.statistics.consistency import consistency_test
-from uqcal.subgroups.cumulative import comparison_graph
+from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.errors.factors import average_test, factors_along
 from uqcal.intervals.intervals import hsic_test
 from uqcal.comparison.model_comparison import compare_models

@@ -5,10 +5,14 @@ import pandas as pd
 import pytest
 from scipy.linalg import hadamard
 
-from uqcal.subgroups import cumulative
+from uqcal._chance.resampling import shuffle_state
+from uqcal._subgroups import designs, steps
 from uqcal.probabilities.calibration import calibration_report
 from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, kuiper_test, multiclass_calibration_tests, spiegelhalter_test
-from uqcal.subgroups.cumulative import _held, _neighbours, calibration_graph, comparison_graph, subpopulation_graph
+from uqcal._subgroups.steps import held_line, neighbours_of
+from uqcal.subgroups.cumulative import calibration_graph
+from uqcal.subgroups.two_groups import comparison_graph
+from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal.probabilities.reliability import calibration_error_interval, ece_test
 from uqcal.subgroups.screening import screen
 from uqcal.probabilities.walk import Walk, band_of, significance_of
@@ -206,8 +210,8 @@ def test_neighbours_equal_their_slow_twin(ties, clustered):
     rng = np.random.default_rng(ties)
     score = np.sort(rng.uniform(-1, 1, 70).round(ties))
     values, label = rng.normal(size=70), rng.integers(0, 20, 70)
-    near = _neighbours(score, label if clustered else NOBODY)
-    line, mean = _held(near, values)
+    near = neighbours_of(score, label if clustered else NOBODY)
+    line, mean = held_line(near, values)
     expected = slow_neighbours(score.tolist(), values, label if clustered else None)
     np.testing.assert_allclose([line, near[5][:, 2], mean], expected, rtol=1e-9, atol=1e-12)
 
@@ -393,7 +397,7 @@ def test_replicate_weights_of_no_known_factor_ask_for_it():
 def test_replicates_are_worth_no_more_degrees_of_freedom_than_their_clusters(monkeypatch):
     "Five for six clusters, all or bootstrapped 400 times, and twelve for twelve strata. Catches R degrees, in intervals and in p-values."
     rng, label = np.random.default_rng(14), np.repeat(np.arange(24), 10)
-    def freedom(changes): return cumulative._freedom(np.ones(len(changes)), cumulative._Design(np.empty(0, np.int64), 0, changes, 1.0))
+    def freedom(changes): return designs._freedom(np.ones(len(changes)), designs.Design(np.empty(0, np.int64), 0, changes, 1.0))
     assert freedom((np.where(np.eye(6), -1, 0.2))[label % 6]) == pytest.approx(5, rel=1e-9)
     boot = rng.multinomial(5, np.full(6, 1 / 6), 400).T * 1.2 - 1
     assert 4.5 < freedom(boot[label % 6]) <= 5
@@ -404,7 +408,7 @@ def test_replicates_are_worth_no_more_degrees_of_freedom_than_their_clusters(mon
     table = boot[label % 6] + 1
     def graph(): return comparison_graph(y[side], s[side], y[~side], s[~side], replicate_weights=(table[side], table[~side]), n_resamples=1999, rng=1)
     few = graph()
-    monkeypatch.setattr(cumulative, "_freedom", lambda share, design: 400.0)
+    monkeypatch.setattr(designs, "_freedom", lambda share, design: 400.0)
     many = graph()
     assert few.kuiper_pvalue > 2 * many.kuiper_pvalue and np.ptp(few.slope().confidence_interval) > 1.2 * np.ptp(many.slope().confidence_interval)
 
@@ -641,10 +645,10 @@ def test_whole_clusters_change_places_whatever_their_sizes():
     cluster = np.repeat(np.arange(40), rng.integers(1, 6, 40))
     score, side = rng.random(cluster.size), cluster % 3 == 0
     response = cluster.astype(float)  # a cluster is known by its response
-    pool, start, first, member = cumulative._places_of(score, response, side, cluster)
+    pool, start, first, member = designs.places_of(score, response, side, cluster)
     assert sorted(member) == list(range(cluster.size)) and start[0] == 0 and start[-1] == pool.size == first.size - 1 == 40
     y = np.empty(cluster.size)
-    cumulative._redraw(y, (pool, start, first, member), y, response, cluster, cumulative.shuffle_state(rng))
+    steps.redraw(y, (pool, start, first, member), y, response, cluster, shuffle_state(rng))
     assert all(np.unique(y[cluster == c]).size == 1 for c in range(40)) and (y != response).any()
     (y_a, s_a, c_a), (y_b, s_b, c_b) = homes_of_rare_events(rng, 20, 60, rate=0.1, apart=10)
     i, j = rng.permutation(y_a.size), rng.permutation(y_b.size)

@@ -9,7 +9,7 @@ from uqcal import (ConformalSets, OnlineMixture, calibration_graph, calibration_
                    kuiper_test, mend_probabilities, rate_difference, reliability_diagram, screen, subpopulation_graph, top_label_ece)
 from uqcal.probabilities.calibration import brier_decomposition, largest_difference
 from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, spiegelhalter_test
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal._base.inputs import check_multiclass, check_outcomes, check_probabilities
 from uqcal.subgroups.partition_comparison import comparison_of_partitions
 from uqcal.probabilities.reliability import calibration_error_interval, classwise_ece, debiased_squared_error

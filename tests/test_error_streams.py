@@ -10,13 +10,13 @@ import pytest
 from test_recalibrate_state import content, start, written
 from test_streams import Trickle
 
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal.online.error_monitor import UncertaintyMonitor
 from uqcal.adapters.error_streams import recalibrate_bound_rows, recalibrate_error_rows
 from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, QuantileTracker
 from uqcal.online.monitor import CalibrationMonitor
 from uqcal.online.online_scaling import OnlineScaling
-from uqcal.adapters.streams import recalibrate_rows
+from uqcal.adapters.rows import recalibrate_rows
 
 N, DELAY = 150, 30
 TRACKERS = {"tracker": QuantileTracker, "aci": AdaptiveConformal, "dtaci": AggregatedAdaptive}

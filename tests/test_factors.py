@@ -5,7 +5,7 @@ from scipy import stats
 from uqcal.errors import factors
 from uqcal.errors.factors import average_of, average_test, factors_along, factors_of, points_for, valid_bins
 from uqcal._base.results import Interval
-from uqcal.sample.sample import Sample
+from uqcal._sample.sample import Sample
 
 
 def draw(dof, n, rng):

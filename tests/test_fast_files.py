@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal._base import tables
+from uqcal._base import files, tables
 from uqcal._base.tables import read_errors, read_table
 
 CLEAN = ["0.1", "-2.5", "3", "1e-3", "12.635", "-0", "7.910", "549", "1204", "0.30000000000000004", "123456789.123456789", "5e-324", "1.7976931348623157e308", ".5", "2."]
@@ -41,17 +41,17 @@ def found(content, **options):
 @pytest.mark.parametrize("oddness", [0.0, 0.03, 0.3])
 @pytest.mark.parametrize(("delimiter", "mark"), SETTINGS)
 def test_blocks_are_read_as_rows_one_by_one_are(monkeypatch, delimiter, mark, oddness):
-    rng, taken, parse = random.Random(f"{delimiter}{mark}{oddness}"), [], tables._Block.columns
+    rng, taken, parse = random.Random(f"{delimiter}{mark}{oddness}"), [], files.Block.columns
     def noted(self, *given):
         read = parse(self, *given)
         taken.append(read is not None)
         return read
     for k in range(100):
         content, options = made(rng, delimiter, mark, oddness), {"drop_missing": k % 2 == 1, "decimal": mark if k % 3 else None}
-        monkeypatch.setattr(tables._Block, "columns", noted)
+        monkeypatch.setattr(files.Block, "columns", noted)
         at_once = found(content, **options)
-        monkeypatch.setattr(tables._Block, "columns", lambda *given: None)
-        monkeypatch.setattr(tables, "_numbers_at_once", lambda *given: None)
+        monkeypatch.setattr(files.Block, "columns", lambda *given: None)
+        monkeypatch.setattr(tables, "numbers_at_once", lambda *given: None)
         assert at_once == found(content, **options), content
         monkeypatch.undo()
     if oddness == 0: assert sum(taken) > 30  # the fast way is taken where files are clean
@@ -72,7 +72,7 @@ def test_long_decimals_are_read_to_the_last_bit(delimiter, mark):
 
 def test_files_with_names_of_rows_in_quotation_marks_are_read_in_blocks(monkeypatch):
     "What R's write.csv writes."
-    monkeypatch.setattr(tables, "_quoted", lambda *given: pytest.fail("a row was read alone") if given[0] > 1 else quoted(*given))
+    monkeypatch.setattr(files, "quoted_row", lambda *given: pytest.fail("a row was read alone") if given[0] > 1 else quoted(*given))
     values = np.random.default_rng(0).random((5000, 2))
     text = '"","E","uE","kind"\n' + "".join(f'"{k}",{a!r},{b!r},"a ""b"", c"\n' for k, (a, b) in enumerate(values.tolist()))
     table = read_table(text.encode(), ["E", "uE"], groups=["kind"])
@@ -80,7 +80,7 @@ def test_files_with_names_of_rows_in_quotation_marks_are_read_in_blocks(monkeypa
     assert set(table.columns["kind"]) == {'a "b", c'} and table.places[-1] == 5001
 
 
-quoted = tables._quoted
+quoted = files.quoted_row
 
 
 def test_a_clean_file_takes_a_few_times_what_pandas_takes(tmp_path):

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal._base.tables import exact_encoding, read_errors, read_intervals, read_probabilities, read_table, rows_again
+from uqcal._base.rows_again import exact_encoding, rows_again
+from uqcal._base.tables import read_errors, read_intervals, read_probabilities, read_table
 
 pyarrow = pytest.importorskip("pyarrow")
 VALUES = np.array([[0.1, 1.0], [-0.3, 0.2], [np.nan, 0.7], [1 / 3, 12345678.125]])

@@ -48,7 +48,7 @@ def test_calls_of_the_front_page_are_public_and_of_the_right_form():
 
 def test_commands_of_the_front_page_exist():
     import typer
-    from uqcal.command.cli import app
+    from uqcal._command.cli import app
     known = set(typer.main.get_command(app).commands)
     said = {word for row in re.findall(r"(?m)^\| a file, and no Python.*$", PROSE) for word in re.findall(r"`(?:uqcal )?([\w-]+)`", row)}
     assert said and said <= known

@@ -176,7 +176,7 @@ def build(copy):
 
 
 def test_wheel_holds_the_package_its_data_and_the_pages_that_travel_only(copy):
-    from uqcal.command.studies import PAGES
+    from uqcal._command.studies import PAGES
     archive, wheel = build(copy)
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     expected = {str(p.relative_to(ROOT)) for p in (ROOT / "uqcal").rglob("*.py*") if p.suffix in (".py", ".pyi")} | {"uqcal/py.typed"}
@@ -187,7 +187,7 @@ def test_wheel_holds_the_package_its_data_and_the_pages_that_travel_only(copy):
     for line in [f"Version: {settings()['version']}", "License-File: LICENSE", "Requires-Python: >=3.10", *(f"Programming Language :: Python :: {v}" for v in VERSIONS)]:
         assert line in metadata
     entries = zipfile.ZipFile(wheel).read(next(n for n in zipfile.ZipFile(wheel).namelist() if n.endswith("/entry_points.txt"))).decode()
-    assert "uqcal = uqcal.command.cli:main" in entries and "uqcal = uqcal._modidx:d" in entries
+    assert "uqcal = uqcal._command.cli:main" in entries and "uqcal = uqcal._modidx:d" in entries
     assert {"settings.ini", "setup.py", "LICENSE"} <= {name.split("/", 1)[1] for name in tarfile.open(archive).getnames() if "/" in name}
 
 

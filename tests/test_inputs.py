@@ -15,14 +15,16 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats
 
 from uqcal.probabilities.calibration_tests import kuiper_test
-from uqcal.subgroups.cumulative import calibration_graph, comparison_graph, subpopulation_graph
+from uqcal.subgroups.cumulative import calibration_graph
+from uqcal.subgroups.two_groups import comparison_graph
+from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal._base.inputs import (check_binary, check_choice, check_column, check_count, check_errors, check_fraction, check_generator, check_labels_agree, check_outcomes, check_probabilities,
                           check_weights, plain_array, printable, read_labels, read_vector)
 from uqcal.intervals.intervals import regression_coverage_score
 from uqcal.online.online import OnlineNewtonStep, OnlinePlattScaling
 from uqcal.probabilities.recalibration import PlattScaling
 from uqcal.probabilities.reliability import expected_calibration_error, top_label_ece
-from uqcal.sample.sample import Sample
+from uqcal._sample.sample import Sample
 from uqcal.subgroups.screening import screen
 from uqcal.statistics.statistics import ence
 from uqcal.errors.validation import validate

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from uqcal.command.cli import app
+from uqcal._command.cli import app
 from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
 from uqcal.intervals.coverage import interval_report
 from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, QuantileTracker

@@ -13,7 +13,7 @@ from uqcal._chance.logistic import sigmoid
 from uqcal._chance.resampling import _draw_last, shuffle
 
 
-@pytest.mark.parametrize("module", ["uqcal.errors.validation", "uqcal.statistics.consistency", "uqcal.subgroups.cumulative", "uqcal.probabilities.walk"])
+@pytest.mark.parametrize("module", ["uqcal.errors.validation", "uqcal.statistics.consistency", "uqcal.subgroups.two_groups", "uqcal.probabilities.walk"])
 def test_an_import_loads_no_compiler(module):
     code = f"import sys, {module}; print(*[name for name in ('numba', 'scipy.stats', 'matplotlib') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

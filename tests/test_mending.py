@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal.errors.conclusions import AVERAGE, draw_conclusions
 from uqcal.errors.factors import average_test
 from uqcal.corrections.mending import _reason, cross_fitted, make_folds, mend, score_table
-from uqcal.sample.sample import Sample
+from uqcal._sample.sample import Sample
 from uqcal.corrections.scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift, credible_means, fit_log_variance,
                            isotonic_blocks, likely_dof, log_density)
 from uqcal.errors.validation import validate

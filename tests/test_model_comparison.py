@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from uqcal.command.cli import main
-from uqcal.comparison.model_comparison import compare_models, mean_differences
-from uqcal.sample.sample import Sample
+from uqcal._command.cli import main
+from uqcal.comparison.model_comparison import compare_models
+from uqcal.comparison.mean_differences import mean_differences
+from uqcal._sample.sample import Sample
 from uqcal.comparison.scores import crps, negative_log_density
 
 QUICK = dict(rng=1, n_boot=499)

@@ -8,8 +8,8 @@ import notebooks
 import pytest
 from nbclient.exceptions import CellExecutionError
 
-from uqcal.command.studies import PAGES as PAGES_TO_FORK
-from uqcal.command.studies import new_study
+from uqcal._command.studies import PAGES as PAGES_TO_FORK
+from uqcal._command.studies import new_study
 
 sys.path.insert(0, str(notebooks.ROOT / "tools"))
 import forks

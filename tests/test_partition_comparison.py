@@ -8,7 +8,8 @@ import dask.array as da
 import dask.dataframe as dd
 
 from uqcal.subgroups import partition_comparison
-from uqcal.subgroups.cumulative import comparison_graph, subpopulation_graph
+from uqcal.subgroups.two_groups import comparison_graph
+from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal.subgroups.partition_comparison import comparison_of_partitions, comparisons_of_partitions
 from uqcal.subgroups.screening import screen
 

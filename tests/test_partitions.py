@@ -9,12 +9,13 @@ dask = pytest.importorskip("dask", reason="dask is not installed")
 import dask.array as da
 import dask.dataframe as dd
 
-from uqcal.parts import partitions
+from uqcal.parts import errors_in_parts, partitions
 from uqcal.probabilities.calibration import brier_decomposition
 from uqcal.probabilities.calibration_tests import binary_calibration_tests
 from uqcal.statistics.consistency import consistency_test
 from uqcal.intervals.intervals import coverage_test
-from uqcal.parts.partitions import calibration_of_partitions, coverage_of_partitions, errors_of_partitions
+from uqcal.parts.partitions import calibration_of_partitions, coverage_of_partitions
+from uqcal.parts.errors_in_parts import errors_of_partitions
 from uqcal.probabilities.reliability import calibration_error_interval, reliability_diagram
 from uqcal.statistics.statistics import zms
 from uqcal.probabilities.walk import as_seen
@@ -256,11 +257,11 @@ def test_limits_of_heavy_errors_hold():
     r, wrong = np.random.default_rng(42), 0
     for _ in range(1500):
         square = r.standard_t(4, 1000)**2 / 2
-        mean = partitions._mean_of(square.mean(), square.var(), square.max() - square.mean(), 1000)
-        wrong += mean.share <= 0.5 and partitions._of_average(mean) < 0.05
+        mean = errors_in_parts._mean_of(square.mean(), square.var(), square.max() - square.mean(), 1000)
+        wrong += mean.share <= 0.5 and errors_in_parts._of_average(mean) < 0.05
     assert 20 < wrong < 66  # 2.9 % of sets; 11 % by the normal limit, 7 % by the sample's skewness
     for p, share in ((0.025, 1e-12), (0.025, 0.1), (0.005, 0.5)):
-        np.testing.assert_allclose(partitions._lower_tail(partitions._lower_end(p, share), share), p, rtol=1e-6)
+        np.testing.assert_allclose(errors_in_parts._lower_tail(errors_in_parts._lower_end(p, share), share), p, rtol=1e-6)
 
 
 def test_what_is_not_tested_has_no_limits_and_its_own_reason():

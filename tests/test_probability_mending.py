@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from uqcal.command import cli
+from uqcal._command import cli
 from uqcal.corrections.mending import random_folds
 from uqcal.corrections.probability_mending import cross_fitted_map, mend_probabilities
 from uqcal.probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
@@ -221,12 +221,12 @@ def test_outcomes_that_are_coded_the_other_way_are_told():
 @pytest.mark.parametrize("kind", ["apart", "copies", "neighbours"])
 def test_repeats_are_looked_for_once(kind, monkeypatch):
     "Mutation: once more by each report, before and after."
-    from uqcal.sample import repeats
+    from uqcal._sample import repeats
     times, look = [], repeats.repeated_cases
     def counted(*columns):
         times.append(1)
         return look(*columns)
-    for name in ("uqcal.sample.repeats", "uqcal.corrections.probability_mending"): monkeypatch.setattr(f"{name}.repeated_cases", counted)
+    for name in ("uqcal._sample.repeats", "uqcal.corrections.probability_mending"): monkeypatch.setattr(f"{name}.repeated_cases", counted)
     y, p = made(150, 5, 1.6)
     if kind == "copies": y, p = np.tile(y, 3), np.tile(p, 3)
     if kind == "neighbours": y, p = np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(1200)

@@ -16,7 +16,7 @@ import pytest
 from uqcal.statistics import statistics
 from uqcal.sample.datasets import load_errors
 from uqcal._chance.distributions import fit_fisher_dof, fit_student
-from uqcal.sample.sample import equal_count_bins
+from uqcal._sample.sample import equal_count_bins
 from uqcal.statistics.statistics import kurtosis_cs, skewness_gm
 from uqcal.errors.validation import validate
 

@@ -11,7 +11,7 @@ from uqcal.online.mixture import OnlineMixture
 from uqcal.online.online import OnlineBetaScaling, OnlinePlattScaling
 from uqcal.corrections.probability_mending import mend_probabilities
 from uqcal.probabilities.recalibration import BetaScaling, PlattScaling, TemperatureScaling
-from uqcal.adapters.streams import recalibrate_rows
+from uqcal.adapters.rows import recalibrate_rows
 
 TINY = np.array([1e-300, 1e-30, 1e-12, 1e-9, 1e-6, 1e-3, 0.3])
 

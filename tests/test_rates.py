@@ -5,8 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom, ttest_ind
 
-from uqcal.command.cli import main
-from uqcal.subgroups.cumulative import calibration_graph, comparison_graph, subpopulation_graph
+from uqcal._command.cli import main
+from uqcal.subgroups.cumulative import calibration_graph
+from uqcal.subgroups.two_groups import comparison_graph
+from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal._chance.rates import MatchedAverages, cases_of, matched_difference, rate_difference, rate_difference_of, rate_interval
 
 

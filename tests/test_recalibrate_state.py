@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from uqcal.online.calibeating import tops
-from uqcal.command.cli import main
-from uqcal.adapters.streams import recalibrate_rows
+from uqcal._command.cli import main
+from uqcal.adapters.rows import recalibrate_rows
 
 N, DELAY = 120, 30
 
@@ -155,12 +155,12 @@ def test_forecasts_and_outcomes_are_counted_as_what_they_are(tmp_path):
 @pytest.mark.parametrize("q, written", [(0.123456789, "0.123457"), (1 / 3, "0.333333"), (0.5, "0.5"), (0.75, "0.75"), (0.99, "0.99"), (0.9999987654321, "0.99999876543"), (1 - 1e-9, "0.999999999"),
                                         (np.nextafter(1, 0), "0.99999999999999989"), (1.23456789e-9, "1.23457e-09"), (0.0, "0"), (1.0, "1")])
 def test_forecasts_have_six_digits_at_both_ends(q, written):
-    from uqcal.adapters.streams import _six_digits
+    from uqcal.adapters.rows import _six_digits
     assert _six_digits(float(q)) == written and (float(written) in (0, 1)) == (q in (0, 1))
 
 
 def test_written_forecasts_keep_their_order():
-    from uqcal.adapters.streams import _six_digits
+    from uqcal.adapters.rows import _six_digits
     q = np.sort(1 / (1 + np.exp(-np.random.default_rng(0).normal(0, 6, 20_000))))
     written = np.array([float(_six_digits(one)) for one in q.tolist()])
     assert (np.diff(written) >= 0).all() and np.allclose(written, q, rtol=5.1e-6) and np.allclose(1 - written, 1 - q, rtol=5.1e-6)
@@ -198,7 +198,7 @@ def test_the_state_holds_what_is_out_and_no_more(tmp_path):
 # --- the command, killed in a process of its own
 
 def start(*args, **options):
-    code = "import sys; from uqcal.command.cli import main; main()"
+    code = "import sys; from uqcal._command.cli import main; main()"
     return subprocess.Popen([sys.executable, "-c", code, "recalibrate", *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, **options)
 

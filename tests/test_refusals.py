@@ -33,7 +33,7 @@ from uqcal.online.online import AggregatingForecaster, Aioli, OnlineBetaScaling,
 from uqcal.corrections.probability_mending import mend_probabilities
 from uqcal.online.online_scaling import OnlineScaling
 from uqcal.probabilities.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling, TemperatureScaling
-from uqcal.sample.sample import Sample
+from uqcal._sample.sample import Sample
 from uqcal.corrections.scaling import AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift
 from uqcal.adapters.streams import RecalibratedClassifier
 

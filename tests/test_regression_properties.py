@@ -9,7 +9,7 @@ from scipy import stats
 from uqcal.statistics import bootstrap, references, statistics
 from uqcal._chance import distributions
 from uqcal.errors import validation
-from uqcal.sample.sample import Ordering, Sample, bin_starts, eleven_digits
+from uqcal._sample.sample import Ordering, Sample, bin_starts, eleven_digits
 
 PAIR = {
     "zms": statistics.zms,

@@ -6,8 +6,8 @@ from sklearn.isotonic import IsotonicRegression
 from uqcal.errors.causes import find_causes
 from uqcal.statistics.consistency import consistency_test
 from uqcal.sample.datasets import catalogue, load_demo
-from uqcal.sample.repeats import find_repeats, related_members, repeated_cases, repeats_of
-from uqcal.sample.sample import Sample
+from uqcal._sample.repeats import find_repeats, related_members, repeated_cases, repeats_of
+from uqcal._sample.sample import Sample
 
 
 def drawn(n, seed=1):

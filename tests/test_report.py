@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 from uqcal import load_demo, validate
-from uqcal.command import report
+from uqcal._command import report
 from uqcal.reports import Caution
 from uqcal._base.page import Card, Section, Verdict, check_target, draw_picture, render_page, write_whole
-from uqcal.command.report import report_sections, write_report
+from uqcal._command.report import report_sections, write_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 HOSTILE = "\"><script>alert('x')</script><img src=http://example.org/x.png onerror=alert(1)>&amp;{{ 7 * 7 }}"

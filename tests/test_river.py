@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 from test_streams import stream
 
-from uqcal.adapters.streams import RecalibratedFeature, RecalibratedOnline, make_forecaster
+from uqcal.adapters.river_models import RecalibratedFeature, RecalibratedOnline
+from uqcal.adapters.streams import make_forecaster
 
 river = pytest.importorskip("river")
 from river import checks, compose, datasets, evaluate, linear_model, metrics, naive_bayes, preprocessing

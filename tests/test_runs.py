@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 
-from uqcal.subgroups import cumulative, screening
+from uqcal._subgroups.steps import shared_cells
+from uqcal.subgroups import against_everyone, screening
 from uqcal.probabilities import reliability
 from uqcal.probabilities.calibration import brier_decomposition, calibration_report
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal.statistics.consistency import consistency_test
 from uqcal._base.inputs import check_binary
 from uqcal._chance.resampling import shuffle_state
@@ -119,11 +120,11 @@ def test_members_drawn_alone_stand_for_a_shuffle_of_everyone():
     n = 24_000
     score = np.sort(rng.random(n)).round(4)
     response, member = (rng.random(n) < score).astype(float), rng.random(n) < 0.012 * score
-    everyone, order = cumulative._population(response, score, np.empty(0))
-    (kernel, columns), points = cumulative._shuffles_of(everyone, member[order])
-    assert kernel is cumulative._drawn_members and points == member.sum()
+    everyone, order = against_everyone._population(response, score, np.empty(0))
+    (kernel, columns), points = against_everyone._shuffles_of(everyone, member[order])
+    assert kernel is against_everyone._drawn_members and points == member.sum()
     alone = kernel(shuffle_state(rng), 10_000, *columns)
-    whole = cumulative._shuffled_against_all(shuffle_state(rng), 1000, *everyone[1:], member[order], cumulative._cells(everyone.score, member[order], 2))
+    whole = against_everyone._shuffled_against_all(shuffle_state(rng), 1000, *everyone[1:], member[order], shared_cells(everyone.score, member[order], 2))
     for a, b in zip(alone.T[:4], whole.T[:4]): assert ks_2samp(a, b).pvalue > 1e-4
     assert alone[:, 4].mean() == pytest.approx(whole[:, 4].mean(), rel=0.02)  # the null scale
 
@@ -131,8 +132,8 @@ def test_members_drawn_alone_stand_for_a_shuffle_of_everyone():
 def test_a_crowd_that_is_no_crowd_is_shuffled_whole():
     rng = np.random.default_rng(8)
     score, member = np.sort(rng.random(24_000)), rng.random(24_000) < 0.2
-    everyone, order = cumulative._population(rng.random(24_000), score, np.empty(0))
-    assert cumulative._shuffles_of(everyone, member[order])[0][0] is cumulative._shuffled_against_all
+    everyone, order = against_everyone._population(rng.random(24_000), score, np.empty(0))
+    assert against_everyone._shuffles_of(everyone, member[order])[0][0] is against_everyone._shuffled_against_all
 
 
 def test_screening_shuffles_as_its_graphs_do():
@@ -167,7 +168,7 @@ def test_pages_do_not_grow_with_the_points():
     test = consistency_test(u * rng.normal(size=200_000), u, n_resamples=19, rng=0)
     assert len(draw_picture(test.plot_graph, "").svg) < 400_000
     member = rng.random(200_000) < 0.5
-    assert len(draw_picture(cumulative.subpopulation_graph(y, p, member).plot, "").svg) < 400_000
+    assert len(draw_picture(against_everyone.subpopulation_graph(y, p, member).plot, "").svg) < 400_000
 
 
 # --- Ctrl-C
@@ -189,7 +190,7 @@ def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, wo
     write_rows(path, command)
     taken = []
     while len(taken) < 4 and min(taken, default=9) > 1:  # another process may hold the cores for a while
-        process = subprocess.Popen([sys.executable, "-c", "from uqcal.command.cli import main; main()", command, str(path), "--progress", *options],
+        process = subprocess.Popen([sys.executable, "-c", "from uqcal._command.cli import main; main()", command, str(path), "--progress", *options],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         said = b""
         while word not in said: said += os.read(process.stderr.fileno(), 1000) or pytest.fail(said.decode())
@@ -205,9 +206,9 @@ def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, wo
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_loop_that_hears_nothing_is_ended(number):
-    code = ("import sys, numpy as np, uqcal.command.cli as cli\nfrom uqcal.probabilities.reliability import _characteristic as loop\nloop(np.ones(1), np.ones(1))\n"
+    code = ("import sys, numpy as np, uqcal._command.cli as cli, uqcal._command.cli_scores as scores\nfrom uqcal.probabilities.reliability import _characteristic as loop\nloop(np.ones(1), np.ones(1))\n"
             "def deaf(*options):\n    print('begun', flush=True)\n    loop(np.full(10**7, 0.5), np.ones(4000))\n"
-            "cli._read_scores = deaf\nsys.argv = ['uqcal', 'calibration', 'x.csv']\ncli.main()")
+            "scores.read_scores = deaf\nsys.argv = ['uqcal', 'calibration', 'x.csv']\ncli.main()")
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout.readline() == b"begun\n"
     begun = time.monotonic()

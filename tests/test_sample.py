@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from uqcal.sample import sample as module
+from uqcal._sample import sample as module
 from uqcal._base.inputs import check_errors
-from uqcal.sample.sample import (
+from uqcal._sample.sample import (
     Ordering, RegressionErrors, Sample, bin_means, bin_starts, eleven_digit_keys, eleven_digits, equal_count_bins, rank_correlation, whole_run_bins,
 )
 

@@ -8,7 +8,9 @@ import pytest
 import statsmodels.api
 
 from uqcal._chance.brownian import kuiper_null
-from uqcal.subgroups.cumulative import compared_groups, least_scale, subpopulation_graph
+from uqcal.subgroups.screening import compared_groups
+from uqcal._subgroups.designs import least_scale
+from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal._chance.resampling import shuffle_state
 from uqcal.subgroups.screening import _tail_pvalue, screen
 
@@ -227,7 +229,7 @@ def test_groups_at_unequal_scores_are_not_counted_as_differing():
 
 def test_copies_of_members_count_once():
     "Groups that do not differ, each member five times: all twenty such files differed. As labelled by hand; another group's copy is another member. Mutation: labels without the group."
-    from uqcal.sample.repeats import repeated_members
+    from uqcal._sample.repeats import repeated_members
     differ = 0
     for seed in range(20):
         rng = np.random.default_rng([seed, 61])

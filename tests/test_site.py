@@ -388,7 +388,7 @@ REPORTS = {
 
 @pytest.mark.parametrize("command", REPORTS)
 def test_a_report_is_whole(browser, axe, tmp_path, monkeypatch, command):
-    from uqcal.command.cli import main
+    from uqcal._command.cli import main
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
     p, arm, value = rng.uniform(0.02, 0.98, 600).round(3), np.repeat(["treated", "control", "other"], 200), rng.normal(size=600).round(4)

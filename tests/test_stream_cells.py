@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from uqcal.adapters.error_streams import recalibrate_bound_rows, recalibrate_error_rows
-from uqcal.adapters.streams import recalibrate_rows
-from uqcal.command.cli import main
+from uqcal.adapters.rows import recalibrate_rows
+from uqcal._command.cli import main
 
 NOTES = ["plain", "first\nsecond", 'a "quoted" word,\nthen a, b, c\n\nand more', "ends with a return\r\nof old", ""]
 

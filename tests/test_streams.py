@@ -22,9 +22,11 @@ from sklearn.utils.estimator_checks import check_estimator
 from uqcal.online.calibeating import tops
 from uqcal.online.mixture import OnlineMixture
 from uqcal.online.monitor import CalibrationMonitor, RestartingForecaster
-from uqcal.command.cli import main
+from uqcal._command.cli import main
 from uqcal.online.online_scaling import gain_finding
-from uqcal.adapters.streams import RecalibratedClassifier, RecalibratedOnline, _part_of, make_forecaster, recalibrate_rows
+from uqcal.adapters.streams import RecalibratedClassifier, _part_of, make_forecaster
+from uqcal.adapters.river_models import RecalibratedOnline
+from uqcal.adapters.rows import recalibrate_rows
 
 METHODS = ["mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"]
 
@@ -400,7 +402,7 @@ def test_the_command_refuses_in_one_line(capsys, tmp_path, monkeypatch, args, sa
 
 
 def test_a_pipe_is_answered_line_by_line():
-    with subprocess.Popen([sys.executable, "-c", "from uqcal.command.cli import main; main()", "recalibrate", "-", "--outcome", "y", "--score", "p", "--method", "tops"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    with subprocess.Popen([sys.executable, "-c", "from uqcal._command.cli import main; main()", "recalibrate", "-", "--outcome", "y", "--score", "p", "--method", "tops"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) as live:
         answers = []
         for line in (b"p,y\n", b"0.62,1\n", b"0.65,0\n"):

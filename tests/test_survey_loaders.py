@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.subgroups.cumulative import comparison_graph
+from uqcal.subgroups.two_groups import comparison_graph
 
 STUDY = Path(__file__).parent.parent / "nbs" / "studies" / "cumulative_survey.ipynb"
 N = 15_000  # households of a county such as Alameda in one year's file

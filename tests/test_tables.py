@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 
 import uqcal
-from uqcal._base.tables import display_name, read_errors, read_intervals, read_probabilities, read_table, rows_again
+from uqcal._base.files import display_name
+from uqcal._base.tables import read_errors, read_intervals, read_probabilities, read_table
+from uqcal._base.rows_again import rows_again
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from uqcal.statistics.bin_scaling import extrapolate
 from uqcal.statistics.bootstrap import bca_intervals
 from uqcal.statistics.consistency import consistency_test
 from uqcal.statistics.references import simulated_reference
-from uqcal.sample.sample import bin_starts
+from uqcal._sample.sample import bin_starts
 
 FEW = dict(n_boot=99, n_mc=99, n_resamples=99, rng=3)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal.errors.causes import Cause
+from uqcal.errors.known_causes import Cause
 from uqcal import validate
 from uqcal._words import errors, file, scores
 from uqcal._words.errors import errors_conclusion, parts_lines

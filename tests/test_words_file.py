@@ -6,15 +6,16 @@ import pandas as pd
 import pytest
 
 from uqcal._words import file
-from uqcal.errors import causes
-from uqcal.errors.causes import CONSTANTS, Cause, causes_of, describe_rows, find_causes
+from uqcal.errors import column_causes
+from uqcal.errors.known_causes import CONSTANTS, Cause
+from uqcal.errors.causes import causes_of, describe_rows, find_causes
 from uqcal.reports import Caution, Step
-from uqcal.sample.repeats import Repeats, find_repeats, related_cases, related_members, repeated_cases
-from uqcal.sample.sample import Sample
+from uqcal._sample.repeats import Repeats, find_repeats, related_cases, related_members, repeated_cases
+from uqcal._sample.sample import Sample
 
 NEVER = re.compile(r"\b(mend\w*|as stated|stated|alike|could be|settle|belong together|like scores|too timid|too extreme|errs|by lot|whoever|somebody|nobody|of their own|"
                    r"right ones|fairly|undecided|not decided|event ratio|told|taught|learnt|nan|None)\b")
-READINGS = {one.reading for one in CONSTANTS} | {(looks, ()) for _, looks, _ in causes._POWERS}
+READINGS = {one.reading for one in CONSTANTS} | {(looks, ()) for _, looks, _ in column_causes._POWERS}
 
 
 def checked(text):
@@ -94,7 +95,7 @@ CASES = [  # a cause, and what its sentence must hold
     (cause("unit in a group", rows=[1], group="B", feature="lab", ratio=3.94, reading=("units", ("kJ/mol", "kcal/mol", 4.184))), ["In lab B, Z is about 3.94 times", "kcal/mol"]),
     (cause("bias by group", rows=[1], group="C", feature="lab", count=2, groups=5, mean=0.969), ["in 2 of 5 groups of lab (in C, Z averages +0.97)"]),
 ]
-for named in ("unit", *sorted({one.name for one in CONSTANTS} - {"unit"} | {name for name, *_ in causes._POWERS})):
+for named in ("unit", *sorted({one.name for one in CONSTANTS} - {"unit"} | {name for name, *_ in column_causes._POWERS})):
     CASES += [(cause(named, "possible", **LEVEL), ["errors are 0.489 × u [0.467, 0.511]." if named not in POWERS else "Errors change along u as if u held another quantity.", "Possible cause: u is an expanded uncertainty (k = 2).", "It also fits if u is the half-width of a 95 %", "10^2"])]
 
 

@@ -9,7 +9,7 @@ from uqcal._base.results import Interval
 from uqcal._words import errors, groups, probabilities
 from uqcal.reports import Caution, Finding, Step
 from uqcal.subgroups.screening import pair_findings, pair_report, screen
-from uqcal.subgroups.cumulative import comparison_graph
+from uqcal.subgroups.two_groups import comparison_graph
 
 NEVER = ("mend", "alike", "stated", "could be there", "settle", "belong together", "like scores", "timid", "extreme", "errs", "whoever", "somebody", "nobody", "by lot",
          "of their own", "undecided", "decided", "told apart", "is told", "taught", "learnt", "points")

@@ -9,7 +9,8 @@ from test_language import FORBIDDEN
 from uqcal._words.streams import (CAUTIONS, STEPS, counts_text, coverage_sentence, curve_lines, guarantee_text, rate_text, reading_sentence, scaling_sentence, since_text,
                                   stream_conclusion)
 from uqcal.adapters.error_streams import BoundStreamSummary, CoverageAlarm, ErrorStreamSummary
-from uqcal.adapters.streams import StreamSummary, alarm_finding, false_alarms, stream_step
+from uqcal.adapters.rows import StreamSummary
+from uqcal._adapters.lines import alarm_finding, false_alarms, stream_step
 from uqcal.online.error_monitor import UncertaintyAlarm, UncertaintyMonitor
 from uqcal.online.monitor import _EDGES, Alarm, CalibrationMonitor
 from uqcal.online.online_scaling import gain_finding

@@ -243,7 +243,7 @@ def as_file(frame):
 
 
 def probability_stream(seed):
-    from uqcal.adapters.streams import recalibrate_rows
+    from uqcal.adapters.rows import recalibrate_rows
     rng = np.random.default_rng([seed, 7])
     prob = rng.random(600)
     y = (rng.random(600) < np.where(np.arange(600) > 300, prob**2, prob)).astype(int)
@@ -300,7 +300,7 @@ COMMANDS = (("validate", "errors.csv", "--error", "E", "--uncertainty", "u"),
 def commanded(words):
     "What a command prints as JSON; its exit code where it prints none."
     from typer.testing import CliRunner
-    from uqcal.command.cli import app
+    from uqcal._command.cli import app
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         error, uncertainty, more = errors("grouped", 3)
         pd.DataFrame({"E": error, "u": uncertainty, "material": more["features"]["material"]}).to_csv("errors.csv", index=False)

@@ -19,7 +19,7 @@ _CONTENTS = {
     "statistics.consistency": ["consistency_test", "link_test"],
     "errors.bias": ["bias_test"],
     "errors.factors": ["average_test", "factors_along"],
-    "sample.repeats": ["find_repeats"],
+    "_sample.repeats": ["find_repeats"],
     "errors.conclusions": ["draw_conclusions"],
     "statistics.bin_scaling": ["extrapolate"],
     "statistics.confidence_curves": ["confidence_curve"],
@@ -42,20 +42,23 @@ _CONTENTS = {
     "online.interval_streams": ["OnlineBounds", "OnlineIntervals"],
     "online.online_scaling": ["OnlineScaling"],
     "online.error_monitor": ["UncertaintyMonitor"],
-    "subgroups.cumulative": ["calibration_graph", "comparison_graph", "subpopulation_graph"],
+    "subgroups.cumulative": ["calibration_graph"],
+    "subgroups.two_groups": ["comparison_graph"],
+    "subgroups.against_everyone": ["subpopulation_graph"],
     "subgroups.screening": ["screen"],
     "_chance.rates": ["rate_difference"],
     "adapters.streams": ["RecalibratedClassifier"],
-    "command.report": ["write_report"],
-    "command.studies": ["new_study"],
-    "parts.partitions": ["calibration_of_partitions", "coverage_of_partitions", "errors_of_partitions"],
+    "_command.report": ["write_report"],
+    "_command.studies": ["new_study"],
+    "parts.partitions": ["calibration_of_partitions", "coverage_of_partitions"],
+    "parts.errors_in_parts": ["errors_of_partitions"],
     "subgroups.partition_comparison": ["comparison_of_partitions", "comparisons_of_partitions"],
 }
 _HOME = {name: module for module, names in _CONTENTS.items() for name in names}
 __all__ = list(_HOME)
 
 # Where all else is found: folders of modules, such as uqcal.errors.bias. Those that begin with an underscore are engines.
-_FOLDERS = ("adapters", "command", "comparison", "corrections", "errors", "intervals", "online", "parts", "probabilities", "reports",
+_FOLDERS = ("adapters", "comparison", "corrections", "errors", "intervals", "online", "parts", "probabilities", "reports",
             "sample", "statistics", "subgroups")
 
 

@@ -1,5 +1,4 @@
 from uqcal import adapters as adapters
-from uqcal import command as command
 from uqcal import comparison as comparison
 from uqcal import corrections as corrections
 from uqcal import errors as errors
@@ -18,9 +17,10 @@ from uqcal._base.tables import read_table as read_table
 from uqcal._base.tickets import OnlineForecaster as OnlineForecaster
 from uqcal._chance.distributions import simulate_errors as simulate_errors
 from uqcal._chance.rates import rate_difference as rate_difference
+from uqcal._command.report import write_report as write_report
+from uqcal._command.studies import new_study as new_study
+from uqcal._sample.repeats import find_repeats as find_repeats
 from uqcal.adapters.streams import RecalibratedClassifier as RecalibratedClassifier
-from uqcal.command.report import write_report as write_report
-from uqcal.command.studies import new_study as new_study
 from uqcal.comparison.model_comparison import compare_models as compare_models
 from uqcal.comparison.scores import crps as crps
 from uqcal.comparison.scores import interval_score as interval_score
@@ -55,9 +55,9 @@ from uqcal.online.monitor import CalibrationMonitor as CalibrationMonitor
 from uqcal.online.online import OnlineBetaScaling as OnlineBetaScaling
 from uqcal.online.online import OnlinePlattScaling as OnlinePlattScaling
 from uqcal.online.online_scaling import OnlineScaling as OnlineScaling
+from uqcal.parts.errors_in_parts import errors_of_partitions as errors_of_partitions
 from uqcal.parts.partitions import calibration_of_partitions as calibration_of_partitions
 from uqcal.parts.partitions import coverage_of_partitions as coverage_of_partitions
-from uqcal.parts.partitions import errors_of_partitions as errors_of_partitions
 from uqcal.probabilities.calibration import calibration_report as calibration_report
 from uqcal.probabilities.calibration_tests import kolmogorov_smirnov_test as kolmogorov_smirnov_test
 from uqcal.probabilities.calibration_tests import kuiper_test as kuiper_test
@@ -73,7 +73,6 @@ from uqcal.sample.datasets import load_demo as load_demo
 from uqcal.sample.datasets import load_errors as load_errors
 from uqcal.sample.datasets import load_logits as load_logits
 from uqcal.sample.datasets import load_table as load_table
-from uqcal.sample.repeats import find_repeats as find_repeats
 from uqcal.statistics.bin_scaling import extrapolate as extrapolate
 from uqcal.statistics.bootstrap import bca_interval as bca_interval
 from uqcal.statistics.confidence_curves import confidence_curve as confidence_curve
@@ -85,12 +84,12 @@ from uqcal.statistics.statistics import conditional_calibration as conditional_c
 from uqcal.statistics.statistics import ence as ence
 from uqcal.statistics.statistics import zms as zms
 from uqcal.statistics.statistics import zmse as zmse
+from uqcal.subgroups.against_everyone import subpopulation_graph as subpopulation_graph
 from uqcal.subgroups.cumulative import calibration_graph as calibration_graph
-from uqcal.subgroups.cumulative import comparison_graph as comparison_graph
-from uqcal.subgroups.cumulative import subpopulation_graph as subpopulation_graph
 from uqcal.subgroups.partition_comparison import comparison_of_partitions as comparison_of_partitions
 from uqcal.subgroups.partition_comparison import comparisons_of_partitions as comparisons_of_partitions
 from uqcal.subgroups.screening import screen as screen
+from uqcal.subgroups.two_groups import comparison_graph as comparison_graph
 
 __version__: str
 __all__: list[str]

@@ -10,7 +10,7 @@ from unittest import mock
 import hostile
 import typer
 
-from uqcal.command.cli import app, main
+from uqcal._command.cli import app, main
 
 COMMAND = typer.main.get_group(app)  # made once: it takes longer than many a case
 

@@ -120,5 +120,5 @@ def test_a_process_says_the_same(number, tmp_path):
     content = damage.bytes_changed(rng, damage.Form(damage.healthy(rng, 30)).bytes()) if number else damage.Form(damage.healthy(rng, 30)).bytes()
     path = written(tmp_path, None, content, ".csv")
     args = asked(NAMES[number], path)
-    done = subprocess.run([sys.executable, "-c", "from uqcal.command.cli import main; main()", *args], capture_output=True, timeout=300, stdin=subprocess.DEVNULL)
+    done = subprocess.run([sys.executable, "-c", "from uqcal._command.cli import main; main()", *args], capture_output=True, timeout=300, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout, done.stderr.decode()) == tuple(commands.run(*args))

@@ -18,13 +18,13 @@ from uqcal.errors.conclusions import draw_conclusions
 from uqcal.statistics.consistency import link_test
 from uqcal.intervals.coverage import interval_report
 from uqcal._chance.coverage_counts import coverage_interval
-from uqcal.subgroups.cumulative import comparison_graph, paired_reliability
+from uqcal.subgroups.two_groups import comparison_graph, paired_reliability
 from uqcal._chance.distributions import fit_inverse_gamma, simulate_calibrated
 from uqcal.intervals.intervals import classification_mean_width_score, coverage_width_based, regression_mean_width_score, regression_mwi_score, size_stratified_coverage
 from uqcal.corrections.mending import mend
 from uqcal.online.online import AggregatingForecaster, Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
 from uqcal.probabilities.reliability import classwise_ece
-from uqcal.sample.repeats import find_repeats
+from uqcal._sample.repeats import find_repeats
 from uqcal.corrections.scaling import FactorScaling
 from uqcal.comparison.scores import negative_log_density
 from uqcal.statistics.statistics import cc

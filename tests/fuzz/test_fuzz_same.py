@@ -11,7 +11,7 @@ from cases import blocks
 from uqcal.statistics import bin_scaling, bootstrap, consistency, statistics
 from uqcal.probabilities import calibration_tests, reliability
 from uqcal.errors import conclusions
-from uqcal.subgroups import cumulative, screening
+from uqcal.subgroups import against_everyone, cumulative, screening
 from uqcal._chance import distributions
 from uqcal.intervals import intervals
 from uqcal.errors.validation import validate
@@ -55,7 +55,7 @@ CALLS = {
     "kuiper": (binary(calibration_tests.kuiper_test, method="asymptotic"), "order"), "spiegelhalter": (binary(calibration_tests.spiegelhalter_test, method="asymptotic"), "order"),
     "smirnov": (binary(calibration_tests.kolmogorov_smirnov_test, method="asymptotic"), "order"),
     "graph": (binary(cumulative.calibration_graph, method="asymptotic"), "order"),
-    "subpopulation": (lambda d: cumulative.subpopulation_graph(d["y"], d["p"], d["member"], method="asymptotic"), "order"),
+    "subpopulation": (lambda d: against_everyone.subpopulation_graph(d["y"], d["p"], d["member"], method="asymptotic"), "order"),
     "screen": (lambda d: screening.screen(pd.DataFrame({"r": d["y"], "s": d["p"], "g": d["label"]}), response="r", score="s", groups="g", method="asymptotic"), "order names"),
     "coverage": (lambda d: intervals.coverage_test(d["truth"], d["bounds"], coverage=0.8), "order unit"),
     "width": (lambda d: intervals.regression_coverage_score(d["truth"], d["bounds"]), "order unit"),

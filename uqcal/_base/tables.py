@@ -5,37 +5,31 @@
 # %% ../../nbs/base/03_tables.ipynb #cell-004
 from __future__ import annotations
 
-import bz2
-import codecs
-import contextlib
-import csv
-import gzip
 import io
 import itertools
-import json
-import lzma
 import os
 import re
 import sys
-import zipfile
-import zlib
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from .cells import (GONE, NO_LABEL, NO_NUMBER, NumberReader, as_labels, is_number,
+                               numbers_at_once)
+from .files import (ARROW, JSON, SHEETS, Block, Unreadable, arrow_file, check_encoding,
+                               csv_records, decoded_text, display_name, error_line, json_records,
+                               label_text, open_table, sheet_records, unpacked_file)
 from .inputs import printable, widen
 
 # %% auto #0
-__all__ = ['Table', 'UnknownColumn', 'NumberReader', 'are_rows', 'ends_open', 'open_table', 'read_table', 'names_csv',
-           'names_text', 'encoding_of', 'check_encoding', 'display_name', 'read_errors', 'read_probabilities',
-           'read_intervals', 'check_new_columns', 'rows_again', 'exact_encoding', 'open_bytes']
+__all__ = ['Table', 'UnknownColumn', 'read_table', 'read_errors', 'read_probabilities', 'read_intervals']
 
 # %% ../../nbs/base/03_tables.ipynb #cell-006
 @dataclass(frozen=True)
@@ -253,7 +247,7 @@ def _positions(header, names, source):
         if source.lower().endswith((".xlsx", ".xlsm")) and not close:
             hint = "; of a spreadsheet the first sheet is read, and no other"
         elif len(header) == 1: hint = "; columns are separated by commas, semicolons or tabs"
-        elif all(_is_number(cell) for cell in header):
+        elif all(is_number(cell) for cell in header):
             hint = "; the first line must hold the names of the columns"
         elif not close and (squares := {"var", "variance"} & {*folded}):
             hint = (f"; if {folded[min(squares)]!r} holds variances, write their square roots "
@@ -262,94 +256,6 @@ def _positions(header, names, source):
         raise UnknownColumn(f"{source} has no column {name!r}, its columns are {shown}{hint}",
                             name, tuple(header))
     return {name: list(header).index(name) for name in names}
-
-# %% ../../nbs/base/03_tables.ipynb #cell-009b
-def _is_number(cell):
-    try: float(cell)
-    except ValueError: return False
-    return "_" not in cell
-
-# %% ../../nbs/base/03_tables.ipynb #cell-035
-class NumberReader:
-    """Reads the numbers of one file, all with the same marks.
-
-    Parameters
-    ----------
-    decimal : str | None, optional
-        "." or ","; None for what the first number shows.
-    thousands : str | None, optional
-        The mark between thousands, if there is one.
-
-    Raises
-    ------
-    ValueError
-        For marks that can't be.
-    """
-
-    def __init__(self,
-                 decimal: str | None = None,  # "." or ","; None for what the first number shows
-                 thousands: str | None = None,  # the mark between thousands, if there is one
-                 ):
-        if decimal not in (None, ".", ","):
-            raise ValueError(f"decimal must be '.' or ',', got {decimal!r}")
-        if thousands not in (None, ".", ",", " ", "'", "_") or (thousands and
-                                                              thousands == (decimal or ".")):
-            raise ValueError("thousands must be a point, a comma, a blank, an apostrophe or an "
-                             f"underscore, and not the mark before decimals, got {thousands!r}")
-        self.decimal, mark = decimal, {" ": "[ \u00a0\u202f\u2009]", "'": "['’]"}.get(
-            thousands, re.escape(thousands or ""))
-        if thousands: self.grouped = re.compile(rf"[-+]?\d{{1,3}}({mark}\d{{3}})+(?!\d)")
-        else: self.grouped = None
-        self.mark, self.plain = re.compile(mark), decimal == "." and thousands is None
-
-    def read(self,
-             text: str,  # a cell, without blanks around it
-             ) -> float | None:  # None where it is no number
-        """The number in a cell.
-
-        Parameters
-        ----------
-        text : str
-            A cell, without blanks around it.
-
-        Returns
-        -------
-        float | None
-            None where it is no number.
-        """
-        if self.grouped and (found := self.grouped.match(text)):
-            text = self.mark.sub("", found[0]) + text[found.end():]
-        decimal = self.decimal
-        if decimal is None and ("," in text or "." in text): decimal = "," if "," in text else "."
-        if decimal == ",":
-            if "." in text: return None
-            text = text.replace(",", ".", 1)
-        if not _is_number(text): return None
-        if decimal != self.decimal: self.decimal = decimal
-        return float(text)
-
-    def cell(self,
-             text: str,  # a cell, without blanks around it
-             ) -> float | None:  # NaN where the cell says that there is none; None where it is
-                                 # neither
-        """The number in a cell that may be empty.
-
-        Parameters
-        ----------
-        text : str
-            A cell, without blanks around it.
-
-        Returns
-        -------
-        float | None
-            NaN where the cell says that there is none; None where it is neither.
-        """
-        if self.plain and "_" not in text:
-            try: return float(text)
-            except ValueError: pass
-        value = self.read(text)
-        if value is None and text.casefold() in _MISSING: return np.nan
-        return value
 
 # %% ../../nbs/base/03_tables.ipynb #marks-a
 _MARKED = re.compile(r"[-+]?\d*([.,])\d+(?:[eE][-+]?\d+)?")  # a number with one mark
@@ -422,20 +328,18 @@ class _Marks:
         faults.add("marks", where, f"column {name!r} holds {cell!r}, {why}; name the marks by "
                    "decimal and thousands")
 
-
 # %% ../../nbs/base/03_tables.ipynb #marks-b
 def _is_ungrouped(column):
     "Whether a column has a number of four digits or more that nothing groups."
     if isinstance(column, list): return any(re.fullmatch(r"[-+]?\d{4,}", cell) for cell in column)
     return bool(np.nanmax(np.abs(column), initial=0) >= 1000)
 
-
 # %% ../../nbs/base/03_tables.ipynb #cell-036
 def _as_feature(name, cells, numbers, places, faults, none):
     "Numbers, NaN where missing, if every cell is one; else text, None where missing."
-    if (read := _numbers_at_once(cells, numbers)) is not None: return read
-    read = [None if cell in _GONE else numbers.read(cell) for cell in cells]
-    gone, marks = ([cell in words for cell in cells] for words in (_GONE, _NO_NUMBER))
+    if (read := numbers_at_once(cells, numbers)) is not None: return read
+    read = [None if cell in GONE else numbers.read(cell) for cell in cells]
+    gone, marks = ([cell in words for cell in cells] for words in (GONE, NO_NUMBER))
     count = sum(value is not None for value in read)
     present = len(cells) - sum(gone) - sum(marks)
     if count == present:
@@ -447,254 +351,20 @@ def _as_feature(name, cells, numbers, places, faults, none):
             else: usual = "text"
             faults.add((name, "mixed"), int(where), f"column {name!r} holds {usual}, and here "
                        f"{cell[:40]!r}; say as_groups {name} if its cells are names of groups")
-    if present and all(_MARKED.fullmatch(cell) for cell in cells if cell not in _GONE):
+    if present and all(_MARKED.fullmatch(cell) for cell in cells if cell not in GONE):
         k = gone.index(False)
         faults.add((name, "mixed"), int(places[k]), f"column {name!r} holds {cells[k][:40]!r}, "
                    "with another mark before decimals; name the marks by decimal and thousands, or "
                    f"say as_groups {name} if its cells are names of groups")
-    return _as_labels(cells, none)
-
+    return as_labels(cells, none)
 
 # %% ../../nbs/base/03_tables.ipynb #cell-036c
 def _none_of(raw, name):
     "The words that stand for no value in a column of text."
-    if name in raw.labels: return _NO_LABEL
-    wide = _GONE | _NO_NUMBER
+    if name in raw.labels: return NO_LABEL
+    wide = GONE | NO_NUMBER
     return wide if all(cell in wide or raw.numbers.read(cell) is not None
-                       for cell in raw.columns[name]) else _GONE
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-036b
-def _as_labels(cells, gone):
-    "Text as it stands, None where missing."
-    return np.array([None if cell in gone else cell for cell in cells], dtype=object)
-
-
-_NO_NUMBER = frozenset((".", "?", "-", "–", "—"))  # in a column of numbers only
-_GONE = frozenset(("", "NA", "N/A", "n/a", "NULL", "null", "None", "none", "<NA>", "NaN", "nan",
-                   "-NaN", "-nan", "#N/A", "#NA", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN",
-                   "-1.#QNAN", None))
-_MISSING = _NO_NUMBER | {word.casefold() for word in _GONE - {None}}  # in a column of numbers
-_NO_LABEL = _GONE - {"NA", "None", "none"}
-
-# %% ../../nbs/base/03_tables.ipynb #cell-038
-_LONGEST = 1 << 20
-_NAMED = re.compile(r'"?sep=([,;\t|])"?')  # how a spreadsheet names the separator of a file
-
-
-class _Unreadable(ValueError):
-    "A line after which nothing can be read."
-
-# %% ../../nbs/base/03_tables.ipynb #cell-038c
-class _Block(NamedTuple):
-    "Lines of a file that follow each other."
-    text: str
-    n: int  # lines
-    delimiter: str
-    cells: list | None  # of each row, where some are in quotation marks
-
-    def rows(self):
-        "The cells of each row."
-        if self.cells is not None: return self.cells
-        return (line.rstrip("\r").split(self.delimiter)
-                for line in self.text.removesuffix("\n").split("\n"))
-
-    def columns(self, wanted,  # by the position of each column, whether it holds numbers
-                numbers):  # the reader of numbers
-        """Columns by position, lists or arrays; None where a cell isn't what its column holds.
-
-        Parameters
-        ----------
-        wanted
-            By the position of each column, whether it holds numbers.
-        numbers
-            The reader of numbers.
-        """
-        if self.cells is None:
-            return _parsed(self.text, self.delimiter, wanted, numbers.decimal)
-        found = {}
-        for at, is_numeric in wanted.items():
-            cells = [row[at].strip() for row in self.cells]
-            if is_numeric: found[at] = [numbers.cell(cell) for cell in cells]
-            else: found[at] = cells
-            if is_numeric and None in found[at]: return None
-        return found
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-038e
-def _plain_rows(text, delimiter, width):
-    "The number of lines without quotation marks; 0 where one is no row of that width, or too long."
-    found = np.frombuffer((text.removesuffix("\n") + "\n").encode(), np.uint8)
-    marks = np.flatnonzero((found == ord(delimiter)) | (found == ord("\n")))
-    if marks.size % width: return 0
-    is_end = (found[marks] == ord("\n")).reshape(-1, width)
-    if not is_end[:, -1].all() or is_end[:, :-1].any(): return 0
-    ends = marks[width - 1::width]
-    if np.diff(ends, prepend=-1).max() <= _LONGEST: return ends.size
-    return 0
-
-# %% ../../nbs/base/03_tables.ipynb #cell-038d
-def _quoted_rows(text, delimiter, width):
-    "The cells of lines of which each is a row of that width; None where one is not, or too long."
-    lines = text.removesuffix("\n").split("\n")
-    if max(map(len, lines)) > _LONGEST: return None
-    try: rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True))
-    except csv.Error: return None
-    if len(rows) == len(lines) and set(map(len, rows)) == {width}: return rows
-    return None
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-038b
-class _Lines:
-    "Numbered lines of a text, or many of them at once."
-
-    def __init__(self, text, seen):
-        self.text, self.number, self.seen = text, 0, seen
-        self.ahead, self.left = io.StringIO(), 0
-
-    def __iter__(self): return self
-
-    def __next__(self):
-        line = self.ahead.readline(_LONGEST + 1) or self.text.readline(_LONGEST + 1)
-        if not line: raise StopIteration
-        self.number, self.left = self.number + 1, self.left - len(line)
-        return self.number, line
-
-    def block(self, delimiter,  # between cells
-              width,  # cells in a row
-              ):
-        """The next megabytes, if each of its lines is a plain row of that width; else None, and the lines come one by one.
-
-        Parameters
-        ----------
-        delimiter
-            Between cells.
-        width
-            Cells in a row.
-        """
-        if self.left > 0: return None
-        text = self.text.read(1 << 22)
-        if text and text[-1] != "\n": text += self.text.readline(_LONGEST + 1)
-        self.seen()
-        if "\r" in text: returns = text.count("\r\n")
-        else: returns = 0
-        if width > 1 and text.count("\r") == returns and "\0" not in text:
-            if '"' in text: cells = _quoted_rows(text, delimiter, width)
-            else: cells = None
-            if '"' not in text: n = _plain_rows(text, delimiter, width)
-            else: n = len(cells or ())
-            self.number += n
-            if n: return _Block(text, n, delimiter, cells)
-        self.ahead, self.left = io.StringIO(text, newline=""), len(text)
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-012
-def _records(text, seen=lambda: None):
-    """The delimiter of a CSV file, then its rows as lists of cells, numbered; the header first.
-    Where many plain rows follow each other, a block with the number of the first."""
-    lines = _Lines(text, seen)
-    width, delimiter = None, None
-    while True:
-        first = lines.number + 1
-        if width is not None and (block := lines.block(delimiter, width)):
-            yield first, block
-            continue
-        number, line = next(lines, (0, None))
-        if line is None: return
-        if len(line) > _LONGEST:
-            raise _Unreadable(number, f"the line is longer than {_LONGEST:,} characters")
-        if not line.strip(): continue
-        if delimiter is None:
-            if not line.strip(",;\t \r\n"): continue
-            named = _NAMED.fullmatch(line.rstrip("\r\n"))
-            if named: delimiter = named[1]
-            else: delimiter = max(",;\t", key=line.count)
-            yield 0, [delimiter]
-            if named: continue
-        if '"' not in line: cells = line.rstrip("\r\n").split(delimiter)
-        else: cells = _quoted(number, line, lines, delimiter, width)[0]
-        if width is None: width = len(cells)
-        yield number, cells
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-055
-def _quoted(number, text, lines, delimiter, width):
-    "The cells of a row with quotation marks, and its text: a cell may go on in the next lines."
-    taken = []
-    try: cells = next(csv.reader(_from_here(text, lines, taken), delimiter=delimiter,
-                                 skipinitialspace=True, strict=True))
-    except csv.Error as error:
-        if not taken and "unexpected end of data" not in str(error):
-            raise _Unreadable(number, f"can't be read as CSV: {error}") from None
-        cells = None
-    if cells is None or are_rows(taken[:-1], delimiter, width):
-        raise _Unreadable(number, "a quotation mark opens a cell and nothing closes it before "
-                          "the next rows; leave it out, or double the marks within a cell")
-    return cells, text + "".join(taken)
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-055b
-def _from_here(text, lines, taken):
-    "A line, and those after it as long as they are asked for and no cell gets too long."
-    yield text
-    size = len(text)
-    for _, line in lines:
-        taken.append(line)
-        size += len(line)
-        if size > _LONGEST: return
-        yield line
-
-# %% ../../nbs/base/03_tables.ipynb #cell-055c
-def are_rows(lines: Sequence[str],  # of text within a cell in quotation marks
-             delimiter: str,  # between cells
-             width: int | None,  # cells in a row
-             ) -> bool:  # True where a mark that nothing closes has probably swallowed rows
-    """Whether three lines or more look like rows of a table with numbers.
-
-    Parameters
-    ----------
-    lines : Sequence[str]
-        Of text within a cell in quotation marks.
-    delimiter : str
-        Between cells.
-    width : int | None
-        Cells in a row.
-
-    Returns
-    -------
-    bool
-        True where a mark that nothing closes has probably swallowed rows.
-    """
-    return len(lines) >= 3 and all(
-        line.count(delimiter) + 1 == width and any(map(_is_number, line.split(delimiter)))
-        for line in lines)
-
-# %% ../../nbs/base/03_tables.ipynb #cell-055d
-def ends_open(line: str,  # of CSV, with or without its end
-              delimiter: str,  # between cells
-              is_open: bool = False,  # whether the line before ended within such a cell
-              ) -> bool:  # True where the row goes on in the next line
-    """Whether a line ends within a cell in quotation marks.
-
-    Parameters
-    ----------
-    line : str
-        Of CSV, with or without its end.
-    delimiter : str
-        Between cells.
-    is_open : bool, default False
-        Whether the line before ended within such a cell.
-
-    Returns
-    -------
-    bool
-        True where the row goes on in the next line.
-    """
-    if '"' not in line: return is_open
-    try: next(csv.reader(['"' * is_open + line], delimiter=delimiter, skipinitialspace=True,
-                         strict=True))
-    except csv.Error as error: return "unexpected end of data" in str(error)
-    return False
+                       for cell in raw.columns[name]) else GONE
 
 # %% ../../nbs/base/03_tables.ipynb #cell-011
 @dataclass
@@ -728,7 +398,7 @@ class _Roles(NamedTuple):
 def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"):
     "The named columns of a table, a row at a time; `roles` finds the columns from the header."
     try: (_, (delimiter,)), (_, header) = next(records, (0, [None])), next(records, (0, None))
-    except _Unreadable as error:
+    except Unreadable as error:
         raise ValueError(f"{source}, line {error.args[0]}: {error.args[1]}") from None
     if header is None:
         raise ValueError(f"{source} is empty; it must hold a line with the names of the columns, "
@@ -756,7 +426,7 @@ def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"
                     if value is None: bad[name][len(places)], value = cell, np.nan
                 keep(value if numeric else cell)
             places.append(number)
-    except _Unreadable as error: faults.add("end", *error.args)
+    except Unreadable as error: faults.add("end", *error.args)
     columns = {name: np.frombuffer(column) if name in names else column
                for name, column in columns.items()}
     marks.judge(columns, faults, place)
@@ -772,7 +442,7 @@ def _one_by_one(records, marks, positions, columns, places):
     numbers = marks.numbers
     wanted = {at: isinstance(columns[name], array) for name, at in positions.items()}
     for number, row in records:
-        if not isinstance(row, _Block):
+        if not isinstance(row, Block):
             yield number, row
             continue
         is_known = numbers.decimal and not numbers.grouped and (
@@ -784,43 +454,6 @@ def _one_by_one(records, marks, positions, columns, places):
             for name, at in positions.items(): columns[name].extend(read[at])
             places.frombytes(np.arange(number, number + row.n, dtype=np.int64).tobytes())
 
-
-# %% ../../nbs/base/03_tables.ipynb #cell-053b
-_EXACT = ({} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
-          else {"float_precision": "round_trip"})  # what newer ones do anyway
-_SPELLED = sorted({spell(word) for word in _MISSING | {"nan", "+nan", "-nan"}
-                   for spell in (str, str.upper, str.lower, str.capitalize)} | _GONE - {None})
-
-
-def _parsed(text, delimiter, wanted, decimal, gone=_SPELLED):
-    "Columns by position as pandas reads them; None where a cell of a column of numbers is none."
-    try: frame = pd.read_csv(
-        io.StringIO(text), sep=delimiter, header=None, usecols=list(wanted), decimal=decimal,
-        dtype={at: float if is_numeric else object for at, is_numeric in wanted.items()},
-        na_values={at: gone for at, is_numeric in wanted.items() if is_numeric},
-        keep_default_na=False, quoting=csv.QUOTE_NONE, skipinitialspace=True,
-        skip_blank_lines=False, engine="c", low_memory=False, **_EXACT)
-    except ValueError: return None
-    found = {at: frame[at].to_numpy() for at in wanted}
-    for values in (found[at] for at, is_numeric in wanted.items() if is_numeric):
-        ones = ((values == 0) | (values == 1) | np.isnan(values)).all()
-        if ones and re.search("true|false", text, re.IGNORECASE): return None  # read as 1 and 0
-    return {at: array("d", found[at].tobytes()) if is_numeric
-            else list(map(str.strip, found[at].tolist())) for at, is_numeric in wanted.items()}
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-053c
-def _numbers_at_once(cells, numbers):
-    "Cells as numbers where each of them is one or missing; None where they need a closer look."
-    text = "\n".join(cells)
-    if not numbers.decimal or numbers.grouped or text.count("\n") + 1 != len(cells): return None
-    if any(mark in text for mark in "\r\x1f\0"): return None
-    gone = sorted((_GONE | _NO_NUMBER) - {None})
-    read = _parsed(text + "\n", "\x1f", {0: True}, numbers.decimal, gone)
-    if read is None: return None
-    return np.frombuffer(read[0])
-
-
 # %% ../../nbs/base/03_tables.ipynb #cell-014
 def _read_arrow(binary, ending, source, roles):
     "The named columns of a parquet, feather or arrow file."
@@ -830,35 +463,20 @@ def _read_arrow(binary, ending, source, roles):
         raise ValueError(f"{source}: {kind} files need pyarrow, which is not installed; pip "
                          "install 'uqcal[parquet]'") from None
     try:
-        schema, read = _arrow_file(binary, ending)
+        schema, read = arrow_file(binary, ending)
         names, texts, outcomes, _ = roles(schema.names)
         _positions(schema.names, [*names, *texts], source)
         _check_types(schema, names, texts, outcomes, source)
         wanted = [*names, *texts]
         table = read(wanted)
     except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"{source} can't be read as {kind}: {_first_line(error)}") from error
+        raise ValueError(f"{source} can't be read as {kind}: {error_line(error)}") from error
     if not table.num_rows:
         raise ValueError(f"{source} holds the names of its columns but no row of numbers")
     columns = {name: _doubles(table[name]) if name in names
                else table[name] for name in wanted}
     return _Raw(source, "row", NumberReader("."), columns, np.arange(1, table.num_rows + 1),
                 {name: {} for name in names}, _Faults(source, "row"), tuple(schema.names))
-
-# %% ../../nbs/base/03_tables.ipynb #cell-014a
-def _arrow_file(binary, ending):
-    "The schema of a parquet, feather or arrow file, and a function that reads columns of it."
-    import pyarrow
-    from pyarrow import ipc, parquet
-    if ending in (".parquet", ".pq"):
-        file = parquet.ParquetFile(binary)
-        return file.schema_arrow, lambda names: file.read(columns=names)
-    try: file = ipc.open_file(binary)
-    except pyarrow.ArrowInvalid:  # arrow also has a form for streams
-        binary.seek(0)
-        file = ipc.open_stream(binary)
-    return file.schema, lambda names: file.read_all().select(names)
-
 
 # %% ../../nbs/base/03_tables.ipynb #cell-014b
 def _check_types(schema, names, texts, outcomes, source):
@@ -894,96 +512,8 @@ def _groups(column):
     single = pyarrow.types.is_float32(column.type) or pyarrow.types.is_float16(column.type)
     if single: values = _doubles(column).tolist()
     else: values = column.to_pylist()
-    return np.array([None if value is None or value != value else _label(value)
+    return np.array([None if value is None or value != value else label_text(value)
                      for value in values], dtype=object)
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-015d
-def _label(value):
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
-    return str(value)
-
-# %% ../../nbs/base/03_tables.ipynb #cell-015e
-def _first_line(error):
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-# %% ../../nbs/base/03_tables.ipynb #cell-042
-def _sheet_records(binary, source):
-    "Numbered rows of a spreadsheet's first sheet, its cells as text."
-    try: import openpyxl
-    except ImportError:
-        raise ValueError(f"{source}: spreadsheets need openpyxl, which is not installed; pip "
-                         "install openpyxl, or save the sheet as CSV") from None
-    try: book = openpyxl.load_workbook(binary, read_only=True, data_only=True)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{source} can't be read as a spreadsheet: "
-                         f"{_first_line(error)}") from error
-    yield 0, ["\t"]
-    width = None
-    for number, row in enumerate(book.worksheets[0].iter_rows(values_only=True), 1):
-        cells = ["" if value is None else _label(value) for value in row]
-        if not any(cell.strip() for cell in cells): continue
-        if width is None: width = max(k + 1 for k, cell in enumerate(cells) if cell.strip())
-        while len(cells) > width and not cells[-1].strip(): cells.pop()
-        yield number, cells + [""] * (width - len(cells))
-    book.close()
-
-# %% ../../nbs/base/03_tables.ipynb #cell-042j
-def _json_records(text, source):
-    "Numbered rows of a file with an object of JSON in each line, their cells as text."
-    rows = []
-    for number, line in enumerate(text, 1):
-        if not line.strip(): continue
-        try: row = json.loads(line)
-        except ValueError as error:
-            raise ValueError(f"{source}, line {number}: can't be read as JSON: {error}") from None
-        if not isinstance(row, dict):
-            raise ValueError(f"{source}, line {number}: each line must hold an object, such as "
-                             '{"error": 0.1, "uncertainty": 0.2}')
-        rows.append((number, row))
-    header = list(dict.fromkeys(name for _, row in rows for name in row))
-    yield 0, ["\t"]
-    if header: yield 0, header
-    for number, row in rows:
-        cells = (row.get(name) for name in header)
-        yield number, ["" if value is None else _label(value) for value in cells]
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-030
-def open_table(path: str | os.PathLike,  # a file
-               ) -> BinaryIO:  # its bytes, to be closed by the caller
-    """A file that is there and can be read.
-
-    Parameters
-    ----------
-    path : str | os.PathLike
-        A file.
-
-    Returns
-    -------
-    BinaryIO
-        Its bytes, to be closed by the caller.
-
-    Raises
-    ------
-    IsADirectoryError
-        For a folder.
-    FileNotFoundError
-        Where there is no such file, naming the closest.
-    OSError
-        Where the file can't be read.
-    """
-    path = Path(path)
-    if path.is_dir(): raise IsADirectoryError(f"{path} is a folder, not a file")
-    if not path.exists():
-        if path.parent.is_dir(): beside = os.listdir(path.parent)
-        else: beside = []
-        close = get_close_matches(path.name, beside, n=1)
-        raise FileNotFoundError(f"there is no file {path}"
-                                + (f"; did you mean {path.with_name(close[0])}?" if close else ""))
-    try: return open(path, "rb")
-    except OSError as error: raise type(error)(f"{path} can't be read: {error.strerror}") from error
 
 # %% ../../nbs/base/03_tables.ipynb #cell-044
 def _mentioned(header, where):
@@ -1001,7 +531,7 @@ def _holds(raw, where):
     frame = pd.DataFrame({name: _column(raw, name, _Faults("", "")) for name in spoken})
     try: found = frame.eval(where, engine="python")
     except Exception as error:  # whatever the condition makes pandas raise
-        raise ValueError(f"where can't be evaluated, {where!r}: {_first_line(error)}") from error
+        raise ValueError(f"where can't be evaluated, {where!r}: {error_line(error)}") from error
     if not isinstance(found, pd.Series) or found.dtype != bool:
         raise ValueError("where must be true or false for each row, as in 'T > 300', got "
                          f"{where!r}")
@@ -1010,12 +540,12 @@ def _holds(raw, where):
 # %% ../../nbs/base/03_tables.ipynb #cell-045
 def _column(raw, name, faults, is_label=False):
     "A column as numbers, or as text."
-    cells, gone = raw.columns[name], _NO_LABEL if name in raw.labels else _GONE
+    cells, gone = raw.columns[name], NO_LABEL if name in raw.labels else GONE
     if isinstance(cells, np.ndarray) and cells.dtype != object: return cells
     if hasattr(cells, "to_pylist"):
         if is_label or not _holds_numbers(cells.type): return _groups(cells)
         return _doubles(cells)
-    if is_label: return _as_labels(cells, gone)
+    if is_label: return as_labels(cells, gone)
     return _as_feature(name, cells, raw.numbers, raw.places, faults, gone)
 
 # %% ../../nbs/base/03_tables.ipynb #cell-045b
@@ -1053,7 +583,7 @@ def _select(raw, wanted, drop_missing, where):
             else:
                 none = _none_of(raw, name)
                 gone = np.array([cell in none for cell in cells])
-                word = next((cell for cell in cells if cell in none - _NO_LABEL), None)
+                word = next((cell for cell in cells if cell in none - NO_LABEL), None)
                 if word is not None: raw.missing[name] = word
             kept &= ~gone
         raw.left_out["missing"] = int((~kept).sum())
@@ -1089,12 +619,12 @@ def _finish(raw, wanted, kinds):
 def _words(raw, name):
     "What stands for a missing text, in a message, if it is a word."
     cells = raw.columns[name]
-    if name in raw.labels: gone = _NO_LABEL
-    else: gone = _GONE
+    if name in raw.labels: gone = NO_LABEL
+    else: gone = GONE
     if isinstance(cells, list): word = next((cell for cell in cells if cell and cell in gone), None)
     else: word = None
     if word is None: return ""
-    if word in _NO_LABEL: how = ""
+    if word in NO_LABEL: how = ""
     else: how = f"; say as_groups {name} if its cells are names of groups"
     return f" ({word!r} stands for none{how})"
 
@@ -1192,95 +722,14 @@ def _read(source, roles, decimal, thousands, encoding, progress):
         return _read_text(binary, "standard input", roles, decimal, thousands, encoding)
     path = Path(source)
     name = display_name(path.name)
-    with open_table(path) as file, _unpacked(file, path) as (binary, ending):
-        if ending in _ARROW: return _read_arrow(binary, ending, name, roles)
-        if ending in _SHEETS:
-            return _read_csv(_sheet_records(binary, name), name, roles, decimal, thousands, "row")
+    with open_table(path) as file, unpacked_file(file, path) as (binary, ending):
+        if ending in ARROW: return _read_arrow(binary, ending, name, roles)
+        if ending in SHEETS:
+            return _read_csv(sheet_records(binary, name), name, roles, decimal, thousands, "row")
         with tqdm(total=path.stat().st_size, desc=f"reading {printable(name)}", unit="B",
                   unit_scale=True, delay=_BAR_AFTER, disable=not progress) as bar:
             return _read_text(binary, name, roles, decimal, thousands, encoding,
-                              lambda: bar.update(file.tell() - bar.n), ending in _JSON)
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-048a
-_ARROW, _SHEETS = (".parquet", ".pq", ".feather", ".arrow", ".ipc"), (".xlsx", ".xlsm")
-_JSON = (".jsonl", ".ndjson")
-_PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zip": "zip"}
-
-
-@contextlib.contextmanager
-def _unpacked(file, path):
-    "The bytes of a file that may be compressed, and the ending that says what they are."
-    packed, ending = path.suffix.lower(), path.suffix.lower()
-    if packed not in _PACKED:
-        yield file, ending
-        return
-    name = display_name(path.name)
-    try:
-        if packed == ".zip": binary, ending = _only_member(file, name)
-        else: binary, ending = _plain_bytes(file, packed, name), Path(path.stem).suffix.lower()
-        yield io.BytesIO(binary.read()) if ending in _ARROW + _SHEETS else binary, ending
-    except (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
-        if getattr(error, "errno", None) is not None: raise  # the system's, of whichever file
-        raise ValueError(f"{name} can't be read as {_PACKED[packed]}: {error}") from None
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-048c
-def names_csv(name: str,  # of a file that is to be written
-              ) -> bool:  # False where the ending stands for another format
-    """Whether a file of this name may hold CSV as plain text.
-
-    Parameters
-    ----------
-    name : str
-        Of a file that is to be written.
-
-    Returns
-    -------
-    bool
-        False where the ending stands for another format.
-    """
-    return not name.lower().endswith((*_ARROW, *_SHEETS, *_JSON, *_PACKED))
-
-# %% ../../nbs/base/03_tables.ipynb #cell-048d
-def names_text(ending: str,  # as `open_bytes` gives it
-               ) -> bool:  # False for sheets, columns and lines of JSON
-    """Whether bytes of this ending are read as CSV.
-
-    Parameters
-    ----------
-    ending : str
-        As `open_bytes` gives it.
-
-    Returns
-    -------
-    bool
-        False for sheets, columns and lines of JSON.
-    """
-    return ending not in (*_ARROW, *_SHEETS, *_JSON)
-
-# %% ../../nbs/base/03_tables.ipynb #cell-048b
-def _plain_bytes(file, packed, name):
-    "The bytes of a compressed file."
-    if packed != ".zst": return {".gz": gzip, ".bz2": bz2, ".xz": lzma}[packed].open(file)
-    try: import pyarrow
-    except ImportError:
-        raise ValueError(f"{name}: .zst files need pyarrow, which is not installed; pip install "
-                         "'uqcal[parquet]'") from None
-    return io.BufferedReader(pyarrow.CompressedInputStream(file, "zstd"))
-
-
-def _only_member(file, name):
-    "The bytes of the file in an archive that holds one, and its ending."
-    archive = zipfile.ZipFile(file)
-    inside = [one.filename for one in archive.infolist() if not one.is_dir()
-              and not one.filename.startswith("__MACOSX/")]
-    if len(inside) != 1:
-        raise ValueError(f"{name} must hold one file, it holds {len(inside)}"
-                         + (f": {', '.join(map(repr, inside[:6]))}" if inside else ""))
-    try: return archive.open(inside[0]), Path(inside[0]).suffix.lower()
-    except RuntimeError as error: raise ValueError(f"{name}: {error}") from None  # a password
-
+                              lambda: bar.update(file.tell() - bar.n), ending in JSON)
 
 # %% ../../nbs/base/03_tables.ipynb #cell-056
 _BAR_AFTER = 1  # seconds
@@ -1290,9 +739,9 @@ def _read_text(binary, source, roles, decimal, thousands, encoding, seen=lambda:
                is_json=False):
     "The raw columns of a file of text; `seen` is called now and then."
     try:
-        text = _decoded(binary, encoding)
-        if is_json: records = _json_records(text, source)
-        else: records = _records(text, seen)
+        text = decoded_text(binary, encoding)
+        if is_json: records = json_records(text, source)
+        else: records = csv_records(text, seen)
         if is_json: decimal = decimal or "."
         try: return _read_csv(records, source, roles, decimal, thousands)
         finally: text.detach()
@@ -1300,76 +749,6 @@ def _read_text(binary, source, roles, decimal, thousands, encoding, seen=lambda:
         where = f"{encoding} text; name another encoding" if encoding else (
             "UTF-8 text; save it as CSV in UTF-8, or give a .parquet file, or name its encoding")
         raise ValueError(f"{source} is not {where}") from None
-
-# %% ../../nbs/base/03_tables.ipynb #cell-056e
-def _decoded(binary, encoding):
-    "The text of bytes, its ends of lines as they are."
-    if not hasattr(binary, "peek"): binary = io.BufferedReader(binary)
-    return io.TextIOWrapper(binary, encoding=encoding or encoding_of(binary.peek(4)), newline="")
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-056b
-_MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"),
-          (codecs.BOM_UTF16_BE, "utf-16"))
-
-
-def encoding_of(first: bytes,  # how a file begins, four bytes or more
-                ) -> str:  # what the mark at its beginning says, else UTF-8
-    """The encoding of a text file that nobody named.
-
-    Parameters
-    ----------
-    first : bytes
-        How a file begins, four bytes or more.
-
-    Returns
-    -------
-    str
-        What the mark at its beginning says, else UTF-8.
-    """
-    return next((code for mark, code in _MARKS if first.startswith(mark)), "utf-8-sig")
-
-# %% ../../nbs/base/03_tables.ipynb #cell-056c
-def check_encoding(encoding: str | None,  # as a user names it
-                   ) -> str | None:  # the same
-    """The name of an encoding of text, if there is one.
-
-    Parameters
-    ----------
-    encoding : str | None
-        As a user names it.
-
-    Returns
-    -------
-    str | None
-        The same.
-
-    Raises
-    ------
-    ValueError
-        For another.
-    """
-    try: "".encode(encoding or "utf-8")
-    except (LookupError, ValueError):
-        raise ValueError(f"encoding is not known: {encoding!r}") from None
-    return encoding
-
-# %% ../../nbs/base/03_tables.ipynb #cell-056d
-def display_name(name: str,  # of a file, perhaps in bytes that are no UTF-8
-                 ) -> str:  # the same where it can be shown, else with its bytes written out
-    """A file's name as it can be printed and stored.
-
-    Parameters
-    ----------
-    name : str
-        Of a file, perhaps in bytes that are no UTF-8.
-
-    Returns
-    -------
-    str
-        The same where it can be shown, else with its bytes written out.
-    """
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 # %% ../../nbs/base/03_tables.ipynb #cell-050
 def read_errors(
@@ -1510,194 +889,3 @@ def read_intervals(
             faults.add("crossed", where, f"{lower!r} is above {upper!r}")
         faults.refuse()
     return table.columns[value], np.column_stack([low, high]), table
-
-# %% ../../nbs/base/03_tables.ipynb #cell-060
-def check_new_columns(table: Table,  # what was read
-                      names: Sequence[str],  # of columns that are to be added
-                      ) -> None:  # nothing; returns if all names are free
-    """Refuse names that a table has already.
-
-    Parameters
-    ----------
-    table : Table
-        What was read.
-    names : Sequence[str]
-        Of columns that are to be added.
-
-    Raises
-    ------
-    ValueError
-        For them.
-    """
-    taken = [name for name in names if name in table.header]
-    if taken:
-        raise ValueError(f"{table.source} has a column {taken[0]!r} already, which is the name of "
-                         "one that would be added; rename it")
-
-# %% ../../nbs/base/03_tables.ipynb #cell-060b
-def rows_again(source: str | os.PathLike | bytes,  # what `read_table` was given, not "-"
-               table: Table,  # what it returned
-               added: Mapping[str, np.ndarray],  # numbers by name, shape (n,) each
-               encoding: str | None = None,  # as `read_table` was told
-               ) -> Iterator[str]:  # CSV, some thousand rows at a time
-    """The rows of a table as they stand in its file, with all their columns and new ones behind.
-
-    Text keeps each character, ends of lines too; other files become CSV.
-
-    Parameters
-    ----------
-    source : str | os.PathLike | bytes
-        What `read_table` was given, not "-".
-    table : Table
-        What it returned.
-    added : Mapping[str, np.ndarray]
-        Numbers by name, shape (n,) each.
-    encoding : str | None, optional
-        As `read_table` was told.
-
-    Returns
-    -------
-    Iterator[str]
-        CSV, some thousand rows at a time.
-
-    Raises
-    ------
-    ValueError
-        For names that are there.
-    """
-    check_new_columns(table, list(added))
-    if isinstance(source, bytes): return _text_again(source, table, added, encoding)
-    with open_bytes(source) as (_, ending): pass
-    if ending in _ARROW: return _arrow_again(source, table, added)
-    if ending in _SHEETS + _JSON: return _cells_again(source, table, added, encoding)
-    return _text_again(source, table, added, encoding)
-
-# %% ../../nbs/base/03_tables.ipynb #cell-062
-def exact_encoding(source: str | os.PathLike | bytes,  # as in `rows_again`
-                   encoding: str | None = None,  # as `read_table` was told
-                   ) -> str:  # a codec that neither adds nor drops a mark; UTF-8 for other files
-    """The codec by which the text of a file becomes its bytes again.
-
-    Parameters
-    ----------
-    source : str | os.PathLike | bytes
-        As in `rows_again`.
-    encoding : str | None, optional
-        As `read_table` was told.
-
-    Returns
-    -------
-    str
-        A codec that neither adds nor drops a mark; UTF-8 for other files.
-    """
-    with open_bytes(source) as (binary, ending):
-        if ending in _ARROW + _SHEETS + _JSON: return "utf-8"
-        first = binary.read(4)
-    name = codecs.lookup(encoding or encoding_of(first)).name
-    if name not in ("utf-16", "utf-32"): return name.removesuffix("-sig")
-    big = first.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
-    return f"{name}-{'be' if big else 'le'}"
-
-# %% ../../nbs/base/03_tables.ipynb #cell-062b
-@contextlib.contextmanager
-def open_bytes(source: str | os.PathLike | bytes,  # as in `rows_again`
-               ) -> Iterator[tuple[BinaryIO, str]]:  # for a with statement: bytes, and the ending
-                                                     # that says what they are, in small letters
-    """The bytes of a file, uncompressed.
-
-    Parameters
-    ----------
-    source : str | os.PathLike | bytes
-        As in `rows_again`.
-
-    Yields
-    ------
-    Iterator[tuple[BinaryIO, str]]
-        For a with statement: bytes, and the ending that says what they are, in small
-        letters.
-
-    Raises
-    ------
-    ValueError
-        Where they are not what the name says.
-    OSError
-        As `open_table`.
-    """
-    if isinstance(source, bytes): yield io.BytesIO(source), ""
-    else:
-        with open_table(source) as file, _unpacked(file, Path(source)) as opened: yield opened
-
-
-# %% ../../nbs/base/03_tables.ipynb #cell-063
-_PIECE = 10_000  # rows that go out at a time
-
-
-def _new_cells(table, added, delimiter, start, stop):
-    "For each row what is written behind it."
-    mark = table.decimal
-    columns = [map(repr, values[start:stop].tolist()) for values in added.values()]
-    if mark != ".": columns = [(cell.replace(".", mark) for cell in cells) for cells in columns]
-    if mark == delimiter: columns = [(f'"{cell}"' for cell in cells) for cells in columns]
-    return map(delimiter.join, zip(*columns))
-
-# %% ../../nbs/base/03_tables.ipynb #cell-063b
-def _text_again(source, table, added, encoding):
-    "The rows of a text, new cells behind each."
-    with open_bytes(source) as (binary, _):
-        text = io.TextIOWrapper(binary, encoding=exact_encoding(source, encoding), newline="")
-        lines = enumerate(text, 1)
-        number, line = next((number, line) for number, line in lines
-                            if line.strip(",;\t \r\n\ufeff"))
-        if line[0] == "\ufeff": mark, line = ("\ufeff", line[1:])
-        else: mark, line = ("", line)
-        begin = ""
-        if named := _NAMED.fullmatch(line.rstrip("\r\n")):
-            begin, (number, line) = line, next(pair for pair in lines if pair[1].strip())
-        if named: delimiter = named[1]
-        else: delimiter = max(",;\t", key=line.count)
-        if '"' in line: line = _quoted(number, line, lines, delimiter, None)[1]
-        end = line[len(line.rstrip("\r\n")):] or "\n"
-        yield mark + begin + line.rstrip("\r\n") + delimiter + delimiter.join(added) + end
-        for start in range(0, table.places.size, _PIECE):
-            places = table.places[start:start + _PIECE]
-            rows = _rows_at(places.tolist(), lines, delimiter, len(table.header))
-            yield "".join(row.rstrip("\r\n") + delimiter + cells + (
-                row[len(row.rstrip("\r\n")):] or end) for row, cells in zip(
-                    rows, _new_cells(table, added, delimiter, start, start + _PIECE)))
-
-# %% ../../nbs/base/03_tables.ipynb #cell-063c
-def _rows_at(places, lines, delimiter, width):
-    "Rows that begin on these lines, as they stand."
-    for place in places:
-        number, line = next(lines)
-        while number < place: number, line = next(lines)
-        yield line if '"' not in line else _quoted(number, line, lines, delimiter, width)[1]
-
-# %% ../../nbs/base/03_tables.ipynb #cell-065
-def _arrow_again(source, table, added):
-    "The rows of a parquet, feather or arrow file as CSV."
-    with open_bytes(source) as (binary, ending):
-        schema, read = _arrow_file(binary, ending)
-        whole = read(schema.names)
-    for start in range(0, table.places.size, _PIECE):
-        places = table.places[start:start + _PIECE]
-        frame = whole.take(places - 1).to_pandas(ignore_metadata=True, integer_object_nulls=True)
-        for name, values in added.items(): frame[name] = values[start:start + _PIECE]
-        yield frame.to_csv(index=False, header=start == 0, lineterminator="\n")
-
-# %% ../../nbs/base/03_tables.ipynb #cell-065b
-def _cells_again(source, table, added, encoding):
-    "The rows of a spreadsheet, or of lines of JSON, as CSV."
-    def as_text(rows):  # cells of each
-        "Rows as lines."
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(rows)
-        return text.getvalue()
-    kept, columns = set(table.places.tolist()), zip(*(v.tolist() for v in added.values()))
-    with open_bytes(source) as (binary, ending):
-        if ending in _SHEETS: records = _sheet_records(binary, table.source)
-        else: records = _json_records(_decoded(binary, encoding), table.source)
-        next(records)
-        yield as_text([[*next(records)[1], *added]])
-        for number, cells in records:
-            if number in kept: yield as_text([[*cells, *map(repr, next(columns))]])

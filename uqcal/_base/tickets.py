@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # %% auto #0
-__all__ = ['locked', 'Storable', 'Ticket', 'check_keys', 'Desk', 'OnlineForecaster']
+__all__ = ['REMEMBERED', 'locked', 'Storable', 'Ticket', 'check_keys', 'Desk', 'OnlineForecaster']
+
+# %% ../../nbs/base/18_tickets.ipynb #b4e10000
+REMEMBERED = 10_000  # keys whose outcome was booked last, so that a second one is refused
 
 # %% ../../nbs/base/18_tickets.ipynb #cell-007
 _Method = TypeVar("_Method", bound=Callable[..., Any])

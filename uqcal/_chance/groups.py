@@ -13,7 +13,7 @@ from scipy import special
 
 from .._base.kernels import kernel
 from .resampling import chunk_size, run_chunks, shuffle_state, shuffle_within
-from ..sample.sample import Ordering
+from .._sample.sample import Ordering
 
 # %% auto #0
 __all__ = ['LEAST_GROUPS', 'check_group_number', 'under_signs', 'sign_spread', 'sum_variance', 'widening_of',

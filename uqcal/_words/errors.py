@@ -159,7 +159,7 @@ def bias_line(finding: Any,  # of kind "bias"
     str
         A fragment.
     """
-    facts, by = finding.facts, short_name(finding.by)
+    facts = finding.facts
     if text := _not_asked(finding) or _rows_line(finding): return text
     mean, limits = _mean(finding.estimate, finding.low, finding.high)
     if finding.shows_fault: return _bias_shown_line(finding, mean, limits) + _slight(finding)

@@ -24,8 +24,8 @@ from ..online.interval_streams import (AdaptiveConformal, AggregatedAdaptive, On
 from ..online.monitor import CalibrationMonitor
 from ..online.online_scaling import OnlineScaling, gain_finding
 from .._base.results import Result
-from .streams import (KeyedRows, StreamCounts, StreamTally, alarm_finding,
-                                    false_alarms, stream_rows, stream_step)
+from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_finding,
+                                   false_alarms, stream_rows, stream_step)
 from ..reports import Caution
 from .._words.streams import coverage_alarm_line, coverage_alarm_sentence
 

@@ -14,295 +14,31 @@ import pandas as pd
 from numpy.typing import ArrayLike
 import scipy
 
+from .._base.inputs import check_choice, check_count, check_fraction, check_generator
+from .._base.results import distinct_names, json_plain, new_axes, plain_text
 from .._chance.distributions import has_heavy_tails, read_number
-from .._chance.groups import check_group_number
-from .._base.inputs import (check_binary, check_choice, check_count, check_errors,
-                                check_fraction, check_generator, check_labels_agree, read_vector)
-from .._base.kernels import kernel
-from ..sample.repeats import copies_of, repeated_cases, repeats_of
-from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
-from .._base.results import (distinct_names, enumerated, json_plain, new_axes, plain_text)
 from .._words.comparisons import models_conclusion
-from ..reports import Caution, Finding, Report, Step
-from ..sample.sample import Sample
+from .mean_differences import pair_differences
+from .reasons import model_findings, model_step
 from .scores import (BoundScoring, ErrorScoring, OutcomeScoring, best_factor,
-                                     best_shift, check_dof, held_out_points, read_bounds,
-                                     scored_ends, split_rows)
+                                     best_shift, check_dof, held_out_points, split_rows)
+from .statements import (SCORES, read_models, row_table, scored_bounds, shown_names,
+                                         with_repeats)
+from ..reports import Caution, Report
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['SCORES', 'MeanDifferences', 'mean_differences', 'ModelComparison', 'compare_models']
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-039
-@kernel
-def _drawn_t(draws, total, count):
-    """|t| of all pairs in each draw of groups, from sums over groups that add up to zero; infinite
-    where all that was drawn of a pair is equal."""
-    n_groups, pairs = total.shape
-    out = np.full((draws.shape[0], pairs), np.inf)
-    for r in range(draws.shape[0]):
-        s, ss, sn = np.zeros(pairs), np.zeros(pairs), np.zeros(pairs)
-        n = nn = 0.0
-        for i in range(n_groups):
-            g = draws[r, i]
-            c = count[g]
-            n += c
-            nn += c * c
-            for j in range(pairs):
-                a = total[g, j]
-                s[j] += a
-                ss[j] += a * a
-                sn[j] += a * c
-        for j in range(pairs):
-            mean = s[j] / n
-            square = ss[j] - 2 * mean * sn[j] + mean * mean * nn
-            if square > 1e-12 * ss[j]:
-                out[r, j] = abs(s[j]) / np.sqrt(square * n_groups / (n_groups - 1))
-    return out
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-040
-_BATCHES = 5000  # so many sums have the tails of a mean of all
-
-
-@dataclass(frozen=True)
-class MeanDifferences:
-    """Mean differences of pairs, and what chance does to all of them at once.
-
-    Attributes
-    ----------
-    mean : np.ndarray
-        Shape (m,).
-    standard_error : np.ndarray
-        Shape (m,); zero where all differences of a pair are equal.
-    low : np.ndarray
-        Where the interval of each begins; all hold together.
-    high : np.ndarray
-        Where it ends.
-    pvalue : np.ndarray
-        Of no difference, adjusted for the number of pairs.
-    critical : np.ndarray
-        Standard errors that the interval of each reaches; infinite for too few.
-    n_resamples : int
-        Sets that were drawn.
-    """
-
-    mean: np.ndarray  # shape (m,)
-    standard_error: np.ndarray  # shape (m,); zero where all differences of a pair are equal
-    low: np.ndarray  # where the interval of each begins; all hold together
-    high: np.ndarray  # where it ends
-    pvalue: np.ndarray  # of no difference, adjusted for the number of pairs
-    critical: np.ndarray  # standard errors that the interval of each reaches; infinite for too few
-    n_resamples: int  # sets that were drawn
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-041
-def mean_differences(
-    difference: np.ndarray,  # of each pair at each point, shape (m, n)
-    unit: np.ndarray,  # which rows belong together: whole numbers from 0, shape (n,)
-    *,
-    n_boot: int = 5000,  # number of resamples, ≥ 1; fewer where they are costly
-    confidence: float = 0.95,  # of all intervals together
-    rng: int | np.random.Generator | None = None,  # seed or generator
-    n_jobs: int = 1,  # parallel jobs, −1 for all cores
-    progress: bool = False,  # show a bar on standard error
-) -> MeanDifferences:
-    """Means of paired differences, intervals that hold for all at once, and p-values.
-
-    By a bootstrap of whole groups.
-
-    Parameters
-    ----------
-    difference : np.ndarray
-        Of each pair at each point, shape (m, n).
-    unit : np.ndarray
-        Which rows belong together: whole numbers from 0, shape (n,).
-    n_boot : int, default 5000
-        Number of resamples, ≥ 1; fewer where they are costly.
-    confidence : float, default 0.95
-        Of all intervals together.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    MeanDifferences
-
-    References
-    ----------
-    Efron (1981); Westfall & Young (1993).
-    """
-    (m, n), count = difference.shape, np.bincount(unit).astype(np.float64)
-    mean, size = difference.mean(axis=1), count.size
-    total = np.stack([np.bincount(unit, row) for row in difference - mean[:, None]], axis=1)
-    error = np.sqrt((total**2).sum(axis=0) * size / (size - 1)) / n
-    is_flat = error <= 1e-12 * np.abs(mean)
-    if size > 2 * _BATCHES:
-        batch = np.arange(size) % _BATCHES
-        total = np.stack([np.bincount(batch, column) for column in total.T], axis=1)
-        count = np.bincount(batch, count)
-    used, size = np.ascontiguousarray(total[:, ~is_flat]), count.size
-    n_boot = affordable(n_boot, size * max(used.shape[1], 1))
-
-    def _rows(replicates, generator):
-        draws = generator.integers(0, size, size=(replicates, size), dtype=np.int32)
-        return _drawn_t(draws, used, count)
-
-    null = run_chunks(_rows, n_boot, chunk_size(size, 2**20), rng, n_jobs=n_jobs,
-                      progress=progress, description="resamples")
-    reach, pvalue = _joint_limits(null, np.abs(mean[~is_flat]) / error[~is_flat], confidence)
-    signs = min(1.0, m * max(0.5**(np.unique(unit).size - 1), 1 / (n_boot + 1)))
-    critical, chance = np.zeros(m), np.where(mean == 0, 1.0, signs)
-    critical[~is_flat], chance[~is_flat] = reach, pvalue
-    half = critical * np.where(is_flat, 1.0, error)
-    return MeanDifferences(mean=mean, standard_error=np.where(is_flat, 0.0, error),
-                           low=mean - half, high=mean + half, pvalue=chance,
-                           critical=critical, n_resamples=n_boot)
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-000
-def _joint_limits(null, found, confidence):
-    """How far each |t| may go so that all stay within in a share of the draws, each measured by its
-    own 95 % quantile, and the p-values that belong to it."""
-    if not found.size: return np.zeros(0), np.zeros(0)
-    rows = null.shape[0]
-    finite = np.where(np.isfinite(null), null, 0).max(axis=0)
-    own = np.sort(null, axis=0)[min(int(np.ceil(0.95 * rows)), rows - 1)]
-    own = np.where(np.isfinite(own), own, np.where(finite > 0, finite, 1.0))
-    largest = (null / own).max(axis=1)
-    place = int(np.ceil(round(confidence * (rows + 1), 9))) - 1
-    if place < rows: reach = np.sort(largest)[place]
-    else: reach = np.inf
-    return reach * own, np.array([monte_carlo_pvalue(t, largest) for t in found / own])
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-045
-SCORES = {"log": "log score", "crps": "CRPS", "interval": "interval score",
-          "brier": "Brier score", "log loss": "log loss"}
-
-
-def _read_model(y_true, stated, score, pos_label):
-    "What one model states, checked: (error, width), (y, lower, upper) or (outcome, probability)."
-    if score in ("brier", "log loss"): return check_binary(y_true, stated, pos_label=pos_label)[:2]
-    if isinstance(stated, Sample): stated = (stated.error, stated.uncertainty)
-    what = "(lower, upper)" if score == "interval" else (
-        "(error, uncertainty)" if y_true is None else "(y_pred, uncertainty)")
-    if not isinstance(stated, (tuple, list)) or len(stated) != 2:
-        raise TypeError(f"what is stated must be a pair of columns, {what}, got "
-                        f"{type(stated).__name__}")
-    if score == "interval": return read_bounds(y_true, *stated)
-    first, uncertainty = stated
-    if y_true is None: return check_errors(first, uncertainty)
-    check_labels_agree(y_true=y_true, y_pred=first, uncertainty=uncertainty)
-    y, predicted = read_vector(y_true, "y_true"), read_vector(first, "y_pred")
-    if y.size != predicted.size:
-        raise ValueError(f"y_true and y_pred must have the same length: {y.size} and "
-                         f"{predicted.size}")
-    return check_errors(y - predicted, read_vector(uncertainty, "uncertainty", positive=True))
-
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-046
-def _read_models(y_true, predictions, score, pos_label):
-    "What each model states by its name, all of the same points."
-    if not isinstance(predictions, Mapping):
-        raise TypeError("predictions must be a dict of a model's name → what it states, got "
-                        f"{type(predictions).__name__}")
-    if len({str(name) for name in predictions}) < max(len(predictions), 2):
-        raise ValueError("predictions must hold at least two models with different names, got "
-                         f"{len(predictions)}")
-    if not all(str(name).strip() for name in predictions):
-        raise ValueError("predictions must have names, got an empty one")
-    if y_true is None and score not in ("log", "crps"):
-        raise TypeError(f"y_true must be given for score={score!r}, got None")
-    models, shown = {}, _names(map(str, predictions))
-    for name, stated in predictions.items():
-        try: models[str(name)] = _read_model(y_true, stated, score, pos_label)
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"predictions[{shown[str(name)]!r}]: {error}") from None
-    sizes = {shown[name]: columns[0].size for name, columns in models.items()}
-    if len(set(sizes.values())) > 1:
-        raise ValueError(
-            "predictions must be of the same points, got "
-            f"{enumerated([f'{size} of {name!r}' for name, size in sizes.items()])}")
-    if (n := next(iter(sizes.values()))) < 3:
-        raise ValueError(f"y_true must hold at least three points to compare models by, got {n}")
-    return models
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #in-ends
-def _of_ends(scoring, models):
-    """How bounds are scored, and by model distances from the middle and half-widths, or distances
-    beyond the bounds that there are; the rows that are scored, and what is said of the others."""
-    ends = scored_ends([columns[1:] for columns in models.values()])
-    rows = np.flatnonzero(ends.any(axis=1))
-    if rows.size < 3: _refuse_open(models)
-    ends, left_out = ends[rows], _left_out(models, rows)
-    models = {name: [column[rows] for column in columns] for name, columns in models.items()}
-    if ends.all():
-        return scoring, {name: (y - (low + up) / 2, (up - low) / 2)
-                         for name, (y, low, up) in models.items()}, rows, left_out
-    end = "upper" if not ends[:, 0].any() else "either" if ends[:, 1].any() else "lower"
-    return BoundScoring(end, scoring.level), {
-        name: (low - y, y - up) for name, (y, low, up) in models.items()}, rows, left_out
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #in-ends-b
-def _left_out(models, rows):
-    "A caution on rows in which models do not state the same bounds, or none."
-    n = next(iter(models.values()))[0].size
-    if rows.size == n: return ()
-    rest, shown = np.delete(np.arange(n), rows), _names(models)
-    infinite = {shown[name]: int(np.isinf(up - low)[rest].sum())
-                for name, (_, low, up) in models.items() if np.isinf(up - low)[rest].any()}
-    return (Caution(code="models_left_out", decides=True, facts={
-        "count": rest.size, "n": n, "infinite": infinite}),)
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #in-ends-c
-def _refuse_open(models):
-    "Refuse bounds that leave fewer than three rows to score."
-    shown, said, whole = _names(models), [], False
-    for name, (y, low, up) in models.items():
-        if count := int(np.isinf(up - low).sum()):
-            said.append(f"predictions[{shown[name]!r}]: {count:,} of {y.size:,} rows "
-                        f"{'has' if count == 1 else 'have'} an infinite bound")
-            whole |= count == y.size
-    remedy = (f"leave {'this model out' if whole else 'these rows out for all models'}, or compare "
-              "coverages by coverage_test")
-    for end, column, pair in (("lower", 1, "(lower, np.full(n, np.inf))"),
-                              ("upper", 2, "(np.full(n, -np.inf), upper)")):
-        if all(np.isfinite(columns[column]).all() for columns in models.values()):
-            remedy += (f"; or compare the {end} bounds alone: give {pair} for every model, and "
-                       "confidence_level as the coverage of these")
-    raise ValueError(f"{'; '.join(said)}, and the score of such a row is infinite; {remedy}")
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-047
-def _row_table(y_true, predictions, groups, n, rows=None):
-    """The rows, or those that are scored, with the labels that came with pandas columns, and their
-    groups."""
-    columns, shown = {"y_true": y_true, "groups": groups}, _names(map(str, predictions))
-    for name, stated in predictions.items():
-        if isinstance(stated, (tuple, list)): parts = stated
-        else: parts = (stated,)
-        columns |= {f"predictions[{shown[str(name)]!r}][{k}]": part
-                    for k, part in enumerate(parts)}
-    check_labels_agree(**columns)
-    index = next((one.index for one in columns.values() if isinstance(one, pd.Series)), None)
-    is_part = rows is not None and rows.size < n
-    if index is None and is_part: index = pd.RangeIndex(n, name="row of the input")
-    if index is None: nothing = np.zeros(n)
-    else: nothing = pd.Series(0.0, index=index)
-    table = Sample(nothing, np.ones(n), groups)
-    if is_part: table = table.keep(rows)
-    check_group_number(table.groups)
-    return table
+__all__ = ['ModelComparison', 'compare_models']
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-047b
 def _all_points(scoring, models, table):
     "The penalty of each model at each point, shape (models, points); infinite ones are refused."
     with np.errstate(over="ignore"):
         points = np.stack([scoring.points(*columns) for columns in models.values()])
-    for name, row in zip(map(_names(models).get, models), points):
+    for name, row in zip(map(shown_names(models).get, models), points):
         if (wrong := np.flatnonzero(~np.isfinite(row))).size:
             advice = ("where 0 or 1 was stated and the other happened; take score='brier'"
                       if scoring.name == "log loss" else "beyond all doubles; take score='crps'")
@@ -371,66 +107,6 @@ def _points_needed(one, critical, tolerance, n):
     if n < needed < 1e12: return int(float(f"{needed:.2g}"))
     return None
 
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049e
-def _stakes(scoring, first, second):
-    """How much the first model's lead would shrink, and the second's, if the outcome told against
-    it, in each row; and in which rows it did."""
-    if isinstance(scoring, OutcomeScoring):
-        ones = np.ones(first[0].size)
-        with np.errstate(invalid="ignore"):
-            one, other = (scoring.points(ones, p) - scoring.points(0 * ones, p)
-                          for _, p in (first, second))
-            more = np.nan_to_num(one - other, nan=0.0)
-        paid = (first[0] == 1) == (more > 0)
-        return (np.abs(more), paid), (np.abs(more), ~paid)
-    if isinstance(scoring, BoundScoring):
-        first, second = np.array(first), np.array(second)
-        there = np.isfinite(first)
-        lead = np.where(there, first, 0.0) - np.where(there, second, 0.0)
-        per_unit = there.sum(axis=0) / (1 - scoring.level)
-        missed = ((first > 0) | (second > 0)).any(axis=0)
-        return tuple((per_unit * np.maximum(x, 0).max(axis=0), missed) for x in (lead, -lead))
-    (error, width), (error_2, width_2) = first, second
-    missed = (np.abs(error) > width) | (np.abs(error_2) > width_2)
-    apart, wider = np.abs(error - error_2), width_2 - width
-    return tuple((2 / (1 - scoring.level) * np.maximum(apart + x, 0), missed)
-                 for x in (wider, -wider))
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049i
-def _unseen(stake, paid, unit, copied):
-    """How far a lead may be smaller, and how many typical stakes were paid, by (1a); 0 and −1 where
-    these are enough."""
-    if not stake.any(): return 0.0, -1.0
-    if copied: held = np.bincount(unit, stake)
-    else: held = stake
-    typical = (held**2).sum() / held.sum()
-    k = np.minimum(np.bincount(unit[paid], stake[paid]) / typical, 1).sum()
-    if k >= min(5, held.sum() / typical / 4): return 0.0, -1.0
-    more = scipy.stats.gamma.isf(0.025, k + 1) - k
-    return float(more * typical / unit.size), float(k)
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049l
-def _most_unseen(stake, paid, *units):
-    "The same for all rows, or for those alone whose stakes are large, whichever is more."
-    if not stake.any(): return 0.0, -1.0
-    stake = np.nan_to_num(stake, posinf=1e12)
-    large = stake * (stake >= 6 * np.median(stake[stake > 0]))
-    return max(_unseen(one, paid, *units) for one in (stake, large))
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049f
-def _differences(scoring, models, order, copied, difference, unit, **options):
-    """Mean differences of all pairs, with limits that allow for what has hardly been seen, and the
-    typical stakes paid by the model that this concerns; −1 where enough were, or there are none."""
-    found = mean_differences(difference, unit, **options)
-    if scoring.name in ("log", "crps"): return found, np.full(len(order), -1.0)
-    rows = np.array([[_most_unseen(*stakes, unit, copied) for stakes in
-                      _stakes(scoring, models[a], models[b])] for a, b in order])
-    (below, above), k = rows[:, :, 0].T, rows[:, :, 1]
-    low, high = found.low - below, found.high + above
-    hides = (below + above > 0) & (low <= 0) & (high >= 0)
-    return replace(found, low=low, high=high, pvalue=np.where(hides, 1.0, found.pvalue)), np.where(
-        below > 0, k[:, 0], k[:, 1])
-
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-051
 _MOST, _HEAVY = 5, 0.25  # rows that may be named as deciding; share of a scatter to be warned of
 
@@ -483,7 +159,7 @@ def _without(rows, scoring, models, order, copied, difference, unit, **options):
     else: least = 2
     if not rows.size or kept.size < 3 or left.max() + 1 < least: return None
     models = {name: [column[kept] for column in columns] for name, columns in models.items()}
-    return _differences(scoring, models, order, copied, difference[:, kept], left, **options)[0]
+    return pair_differences(scoring, models, order, copied, difference[:, kept], left, **options)[0]
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-053
 def _spread(values, unit):
@@ -576,253 +252,6 @@ def _judged(pairs, found, other, tolerance, confidence, n):
     needed = [_points_needed(one, min(one["critical"], most), tolerance, n)
               for one in pairs.to_dict("records")]
     return pairs.assign(n_needed=pd.array(needed, dtype="Int64"))
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-057b
-def _names(models):
-    "What is shown for each model, by name."
-    return distinct_names(sorted(models))
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-060
-def _cause(pair, board, tolerance, score, shown):
-    "Of what a difference is made, as a code and numbers; empty where it is not known or no matter."
-    if "rest" not in pair or pd.isna(pair["rest"]): return {}
-    if pair["verdict"] not in ("better", "inconclusive"): return {}
-    lead = _lead_at_best(pair, tolerance)
-    if pair["verdict"] == "inconclusive" or lead < 0:
-        return _ahead_once_recalibrated(pair, board, lead, shown)
-    rest = {"state": "recalibrated", "by": (pair["rest"], pair["rest_error"]),
-            "parts": _rest_parts(pair, score, tolerance)}
-    stays = abs(pair["rest"]) > max(pair["critical"] * pair["rest_error"], 0.01 * tolerance)
-    if pair["rest"] < 0 and stays:
-        if set(board.loc[[pair["a"], pair["b"]], "state"]) == {"as it is"}:
-            return {"code": "no gain"}
-        rest = {"state": "best", "by": (pair["at_best"], pair["at_best_error"]), "parts": ()}
-    part = _calibration_part(pair, board, stays)
-    return {"code": "calibration", "part": part,
-            "calibration": (pair["calibration"], pair["calibration_error"]),
-            "correction": board.at[pair["b"], "correction"],
-            "rest": {} if part in ("all", "nearly all") else rest}
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-060-b
-def _calibration_part(pair, board, stays):
-    "How much of a difference is calibration, as a code."
-    share = pair["calibration"] / pair["difference"]
-    is_sure = abs(pair["calibration"]) > pair["critical"] * pair["calibration_error"]
-    if is_sure and share < 0 and board.at[pair["a"], "correction"]: return "against"
-    if not is_sure or share < 0: return "none"
-    if share < 0.1: return "little"
-    if not board.at[pair["b"], "correction"]: return "possible"
-    if share >= 0.9 and not stays: return "all" if share >= 1 else "nearly all"
-    if share >= 0.5: return "most"
-    return "part"
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-061
-def _lead_at_best(pair, tolerance):
-    """By how much the first model of a pair is ahead for certain, each as it is or recalibrated,
-    whichever is better; below zero where the second is; zero where that is not certain."""
-    if pair["reason"] in ("rows", "unseen") or pair["verdict"] == "the same": return 0.0
-    least = max(pair["critical"] * pair["at_best_error"], 0.01 * tolerance)
-    if pair["verdict"] == "equivalent": least = max(least, tolerance)
-    if abs(pair["at_best"]) > least: return pair["at_best"]
-    return 0.0
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-061-b
-def _ahead_once_recalibrated(pair, board, lead, shown):
-    "Which of a pair would be better if recalibrated, where that is certain."
-    if lead > 0: front, other = (pair["a"], pair["b"])
-    else: front, other = (pair["b"], pair["a"])
-    if not lead or board.at[front, "state"] != "recalibrated": return {}
-    return {"code": "ahead", "front": shown[front], "other": shown[other],
-            "by": (abs(lead), pair["at_best_error"]),
-            "both": board.at[other, "state"] == "recalibrated",
-            "correction": board.at[front, "correction"]}
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-061b
-def _rest_parts(pair, score, tolerance):
-    "Of what a difference after recalibration is made, where predictions may differ."
-    if score in ("brier", "log loss"): return ()
-    parts = []
-    for name in ("predictions", "discrimination"):
-        value, error = pair[name], pair[f"{name}_error"]
-        reach = pair["critical"] * error
-        if abs(value) > max(reach, 0.01 * tolerance):
-            code, value = "better" if value > 0 else "worse", abs(value)
-        else:
-            if abs(value) + reach > tolerance: code = "unclear"
-            else: code = "equal"
-        parts.append((name, code, value, error))
-    return tuple(parts)
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-061c
-def _moved(pair):
-    "The difference without a few rows, where these move it and the verdict stands; else nothing."
-    if pair["verdict"] != "better" or pd.isna(pair.get("without", np.nan)): return ()
-    if abs(pair["without"] - pair["difference"]) <= 2 * pair["without_error"]: return ()
-    return pair["without"], pair["without_error"]
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #w-finding
-_STATUS = {"better": "invalid", "equivalent": "valid", "the same": "valid",
-           "inconclusive": "inconclusive"}
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #w-finding-b
-def _status(pair, tolerance):
-    "What is shown against the second model of a pair: minor where the difference does no harm."
-    if pair["verdict"] == "better" and pair["high"] <= tolerance: return "minor"
-    return _STATUS[pair["verdict"]]
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #w-finding-c
-def _reason(pair, confidence, n_resamples):
-    "Why a pair is inconclusive."
-    if pair["verdict"] != "inconclusive": return None
-    if pair["reason"] in ("rows", "unseen"): return pair["reason"]
-    if pair["standard_error"] == 0: return "equal rows"
-    if np.isfinite(pair["high"]): return "precision"
-    if n_resamples + 1 < 1 / (1 - confidence): return "few resamples"
-    return "few rows"
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #w-finding-d
-def _finding(pair, found, shown):
-    "The finding on the second model of a pair."
-    board, more = found.models, {}
-    if pair["reason"] == "rows":
-        more = {"without": {"difference": pair["without"], "verdict": pair["without_verdict"],
-                            "standard_error": pair["without_error"]}}
-    facts = {"best": shown[pair["a"]], "model": shown[pair["b"]], "verdict": pair["verdict"],
-             "score_name": found.score_name, "score": board.at[pair["b"], "score"],
-             "best_score": board.at[pair["a"], "score"],
-             "standard_error": pair["standard_error"], "n_resamples": found.n_resamples,
-             "pvalue_is_bound": pair["pvalue"] <= 1.001 / (found.n_resamples + 1),
-             "tolerance_of": found.tolerance_of, "deciders": found.deciders,
-             "seen": pair.get("seen", -1.0), "moved": _moved(pair),
-             "cause": _cause(pair, board, found.tolerance, found.score, shown)} | more
-    if pd.isna(pair["n_needed"]): needed = None
-    else: needed = float(pair["n_needed"])
-    reason = _reason(pair, found.confidence, found.n_resamples)
-    return Finding(name=pair["b"], kind="model_difference", status=_status(pair, found.tolerance),
-                   reason=reason, direction="worse" if pair["verdict"] == "better" else None,
-                   estimate=pair["difference"], low=pair["low"], high=pair["high"],
-                   pvalue=pair["pvalue"], unit=found.score_name, tolerance=found.tolerance,
-                   excluded_beyond=max(-pair["low"], pair["high"]), rows_needed=needed,
-                   n=found.n, facts=facts)
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #w-finding-e
-def _findings(found):
-    "One on the best model, and one on each other beside it."
-    shown = _names(found.models.index)
-    others = [_finding(pair, found, shown) for pair in found.pairs.to_dict("records")
-              if pair["a"] == found.best]
-    is_open = any(one.status == "inconclusive" for one in others)
-    best = Finding(name=found.best, kind="best_model",
-                   status="inconclusive" if is_open else "valid", n=found.n,
-                   estimate=found.models.at[found.best, "score"], unit=found.score_name,
-                   facts={"model": shown[found.best]})
-    return best, *others
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-004c
-def _step(found):
-    "What to do with the models."
-    board, first = found.models, found.best
-    mine = [pair for pair in found.pairs.to_dict("records") if pair["a"] == first]
-    leads = {pair["b"]: _lead_at_best(pair, found.tolerance) for pair in mine}
-    turning = [pair["b"] for pair in mine if pair["reason"] == "rows"]
-    if turning:
-        if found.deciders["kind"] == "groups": verb = "separate"
-        else: verb = "check"
-        return _step_of(found, verb, (first, *turning), is_about_score=False)
-    ahead = [name for name, lead in leads.items() if lead < 0]
-    open_ = [pair for pair in mine if pair["verdict"] == "inconclusive"]
-    won = [pair["b"] for pair in open_ if leads[pair["b"]] > 0]
-    if ahead:
-        best = min(ahead, key=lambda name: board.at[name, "at_best"])
-        return _step_of(found, "recalibrate", (best,), recalibrate=(best,), over=(first,))
-    if won and board.at[first, "state"] == "recalibrated":
-        return _step_of(found, "recalibrate", (first,), recalibrate=(first,), over=tuple(won))
-    if open_:
-        needed = [int(pair["n_needed"]) for pair in open_ if not pd.isna(pair["n_needed"])]
-        return _step_of(found, "collect", (first, *(pair["b"] for pair in open_)),
-                        n_needed=max(needed, default=None))
-    models = (first, *(pair["b"] for pair in mine if pair["verdict"] in ("equivalent", "the same")))
-    return _step_of(found, "use", models, recalibrate=tuple(
-        name for name in models if board.at[name, "state"] == "recalibrated"))
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-004c-b
-def _rivals(board, *models):
-    "Other models that score as well as the best of these once recalibrated."
-    least = board.loc[list(models), "at_best"].min()
-    return tuple(name for name, row in board.iterrows() if name not in models
-                 and row["state"] == "recalibrated" and row["at_best"] <= least)
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-004d
-def _step_of(found, verb, models, recalibrate=(), over=(), n_needed=None, is_about_score=True):
-    """The step with its arguments: the models it is about, those to be recalibrated, whom these
-    would then be better than, others that may be as good, and rows that would decide."""
-    board = found.models
-    if is_about_score: rivals = _rivals(board, *models)
-    else: rivals = ()
-    arguments = {"models": models, "recalibrate": recalibrate, "over": over, "rivals": rivals,
-                 "n_needed": n_needed}
-    named = board.loc[[*recalibrate, *rivals]]
-    facts = {"shown": _names(board.index), "score_name": found.score_name, "n": found.n,
-             "deciders": found.deciders,
-             "corrections": {name: row["correction"] for name, row in named.iterrows()},
-             "gains": {name: (row["miscalibration"], row["miscalibration_error"])
-                       for name, row in named.iterrows()}}
-    return Step(verb=verb, why="models", arguments=arguments, facts=facts)
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064
-def _repeated(models, table, scoring):
-    """The rows with groups where they repeat each other, and a caution; the rows as they are, if
-    not."""
-    if table.groups is not None: return table, ()
-    if scoring.name not in ("log", "crps"):
-        labels = _copied_rows(_finite(models), isinstance(scoring, OutcomeScoring))
-        if labels is None: kinds = 0
-        else: kinds = np.unique(labels).size
-        if kinds < 6: return table, ()
-        return table.with_groups(labels), (_copies(table.n - kinds, table.n, "rows"),)
-    for columns in models.values():
-        sample = Sample(*columns)
-        repeats = repeats_of(sample)
-        if repeats.is_suspect: return _with_repeats(table, sample, repeats)
-    return table, ()
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064-b
-def _with_repeats(table, sample, repeats):
-    "The rows with the groups that one model's columns show, and a caution."
-    if repeats.repeats == "uncertainties":
-        return table.with_groups(sample.by_uncertainty.codes), (Caution(code="models_shared"),)
-    if repeats.groups is not None and np.unique(repeats.groups).size >= 6:
-        caution = _copies(repeats.repeated, repeats.n, repeats.repeats) if repeats.repeats else (
-            Caution(code="models_apart", facts={"lag": repeats.lag, "n": repeats.n,
-                                                "correlation": repeats.correlation}))
-        return table.with_groups(repeats.groups), (caution,)
-    if repeats.repeats is None: return table, (Caution(code="models_correlated", decides=True),)
-    return table, (Caution(code="models_duplicates", decides=True, facts={
-        "repeated": repeats.repeated, "n": repeats.n, "what": repeats.repeats}),)
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064-c
-def _copies(repeated, n, what):
-    "A caution on rows that count once."
-    return Caution(code="models_repeat", facts={"repeated": repeated, "n": n, "what": what})
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064c
-def _finite(models):
-    "The columns of each model that hold numbers, with 0 in rows that have none."
-    return {name: [np.where(np.isfinite(one), one,
-                            0.0) for one in columns if np.isfinite(one).any()]
-            for name, columns in models.items()}
-
-# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064c-b
-def _copied_rows(models, is_outcome):
-    """A number for each row, equal where outcome and all statements are, if these must be copies;
-    None if not."""
-    first, *stated = [column for name in sorted(models) for column in models[name]]
-    if is_outcome: stated = stated[::2]
-    columns = pd.DataFrame(dict(enumerate([sum(stated), *stated])))  # neighbours are alike
-    number = columns.groupby(list(columns)).ngroup().to_numpy()
-    if number.max() + 1 == number.size: return None
-    if is_outcome: return repeated_cases(first, number)[0]
-    return copies_of(Sample(first, number + 1.0))
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064s
 def _in_stretches(scores, table, cautions):
@@ -1114,8 +543,8 @@ def _plot_models(found, ax):
         else: colour = "#0072B2"
         ax.errorbar(row["miscalibration"], row["recalibrated"], rest.get(name, 0.0),
                     row["miscalibration_error"], fmt="o", color=colour, ms=7, lw=1)
-        ax.annotate(plain_text(_names(table.index)[name]), (row["miscalibration"],
-                                                            row["recalibrated"]),
+        ax.annotate(plain_text(shown_names(table.index)[name]), (row["miscalibration"],
+                                                                 row["recalibrated"]),
                     xytext=(7, 7), textcoords="offset points", color=colour)
     ax.margins(0.25)
     ends, total = np.array(ax.get_xlim()), table["score"].iloc[0]
@@ -1215,11 +644,11 @@ def compare_models(
         raise ValueError("tolerance must be above 0, got 0")
     if pos_label is not None and score not in ("brier", "log loss"):
         raise ValueError(f"pos_label is for score='brier' or 'log loss', got score={score!r}")
-    models = _read_models(y_true, predictions, score, pos_label)
+    models = read_models(y_true, predictions, score, pos_label)
     n, rows, left_out = next(iter(models.values()))[0].size, None, ()
-    if score == "interval": scoring, models, rows, left_out = _of_ends(scoring, models)
-    table = _row_table(y_true, predictions, groups, n, rows)
-    table, cautions = _repeated(models, table, scoring)
+    if score == "interval": scoring, models, rows, left_out = scored_bounds(scoring, models)
+    table = row_table(y_true, predictions, groups, n, rows)
+    table, cautions = with_repeats(models, table, scoring)
     options = dict(n_boot=check_count(n_boot, "n_boot"), confidence=confidence, n_jobs=n_jobs,
                    progress=progress)
     found = _compared(scoring, models, table, tolerance, (*left_out, *cautions),
@@ -1263,7 +692,7 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     difference = np.stack([_difference(points[a], points[b]) for a, b in order])
     seed = int(rng.integers(2**32))
     asked = scoring, models, order, copied
-    found, seen = _differences(*asked, difference, unit, rng=seed, **options)
+    found, seen = pair_differences(*asked, difference, unit, rng=seed, **options)
     harmless, of = _harmless(scoring, models[names[0]])
     if tolerance is not None: harmless, of = float(tolerance), ("given", 1.0)
     rows, deciders = _deciders(difference, unit, table)
@@ -1272,7 +701,7 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     pairs = _judged(_pair_table(order, points, after, board, found, unit, share, seen), found,
                     other, harmless, options["confidence"], n)
     mine = pairs[pairs["a"] == names[0]].to_dict("records")
-    shown = _names(models)
+    shown = shown_names(models)
     cautions += _blank(blank, shown) + _few(
         mine, unit, difference, squares=scoring.name == "log") + _heavy(mine, top, table, shown)
     cautions += _by_other_score(mine, models, scoring, unit, shown)
@@ -1285,5 +714,5 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
         score=scoring.name, bound=bound, best=names[0], confidence=options["confidence"],
         tolerance=harmless, tolerance_of=of, n_resamples=found.n_resamples, deciders=deciders,
         cautions=cautions, models=board, pairs=pairs, points=pd.DataFrame(points))
-    compared = replace(compared, findings=_findings(compared))
-    return replace(compared, step=_step(compared))
+    compared = replace(compared, findings=model_findings(compared))
+    return replace(compared, step=model_step(compared))

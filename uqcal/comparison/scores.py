@@ -19,7 +19,7 @@ from .._base.inputs import (check_binary, check_errors, check_fraction, check_la
                                 read_vector)
 from ..intervals.intervals import check_order, read_bound, score_of_ends
 from ..probabilities.recalibration import PlattScaling
-from ..sample.sample import Ordering, Sample, bin_means
+from .._sample.sample import Ordering, Sample, bin_means
 from ..corrections.scaling import IsotonicScaling, log_density
 
 # %% auto #0

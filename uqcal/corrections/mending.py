@@ -19,11 +19,11 @@ from sklearn.base import clone
 from ..errors.conclusions import (AVERAGE, check_tolerance, conclusions_of, next_step,
                                       read_features)
 from .._base.inputs import check_count, check_generator, printable
-from ..sample.repeats import repeats_of
+from .._sample.repeats import repeats_of
 from .._base.results import html_table, json_plain, new_axes, plain_ticks, three_digits
 from .._words.corrections import mending_conclusion
 from ..reports import Caution, Finding, Report, Step
-from ..sample.sample import Ordering, Sample, bin_means, whole_run_bins
+from .._sample.sample import Ordering, Sample, bin_means, whole_run_bins
 from .scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling,
                                        IsotonicScaling, LinearShift, LogLinearScaling, Mend,
                                        StepShift, likely_dof, log_density, read_columns)

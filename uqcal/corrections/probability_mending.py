@@ -19,11 +19,11 @@ from .._base.inputs import (check_binary, check_count, check_fraction, check_gen
 from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_features
 from .mending import ORIENTATION, random_folds, score_table
 from ..probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
-from ..sample.repeats import related_cases, repeated_cases
+from .._sample.repeats import related_cases, repeated_cases
 from .._base.results import html_table, json_plain, new_axes
 from .._words.corrections import probability_conclusion
 from ..reports import Caution, Finding, Report, Step
-from ..sample.sample import Ordering, bin_means, whole_run_bins
+from .._sample.sample import Ordering, bin_means, whole_run_bins
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:

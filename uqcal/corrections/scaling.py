@@ -27,7 +27,7 @@ from .._base.inputs import (check_choice, check_column, check_count, check_label
                                 read_groups, read_vector)
 from .._base.results import distinct_names, enumerated
 from .._words.corrections import map_text
-from ..sample.sample import Ordering, Sample, bin_means, bin_starts
+from .._sample.sample import Ordering, Sample, bin_means, bin_starts
 from .._base.tickets import Storable
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from .._base.kernels import kernel
 from .._chance.resampling import (affordable, chunk_size, holm, monte_carlo_pvalue, run_chunks,
                                       shuffle_state)
 from .._base.results import Interval, SignificanceTest, new_axes, plain_text, three_digits
-from ..sample.sample import Ordering, Sample, bin_starts
+from .._sample.sample import Ordering, Sample, bin_starts
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:

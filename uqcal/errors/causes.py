@@ -5,130 +5,22 @@
 # %% ../../nbs/errors/29_causes.ipynb #cell-002
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammainc, gammaln
 
 from .._base.inputs import check_choice, check_column, check_labels_agree
-from .._base.kernels import kernel
-from ..sample.repeats import copies_of
-from .._base.results import Result
-from ..sample.sample import Ordering, Sample, rank_correlation
-from .._words.file import CAUSES
+from .known_causes import (CONSTANTS, STRENGTHS, Cause, is_sorted, no_rows, row_names,
+                                      whole_column)
+from .column_causes import OF_LINK, causes_of_columns, not_flagged
+from .._sample.repeats import copies_of
+from .._sample.sample import Ordering, Sample, rank_correlation
 
 # %% auto #0
-__all__ = ['STRENGTHS', 'CONSTANTS', 'Cause', 'Constant', 'suspect_rows', 'describe_rows', 'signs_are_lost', 'causes_of',
-           'read_observed', 'find_causes']
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-003
-STRENGTHS = ("possible", "likely", "seen")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cause(Result):
-    """A mistake whose traces two columns carry; `find_causes` returns those that are well supported.
-
-    Attributes
-    ----------
-    name : str
-        What went wrong, in two or three words, such as "unit" or "variance".
-    strength : str
-        "seen" for a fact that anyone can check in the file, "likely" where the mistake
-        explains what is seen, "possible" where other things do as well.
-    factor : float | None
-        How many times too large the stated values are; None where no factor is involved.
-    also : tuple[str, ...]
-        Names of mistakes that would look alike.
-    facts : dict[str, Any]
-        Numbers, names and codes that its sentence needs.
-    rows : np.ndarray
-        Positions of the rows concerned, from 0; empty for the whole column.
-    """
-
-    name: str  # what went wrong, in two or three words, such as "unit" or "variance"
-    strength: str  # "seen" for a fact that anyone can check in the file, "likely" where the
-                   # mistake explains what is seen, "possible" where other things do as well
-    factor: float | None = None  # how many times too large the stated values are; None where no
-                                 # factor is involved
-    also: tuple[str, ...] = ()  # names of mistakes that would look alike
-    facts: dict[str, Any] = field(repr=False, default_factory=dict)  # numbers, names and codes
-    # that its sentence needs
-    rows: np.ndarray = field(  # positions of the rows concerned, from 0; empty for the whole column
-        repr=False, compare=False, default_factory=lambda: _no_rows())
-
-    @property
-    def sentence(self) -> str:
-        "What is seen, in which rows, and the likely cause."
-        return CAUSES[self.name](self)
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-003b
-def _no_rows():
-    return np.zeros(0, dtype=np.int64)
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-004
-@dataclass(frozen=True)
-class Constant:
-    """A factor that comes in by a known mistake.
-
-    Parameters
-    ----------
-    name : str
-        Of the mistake, as in `Cause.name`.
-    factor : float
-        How many times too large the stated values become.
-    looks : str
-        What the column then holds: the key of its words, such as "half-width 95".
-    rarity : float, default 1.0
-        0 for what happens daily; counts against it where several fit.
-    details : tuple[Any, ...], default ()
-        What its words need: two units, a power of ten, a number.
-    """
-
-    name: str  # of the mistake, as in `Cause.name`
-    factor: float  # how many times too large the stated values become
-    looks: str  # what the column then holds: the key of its words, such as "half-width 95"
-    rarity: float = 1.0  # 0 for what happens daily; counts against it where several fit
-    details: tuple[Any, ...] = ()  # what its words need: two units, a power of ten, a number
-
-    @property
-    def reading(self) -> tuple[str, tuple[Any, ...]]:
-        "The key of its words, and what these need."
-        return self.looks, self.details
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-004b
-def _unit(factor, units, rarity=1.0):
-    "A unit mistaken for another, in either direction."
-    return [Constant("unit", ratio, "units", rarity, (*units, ratio))
-            for ratio in (factor, 1 / factor)]
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-078
-CONSTANTS = (
-    Constant("expanded uncertainty", 2.0, "expanded 2", 0),
-    Constant("half-width", 1.959964, "half-width 95", 0.2),
-    Constant("expanded uncertainty", 3.0, "expanded 3", 1),
-    Constant("width", 3.919928, "width 95", 0.5),
-    Constant("half-width", 1.644854, "half-width 90", 1.5),
-    Constant("half-width", 2.575829, "half-width 99", 1.5),
-    Constant("width", 2.354820, "width at half maximum", 1.5),
-    Constant("interquartile range", 1.348980, "interquartile range", 1),
-    Constant("median absolute deviation", 0.674490, "median absolute deviation", 1),
-    Constant("mean absolute deviation", 0.797885, "mean absolute deviation", 1),
-    *(Constant("standard error", 1 / np.sqrt(m), "standard error", 3, (m,))
-      for m in (3, 4, 5, 10, 20, 30)),
-    *(Constant("unit", 10.0**k, "power of ten",
-               {1: 0.5, 2: 0, 3: 0, 6: 0.5, 4: 1}.get(abs(k), 2), (abs(k),))
-      for k in (-12, -9, -8, -7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12)),
-    *_unit(4.184, ("kJ/mol", "kcal/mol")), *_unit(27.211386, ("eV", "hartree")),
-    *_unit(627.509474, ("kcal/mol", "hartree")), *_unit(23.060548, ("kcal/mol", "eV")),
-    *_unit(96.485332, ("kJ/mol", "eV"), 1.5), *_unit(2625.499639, ("kJ/mol", "hartree"), 1.5),
-    *_unit(8065.543937, ("1/cm", "eV"), 2.5), *_unit(180 / np.pi, ("degrees", "radians")),
-    *_unit(2.54, ("cm", "inches"), 2.5),
-    *_unit(2.302585, ("natural logarithms", "decimal logarithms"), 2.5),
-)
+__all__ = ['suspect_rows', 'describe_rows', 'signs_are_lost', 'causes_of', 'read_observed', 'find_causes']
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-005
 def _apart(x, most, level=0.005):
@@ -176,7 +68,7 @@ def suspect_rows(
     size, most = np.abs(sample.scaled), max(1, sample.n // 500)
     rows = np.flatnonzero((size >= _apart(size, most, 0.02)) | _has_tiny_u(sample, most))
     if rows.size <= most: return rows[np.argsort(-size[rows], kind="stable")]
-    return _no_rows()
+    return no_rows()
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-080b
 def _has_tiny_u(sample, most):
@@ -227,16 +119,10 @@ class _Line:
                  for one in units for column in ("error", "uncertainty")]
         return sorted(found, key=lambda one: one[0])
 
-# %% ../../nbs/errors/29_causes.ipynb #cell-007
-def _row_names(sample, rows, most=5):
-    "What the first of some rows are called: positions, with labels where there are any."
-    labels = {row: sample.row_label(row) for row in np.asarray(rows)[:most].tolist()}
-    return tuple(f"{row:,} ({label})" if label else f"{row:,}" for row, label in labels.items())
-
 # %% ../../nbs/errors/29_causes.ipynb #cell-007b
 def _row_facts(sample, row, column=None, factors=()):
     "A row's name and values, and which of its columns looks multiplied, by one of some factors."
-    return {"name": _row_names(sample, [row])[0], "error": float(sample.error[row]),
+    return {"name": row_names(sample, [row])[0], "error": float(sample.error[row]),
             "uncertainty": float(sample.uncertainty[row]), "scaled": float(sample.scaled[row]),
             "column": column, "factors": factors}
 
@@ -244,7 +130,7 @@ def _row_facts(sample, row, column=None, factors=()):
 def _of_row(sample, line, row):
     "What one row that is out of line looks like."
     cost, column, constant = (readings := line.readings(row))[0]
-    names, rows = _row_names(sample, [row]), np.array([row])
+    names, rows = row_names(sample, [row]), np.array([row])
     if cost > min(14.0, line.distance(row) - 8):
         facts = {"row_names": names, "shown": (_row_facts(sample, row),)}
         return Cause(name="outlier", strength="seen", rows=rows, facts=facts)
@@ -277,7 +163,7 @@ def describe_rows(
     Raises
     ------
     ValueError, TypeError
-        As `uqcal.sample.sample.Sample.keep`.
+        As `uqcal._sample.sample.Sample.keep`.
     """
     Sample(sample.error, sample.uncertainty).keep(rows)  # refuses what are no rows
     rows, line = np.asarray(rows), _Line(sample)
@@ -308,7 +194,7 @@ def _together(sample, causes):
     if len(causes) == 1: return causes[0]
     rows = np.concatenate([one.rows for one in causes])
     shown = tuple(one.facts["shown"][0] for one in causes[:2])
-    facts = causes[0].facts | {"shown": shown, "row_names": _row_names(sample, rows)}
+    facts = causes[0].facts | {"shown": shown, "row_names": row_names(sample, rows)}
     return replace(causes[0], rows=rows, facts=facts)
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-ratio-2
@@ -336,7 +222,7 @@ def _apart_by_unit(sample, observed, unit, rows):
     seen = observed[rows]
     ratio = float(np.median(seen / (seen - sample.error[rows])))
     facts = {"variant": "ratio", "count": rows.size, "n": sample.n, "ratio": ratio,
-             "row_names": _row_names(sample, rows, 10), "reading": unit.reading}
+             "row_names": row_names(sample, rows, 10), "reading": unit.reading}
     return Cause(name="unit in a row", strength="likely", rows=rows, factor=unit.factor,
                  facts=facts)
 
@@ -355,7 +241,7 @@ def _by_whole_ratio(sample, observed):
         turned = np.abs((observed - predicted * unit.factor) / sample.uncertainty)
         if min(np.median(moved), np.median(turned)) < np.median(np.abs(sample.scaled)) / 3:
             facts = {"variant": "ratio", "ratio": float(np.exp(middle)), "reading": unit.reading}
-            return _whole("unit", "likely", facts, factor=unit.factor)
+            return whole_column("unit", "likely", facts, factor=unit.factor)
     return []
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-009b
@@ -392,7 +278,7 @@ def _zeros(sample):
         rows = np.flatnonzero(size < h)
         if 3 * np.median(error[rows]) > np.median(error): continue  # it is u that is too large
         exact = np.sum(error[rows] == 0)
-        facts = {"count": rows.size, "n": n, "row_names": _row_names(sample, rows),
+        facts = {"count": rows.size, "n": n, "row_names": row_names(sample, rows),
                  "below": None if exact > rows.size / 2 else float(h)}
         return [Cause(name="zero errors", strength="seen" if exact else "likely", rows=rows,
                       also=("leaked training points", "missing values filled with 0"),
@@ -403,10 +289,10 @@ def _zeros(sample):
 def _pile(x, at, n):
     "Rows at an end of the values, where far more of them are equal than elsewhere."
     values, counts = np.unique(x, return_counts=True)
-    if values.size < 6: return _no_rows()  # as of a few instruments
+    if values.size < 6: return no_rows()  # as of a few instruments
     if at == "least": end, usual = (counts[0], counts[1:])
     else: end, usual = (counts[-1], counts[:-1])
-    if end < max(5, 0.01 * n) or end < 5 * np.quantile(usual, 0.9): return _no_rows()
+    if end < max(5, 0.01 * n) or end < 5 * np.quantile(usual, 0.9): return no_rows()
     return np.flatnonzero(x == (values[0] if at == "least" else values[-1]))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-010b
@@ -435,7 +321,7 @@ def _sentinels(sample):
             if not 0 < rows.size < sample.n / 2: continue
             if code < 3 * np.quantile(x[x != code], 0.99): continue
             facts = {"count": rows.size, "n": sample.n, "column": column, "value": code,
-                     "row_names": _row_names(sample, rows)}
+                     "row_names": row_names(sample, rows)}
             found.append(Cause(name="code for missing", strength="likely", rows=rows,
                                facts=facts))
     return found
@@ -486,18 +372,8 @@ def _repeats(sample):
     rows = np.setdiff1d(np.arange(n), first)
     same = np.unique(counts)
     facts = {"count": extra, "n": n, "times": int(same[0]) if same.size == 1 else None,
-             "row_names": _row_names(sample, rows)}
+             "row_names": row_names(sample, rows)}
     return [Cause(name="duplicate rows", strength="seen", rows=rows, facts=facts)]
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-012
-def _whole(name, strength, facts=None, **more):
-    "A cause that concerns the whole column, or rows that `more` names."
-    return [Cause(name=name, strength=strength, facts=facts or {}, **more)]
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-012b
-def _is_sorted(x):
-    step = np.diff(x)
-    return x.size >= 8 and x[0] != x[-1] and (np.all(step >= 0) or np.all(step <= 0))
 
 # %% ../../nbs/errors/29_causes.ipynb #a17c30d5
 def _ranks_of_others(sample):
@@ -513,7 +389,7 @@ def _outcomes(sample):
     if sample.n < 8 or not np.all(size < 1): return []
     is_own = np.abs(u - np.sqrt(size * (1 - size))) <= 2e-3 * u
     if is_own.sum() < 0.95 * sample.n: return []
-    return _whole("outcomes as errors", "seen", {"count": int(is_own.sum()), "n": sample.n})
+    return whole_column("outcomes as errors", "seen", {"count": int(is_own.sum()), "n": sample.n})
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-012c
 def _leaks(sample):
@@ -521,27 +397,27 @@ def _leaks(sample):
     u, size, n = sample.uncertainty, np.abs(sample.scaled), sample.n
     if sample.by_uncertainty.is_constant:
         facts = {"n": n, "value": float(u[0])}
-        if n > 2: return _whole("constant uncertainty", "seen", facts)
+        if n > 2: return whole_column("constant uncertainty", "seen", facts)
         return []
     if n < 8 or not np.any(size): return []
     values, counts = np.unique(np.round(np.log(size[size > 0]), 6), return_counts=True)
     if counts.max() > 0.5 * n:
         ratio = float(np.exp(-values[counts.argmax()]))
         facts = {"variant": "multiple", "count": int(counts.max()), "n": n, "ratio": ratio}
-        return _whole("uncertainty from error", "seen", facts)
+        return whole_column("uncertainty from error", "seen", facts)
     ranks = rank_correlation(sample.by_error_size, sample.by_uncertainty)
     perfect = n >= 12 and ranks > 0.999
-    both = _is_sorted(u) and (_is_sorted(sample.error) or _is_sorted(np.abs(sample.error)))
+    both = is_sorted(u) and (is_sorted(sample.error) or is_sorted(np.abs(sample.error)))
     by_others = (perfect or both) and _ranks_of_others(sample) > 0.999
     if perfect and not by_others:
-        return _whole("sorted columns", "seen", {"variant": "ranks"})
+        return whole_column("sorted columns", "seen", {"variant": "ranks"})
     if both and not by_others:
-        return _whole("sorted columns", "seen", {"variant": "order"})
+        return whole_column("sorted columns", "seen", {"variant": "order"})
     low, high = np.quantile(np.log(size[size > 0]), [0.1, 0.9])
     if n >= 30 and high - low < 1.0 and ranks > 0.9:
         one_sided = bool(abs(np.mean(np.sign(sample.error))) > 0.9)
         facts = {"variant": "close", "spread": float(np.exp(high - low)), "one_sided": one_sided}
-        return _whole("uncertainty from error", "likely", facts)
+        return whole_column("uncertainty from error", "likely", facts)
     return []
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-013
@@ -571,13 +447,13 @@ def _signs(sample):
     is_size, is_spread = _near_zero(u), _near_zero(size)
     if n >= 30 and not others and is_size > max(0.02, 0.05 - noise) and is_spread < max(
         0.015, 0.2 * is_size):
-        return _whole("swapped columns", "likely", facts)
+        return whole_column("swapped columns", "likely", facts)
     squared = np.sum(size < 0.01 * np.median(size)) > max(3, 0.03 * n)
     if squared and n >= 60 and not others:
         root = np.mean(size / u**2)
-        return _whole("squared errors", "likely" if 0.4 < root < 2.5 else "possible", facts)
+        return whole_column("squared errors", "likely" if 0.4 < root < 2.5 else "possible", facts)
     if not signs_are_lost(sample): return []
-    return _whole("absolute errors", "likely", facts, also=("bias",))
+    return whole_column("absolute errors", "likely", facts, also=("bias",))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-025
 def signs_are_lost(
@@ -599,246 +475,6 @@ def signs_are_lost(
     few = min(np.sum(error > 0), np.sum(error < 0))
     if sample.n < 12 or not np.any(error) or few > 0.005 * sample.n: return False
     return bool(_crowds(np.abs(error)) and _crowds(np.abs(sample.scaled)))
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-014
-def _bias(sample):
-    "A mean that is not zero: an offset, or a part that grows with u."
-    z, u, n = sample.scaled, sample.uncertainty, sample.n
-    if n < 12: return []
-    keep = np.abs(z) <= np.quantile(np.abs(z), 0.99)  # a few rows must not make a bias
-    whole, z, u = z, z[keep], u[keep]
-    mean, se = z.mean(), _long_run(z) / np.sqrt(z.size)
-    if np.sign(mean) * whole.mean() < 4 * _long_run(whole) / np.sqrt(n): return []  # nor hide one
-    if abs(mean) < 0.15 * np.sqrt(np.mean(z**2)) or abs(mean) < 5 * max(se, 1e-12): return []
-    w = 1 / u
-    offset = (z @ w) / (w @ w)
-    lost, lost_growing = np.sum((z - offset * w)**2), np.sum((z - mean)**2)
-    share = mean**2 / np.mean(z**2)
-    facts = {"mean": float(mean), "share": float(share), "shift": None}
-    if lost < lost_growing * (1 - 2 / n) - 3 * np.sqrt(lost_growing / n):
-        return _whole("offset", "likely", facts | {"shift": float(offset)}, also=("bias",))
-    if lost_growing < lost * (1 - 2 / n) - 3 * np.sqrt(lost / n):
-        return _whole("bias growing with u", "likely", facts, also=("bias",))
-    return _whole("offset", "likely", facts, also=("bias",))
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-015
-_POWERS: tuple[tuple[str, str, Callable], ...] = (
-    ("variance", "variance", lambda log_u: 0.5 * log_u),
-    ("root", "root", lambda log_u: 2 * log_u),
-    ("precision", "precision", lambda log_u: -0.5 * log_u),
-    ("inverse", "inverse", lambda log_u: -log_u),
-    ("logarithm", "log u", lambda log_u: np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "minus log u", lambda log_u: -np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "log variance", lambda log_u: 0.5 * np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "minus log variance", lambda log_u: -0.5 * np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "log10 u", lambda log_u: 2.302585 * np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "minus log10 u", lambda log_u: -2.302585 * np.exp(np.minimum(log_u, 6))),
-)
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-099
-class _Sizes:
-    "How many times too large errors are, in bins along u, whatever u is replaced by."
-
-    def __init__(self, sample):
-        order = sample.by_uncertainty.order
-        self.square = sample.error[order]**2
-        self.log_u = np.log(sample.uncertainty[order])
-        n = order.size
-        if sample.by_uncertainty.is_constant: self.bins = 1
-        else: self.bins = min(10, max(1, n // 40))
-        self.start = n * np.arange(self.bins) // self.bins
-        self.n = n
-
-    def local(self, log_u):
-        """Logarithm of the root mean square of E / exp(log_u) in each bin, and its standard error.
-
-        Parameters
-        ----------
-        log_u
-        """
-        with np.errstate(over="ignore", under="ignore"):
-            z2 = np.minimum(self.square * np.exp(-2 * np.clip(log_u, -300, 300)), 1e300)
-        count = np.diff(np.append(self.start, self.n))
-        mean = np.maximum(np.add.reduceat(z2, self.start) / count, 1e-300)
-        ratio = np.minimum(z2 / np.repeat(mean, count), 1e6)
-        kurtosis = np.mean(ratio**2)
-        return 0.5 * np.log(mean), 0.5 * np.sqrt(max(kurtosis - 1, 0.5) / count.mean())
-
-    def misfit(self, log_u, shift=0.0):
-        """For log_u: how far level + shift is from 0 and bins from each other, squared, in errors.
-
-        Parameters
-        ----------
-        log_u
-        shift, default 0.0
-        """
-        local, se = self.local(log_u)
-        local = local + shift
-        level = local.mean()**2 / (se**2 / self.bins + 0.05**2)
-        return level, float(np.sum((local - local.mean())**2) / (se**2 + 0.1**2)), local.mean(), se
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-016
-def _columnwise(sample):
-    "A constant or a power that brings the whole column of uncertainties into line."
-    if sample.n < 30 or not np.any(sample.error): return []
-    sizes = _Sizes(sample)
-    level, shape, centre, se = sizes.misfit(sizes.log_u)
-    se = se / np.sqrt(sizes.bins)
-    base = level + shape
-    candidates = []
-    falls = _ranks_with(np.abs(sample.error), sample.by_uncertainty) * np.sqrt(sample.n) < -2
-    for name, looks, undo in _POWERS if _is_sloped(sample) else ():
-        if undo(np.array([1.0])) < undo(np.array([0.0])) and not falls: continue
-        new_level, new_shape, *_ = sizes.misfit(undo(sizes.log_u))
-        if new_level < 6.6 and new_shape <= min(shape + 6, 60):
-            candidates.append((new_level + new_shape + 2, name, (looks, ()), None))
-    for one in CONSTANTS:
-        distance = (centre + np.log(one.factor))**2 / (se**2 + 0.05**2)
-        is_plain = abs(np.log(one.factor)) > 0.75 or shape < 17
-        if distance < 6.6 and is_plain:
-            cost = distance + shape + 2 * one.rarity
-            candidates.append((cost, one.name, one.reading, one.factor))
-    candidates = sorted(candidates, key=lambda one: one[0])
-    if not candidates: return []
-    cost, name, reading, factor = candidates[0]
-    is_off = level > max(9, 1500 / sample.n) or (factor is None and shape - cost > 25)
-    if not is_off or base - cost < 9: return []
-    others = list(dict.fromkeys((another, other) for worse, another, other, _
-                                in candidates[1:] if worse < cost + 4 and other != reading))
-    found = _as_if(sample, centre, se, (name, reading, factor), others[:2])
-    if factor is None and _slope(sample) <= 4:  # a level alone fits one power or another by chance
-        return [replace(one, strength="possible") for one in found]
-    return found
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-100
-def _is_sloped(sample):
-    "Whether |Z| changes with u, or u varies too little to show it: tails play no part in this."
-    log_u = np.log(sample.uncertainty[sample.error != 0])
-    return log_u.std() * np.sqrt(log_u.size) < 8 or _slope(sample) > 4
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-100b
-def _slope(sample):
-    "How many standard errors the correlation of log |Z| and log u is from 0."
-    use = sample.error != 0
-    x, y = np.log(sample.uncertainty[use]), np.log(np.abs(sample.scaled[use]))
-    if x.std() < 1e-9 or y.std() < 1e-9: return 0.0
-    return abs(np.corrcoef(x, y)[0, 1]) * np.sqrt(x.size)
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-101
-def _as_if(sample, centre, se, best, others):
-    "The cause for a whole column."
-    name, reading, factor = best
-    seen = np.exp(centre)
-    strength, middle = "likely", np.median(np.abs(sample.scaled)) / 0.6745 / seen  # .66 for t3
-    is_common = factor is not None and 0.35 < factor < 2.8 and not 1.9 < factor < 2.1
-    if is_common or factor is not None and (name == "standard error" or middle < 0.64):
-        strength = "possible"  # models are often wrong by as much
-    low, high = np.exp(centre - 2 * se), np.exp(centre + 2 * se)
-    if factor is not None and not low / 1.05 < 1 / factor < 1.05 * high: strength = "possible"
-    facts = {"variant": "level", "ratio": float(seen), "low": float(low), "high": float(high),
-             "reading": reading, "others": tuple(other for _, other in others)}
-    return _whole(name, strength, facts, factor=factor,
-                  also=tuple(dict.fromkeys(n for n, _ in others if n != name)))
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-017
-def _mixed(x, seed):
-    "The values in a fixed disorder."
-    return x[np.random.default_rng(seed).permutation(x.size)]
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-017b
-def _ranks_with(size, order):
-    place = np.empty(size.size)
-    place[np.argsort(size, kind="stable")] = np.arange(size.size)
-    return float(np.corrcoef(place, order.ranks)[0, 1])
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-017c
-def _link(sample):
-    "Errors that have nothing to do with their uncertainties, or belong to another row."
-    if sample.n > 20_000: sample = Sample(sample.error[:20_000], sample.uncertainty[:20_000])
-    n, along = sample.n, sample.by_uncertainty
-    if n < 50 or along.is_constant or not np.any(sample.error): return []
-    size = np.abs(sample.error)
-    seen = _ranks_with(size, along)
-    perfect = np.mean([_ranks_with(np.abs(_mixed(sample.scaled, k)) * sample.uncertainty, along)
-                       for k in range(5)])
-    if perfect < 0.08 or perfect - seen < 6 / np.sqrt(n) or seen > 0.3 * perfect: return []
-    if seen < -0.3 * perfect and seen < -5 / np.sqrt(n):
-        return _whole("reversed", "likely", {"correlation": seen})
-    for k in (1, -1, 2, -2):
-        found = _ranks_with(np.roll(size, k), along)
-        if found > max(0.7 * perfect, seen + 6 / np.sqrt(n)):
-            facts = {"lag": k, "correlation": found, "within_rows": seen}
-            return _whole("shifted rows", "likely", facts)
-    found = _ranks_with(size[::-1], along)
-    if found > max(0.7 * perfect, seen + 6 / np.sqrt(n)):
-        return _whole("reversed rows", "likely", {"correlation": found})
-    facts = {"correlation": seen, "expected": float(perfect),
-             "is_weak": bool(seen > 2 / np.sqrt(n))}
-    return _whole("unrelated uncertainty", "likely", facts, also=("permuted rows", "wrong fold"))
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-018
-def _in_row_order(sample, rest, place):
-    "Sizes that change along the file, of which the rows at some places are looked at."
-    n, z = rest.n, rest.scaled
-    if n < 50: return []
-    if abs(np.corrcoef(rest.by_uncertainty.ranks, np.arange(n))[0, 1]) > 0.9 \
-            or _is_sorted(rest.error) or _is_sorted(np.abs(rest.error)): return []
-    ranks = rest.by_scaled_size.ranks
-    found = []
-    walk = np.cumsum(ranks) / (_long_run(ranks) * np.sqrt(n) + 1e-300)
-    cut = int(np.abs(walk).argmax()) + 1
-    if np.abs(walk).max() > 2.3 and 0.02 * n < cut < 0.98 * n:
-        first, last = np.sqrt(np.mean(_cut(z[:cut])**2)), np.sqrt(np.mean(_cut(z[cut:])**2))
-        ratio = last / max(first, 1e-300)
-        if ratio > 1.35 or ratio < 1 / 1.35:
-            found += _steps(_row_names(sample, [place[cut]])[0], place, ranks, cut, ratio)
-    return found
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-018b
-def _long_run(x):
-    "Standard deviation, or what neighbours that are alike make of it: from means of 40 pieces."
-    length = x.size // 40
-    if length < 5: return x.std()
-    means = x[:40 * length].reshape(40, length).mean(axis=1)
-    return max(x.std(), np.sqrt(length * np.mean(np.diff(means)**2) / 2))
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-018c
-def _cut(z):
-    "The values without the largest hundredth."
-    size = np.abs(z)
-    return z[size <= np.quantile(size, 0.99)]
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-022
-def _steps(row, place, ranks, cut, ratio):
-    "A step at one row, or a drift through all of them."
-    n, rows = place.size, np.arange(place.size)
-    step = abs(np.corrcoef(ranks, rows >= cut)[0, 1])
-    slope = abs(np.corrcoef(ranks, rows)[0, 1])
-    facts = {"row_name": row, "ratio": float(ratio)}
-    if step > 1.03 * slope:
-        return _whole("change in the file", "likely", facts, factor=1 / ratio,
-                      rows=place[cut:] if cut > n / 2 else place[:cut],
-                      also=("two instruments", "drift"))
-    return _whole("drift", "likely", facts, also=("change in the file",))
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-019
-def _edge(sample):
-    "Errors that end at a sharp edge: no tail above the last fifth of them."
-    n = sample.n
-    if n < 160: return []
-    for x, of in ((np.abs(sample.scaled), "scaled"), (np.abs(sample.error), "error")):
-        sizes = np.sort(x)[::-1]
-        if any(_ends(sizes[:min(n // share, 2000) + 1]) for share in (5, 10, 20)):
-            return _whole("truncated errors", "likely", {"of": of, "end": float(sizes[0])})
-    return []
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-019b
-def _ends(top):
-    "Whether spacings shrink towards the largest, where those of a tail grow."
-    spacings = -np.diff(top) * np.arange(1, top.size)  # alike in size along an exponential tail
-    m = spacings.size // 4
-    ratio = spacings[:m].mean() / max(spacings[m:].mean(), 1e-300)
-    return m >= 8 and top[0] > top[m] and gammainc(m, m * ratio / 0.55) < 3e-4
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-107
 def _clusters(sample):
@@ -872,99 +508,9 @@ def _cluster(sample, rows, column, ratio, is_high):
     close = abs(np.log(ratio / fit.factor)) < 0.3
     facts = {"column": column, "count": rows.size, "n": sample.n, "ratio": float(ratio),
              "is_high": is_high, "unit_factor": fit.factor if close else None,
-             "row_names": _row_names(sample, rows)}
+             "row_names": row_names(sample, rows)}
     return Cause(name="mixed units", strength="likely", rows=rows, facts=facts,
                  factor=float((fit.factor if close else ratio)**(1 if is_high else -1)))
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-020
-def _likelihood_of_one_scale(z2):
-    "The largest log-likelihood of a Student or an exponential power distribution."
-    best, size = -np.inf, np.sqrt(z2)
-    for power in (0.7, 1.0, 1.4, 2.5, 5.0):
-        scale = (power * np.mean(size**power))**(1 / power)
-        best = max(best, z2.size * (np.log(power / (2 * scale)) - gammaln(1 / power) - 1 / power))
-    middle = np.median(z2)
-    for dof in (1.5, 2, 2.5, 3, 4, 6, 10, 30, 200):
-        scale = _student_scale(z2, dof, middle)
-        constant = gammaln((dof + 1) / 2) - gammaln(dof / 2) - 0.5 * np.log(dof * np.pi * scale)
-        best = max(best, np.sum(constant - (dof + 1) / 2 * np.log1p(z2 / (dof * scale))))
-    return best
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-020b
-@kernel
-def _student_scale(z2, dof, scale):
-    "The squared scale at which Student errors are likeliest to have these squares."
-    for _ in range(30):
-        total = 0.0
-        for one in z2: total += one / (dof + one / scale)
-        scale = total * (dof + 1) / z2.size
-    return scale
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-109
-def _two_scales(z2):
-    "The best mixture of two normal distributions around 0: log-likelihood, share, both scales."
-    best = (-np.inf, 0.5, 1.0, 1.0)
-    for share, ratio in ((0.5, 25.0), (0.1, 25.0), (0.9, 25.0), (0.05, 1000.0)):
-        small = np.mean(z2) / (share * ratio + 1 - share)
-        total, share, small, large = _mixture(z2, share, small, small * ratio)
-        if total > best[0]: best = (total, share, small**0.5, large**0.5)
-    return best
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-109b
-@kernel
-def _mixture(z2, share, small, large):
-    "A hundred steps of expectation and maximisation: log-likelihood, share, squared scales."
-    mean, likelihood = np.mean(z2), 0.0
-    for step in range(100):
-        members = squares = 0.0
-        for one in z2:
-            a = share / np.sqrt(large) * np.exp(-0.5 * one / large)
-            b = (1 - share) / np.sqrt(small) * np.exp(-0.5 * one / small)
-            density = max(a + b, 1e-300)
-            members += a / density
-            squares += a / density * one
-            if step == 99: likelihood += np.log(density / np.sqrt(2 * np.pi))
-        share = min(max(members / z2.size, 1e-3), 0.999)
-        large = squares / max(members, 1e-9)
-        rest = max(mean * z2.size - squares, 0.0)
-        small = max(rest / max(z2.size - members, 1e-9), 1e-12 * large)
-    return likelihood, share, small, large
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-021
-def _likelihood_of_two_sides(z):
-    "The same where each side of a centre, zero or another, has a scale and a tail of its own."
-    least, found = 1e-6 * np.median(np.abs(z)), []
-    for centre in (0.0, *np.quantile(z, [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])):
-        sides = [np.abs(z[is_there] - centre) for is_there in (z > centre, z < centre)]
-        sides = [side[side > least] for side in sides]
-        found.append(sum(_likelihood_of_one_scale(side**2) + side.size * np.log(
-            2 * side.size / z.size) for side in sides if side.size > 4))
-    return max(found)
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-110
-def _populations(sample):
-    "Scaled errors of two sizes, mixed, which no distribution with one scale explains."
-    z = np.sort(sample.scaled)
-    z = z[np.abs(z) > 1e-6 * np.median(np.abs(z))]
-    if z.size < 200: return []
-    z = z[(np.arange(min(z.size, 4000)) * z.size) // min(z.size, 4000)]
-    z = z / np.sqrt(np.mean(z**2))
-    likelihood, share, small, large = _two_scales(z**2)
-    if large < 3 * small or not 0.02 < share < 0.98: return []
-    if likelihood < _likelihood_of_one_scale(z**2) + 5: return []
-    skewed = _likelihood_of_two_sides(z)
-    if skewed > likelihood: return _skewed(z) if skewed > likelihood + 5 else []
-    facts = {"share": float(share), "ratio": float(large / small)}
-    return _whole("two populations", "likely", facts, factor=small / large, also=("mixed units",))
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-110b
-def _skewed(z):
-    "The cause for errors with one long tail."
-    low, middle, high = np.quantile(z, [0.05, 0.5, 0.95])
-    up = high + low > 2 * middle
-    if up: ratio = (high - middle) / (middle - low)
-    else: ratio = (middle - low) / (high - middle)
-    return _whole("skewed errors", "likely", {"ratio": float(ratio), "is_up": bool(up)})
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-044
 def _along(sample, name, order, keep):
@@ -979,7 +525,7 @@ def _along(sample, name, order, keep):
     r = np.corrcoef(x, y)[0, 1]
     slope, se = r * y.std() / x.std(), np.sqrt((1 - r**2) / use.sum()) * y.std() / x.std()
     if abs(abs(slope) - 1) > 0.15 + 2 * se or abs(slope) < 8 * se: return []
-    return _whole("relative uncertainty", "likely", {"power": float(slope), "feature": name})
+    return whole_column("relative uncertainty", "likely", {"power": float(slope), "feature": name})
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-112
 def _by_group(sample, name, order, keep):
@@ -1007,59 +553,15 @@ def _by_group(sample, name, order, keep):
         k = far[np.abs(shift[far]).argmax()]
         facts = {"count": far.size, "groups": counts.size, "feature": name,
                  "mean": float(means[k]), "group": str(order.labels[k])}
-        found += _whole("bias by group", "likely", facts, also=("bias",),
-                        rows=np.flatnonzero(np.isin(codes, far)))
+        found += whole_column("bias by group", "likely", facts, also=("bias",),
+                              rows=np.flatnonzero(np.isin(codes, far)))
     return found
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-045
 def _without(causes, known):
     "Causes whose rows are not explained already."
-    taken = np.concatenate([one.rows for one in known] + [_no_rows()])
+    taken = np.concatenate([one.rows for one in known] + [no_rows()])
     return [one for one in causes if np.mean(np.isin(one.rows, taken)) < 0.5]
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-045b
-def _of_columns(sample, known):
-    "What concerns a column as a whole, once rows with a fault of their own are set aside."
-    keep = _not_flagged(sample, known)
-    faults = not keep.all()
-    if sample.groups is not None: keep &= _first_of_group(sample)
-    if keep.sum() < 12: return []
-    if keep.all(): rest = sample
-    else: rest = sample.keep(keep)
-    if any(one.name == "rounded errors" for one in known): found = []
-    else: found = _link(rest)
-    if not faults: found += _in_row_order(sample, rest, np.flatnonzero(keep))
-    names = {one.name for one in known}
-    if "clipped errors" not in names: found += _edge(rest)
-    found += _bias(rest)
-    if not found and not names & _OF_SHAPE: found += _populations(rest)
-    if any(one.name in _OF_LINK - {"reversed"} for one in found): return found
-    whole = _columnwise(rest)
-    is_shaped = any(one.name != "reversed" for one in found) or names & _OF_SHAPE
-    return found + [one for one in whole if not is_shaped
-                    or one.factor is not None and abs(np.log(one.factor)) > 1.2]
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-045d
-def _not_flagged(sample, known):
-    "True for rows that have no fault of their own."
-    keep = np.ones(sample.n, dtype=bool)
-    for one in known:
-        if one.name in _OF_ROWS: keep[one.rows] = False
-    return keep
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-045c
-def _first_of_group(sample):
-    "True for one row of each group: repeats are no new observations."
-    first = np.zeros(sample.n, dtype=bool)
-    first[sample.groups.order[sample.groups.start[:-1]]] = True
-    return first
-
-
-_OF_ROWS = {"code for missing", "zero errors", "mixed units", "unit in a row", "outlier"}
-_OF_SHAPE = {"clipped errors", "floored uncertainty", "capped uncertainty", "rounded uncertainty"}
-_OF_ONE_ROW = {"unit in a row", "outlier"}
-_OF_POWER = {"variance", "root", "precision", "inverse", "logarithm"}
-_OF_LINK = {"reversed", "unrelated uncertainty", "shifted rows", "reversed rows"}
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-048
 def causes_of(
@@ -1091,11 +593,15 @@ def causes_of(
     """
     check_choice(least, "least", STRENGTHS)
     found = _all_causes(sample, observed)
-    keep = _not_flagged(sample, found)
+    keep = not_flagged(sample, found)
     for name, order in (features or {}).items(): found += _along(sample, name, order, keep)
     found = [one for one in found
              if STRENGTHS.index(one.strength) >= STRENGTHS.index(least)]
     return tuple(sorted(found, key=lambda one: -STRENGTHS.index(one.strength)))
+
+# %% ../../nbs/errors/29_causes.ipynb #e7b30001
+_OF_ONE_ROW = {"unit in a row", "outlier"}
+_OF_POWER = {"variance", "root", "precision", "inverse", "logarithm"}
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-048b
 def _all_causes(sample, observed):
@@ -1105,7 +611,7 @@ def _all_causes(sample, observed):
     if observed is not None:
         if whole := _by_whole_ratio(sample, observed): return whole
         by_ratio = _by_ratio(sample, observed)
-    known = np.concatenate([_no_rows(), *(one.rows for one in by_ratio)])
+    known = np.concatenate([no_rows(), *(one.rows for one in by_ratio)])
     first, rounded = _leaks(sample) + _signs(sample), _rounding(sample)
     found = first + by_ratio + _sentinels(sample) + rounded + _repeats(sample)
     if not rounded: found += _without(_piles(sample), found)
@@ -1113,8 +619,8 @@ def _all_causes(sample, observed):
     found += _without(_clusters(sample), found)
     found += _without(_by_rows(sample, known), found)
     if first: return found
-    of_columns = _of_columns(sample, found)
-    is_undone = any(one.name in _OF_POWER | _OF_LINK for one in of_columns)
+    of_columns = causes_of_columns(sample, found)
+    is_undone = any(one.name in _OF_POWER | OF_LINK for one in of_columns)
     return [one for one in found if not (is_undone and one.name in _OF_ONE_ROW)] + of_columns
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-048c

@@ -23,8 +23,8 @@ from .._base.inputs import (check_count, check_fraction, check_generator, check_
                                 printable)
 from .._chance.resampling import affordable, joint_pvalues, monte_carlo_pvalue
 from .._base.results import Interval, distinct_names, three_digits
-from ..reports import Caution, Finding, Place, Step
-from ..sample.sample import Ordering, Sample
+from ..reports import Finding, Place, Step
+from .._sample.sample import Ordering, Sample
 from .._words.text import value_text
 
 # %% auto #0

@@ -20,7 +20,7 @@ from .._base.kernels import kernel
 from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
 from .._base.results import (Interval, Result, SignificanceTest, new_axes, plain_text,
                                  plain_ticks)
-from ..sample.sample import Ordering, Sample, bin_starts
+from .._sample.sample import Ordering, Sample, bin_starts
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ..statistics.bootstrap import BootstrapInterval, intervals_of
-from .causes import Cause, causes_of, read_observed
+from .known_causes import Cause
+from .causes import causes_of, read_observed
 from .conclusions import (ALONG_U, AVERAGE, RANKING, check_tolerance,
                                       conclusions_of, next_step, planned_resamples, read_features)
 from .._chance.distributions import distribution_name, standard_distribution
@@ -26,11 +27,11 @@ from .._chance.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_choices, check_count, check_fraction,
                                 check_generator)
 from ..statistics.references import SimulatedReference, check_n_mc, references_of, zeta_of
-from ..sample.repeats import Repeats, repeats_of
+from .._sample.repeats import Repeats, repeats_of
 from .._chance.resampling import affordable
 from .._base.results import (Interval, Result, html_table, json_plain, new_axes)
 from ..reports import Caution, Finding, Report, Step
-from ..sample.sample import Sample, equal_count_bins
+from .._sample.sample import Sample, equal_count_bins
 from ..statistics.statistics import TIES, skewness_gm, tied_bin_means
 from .._words.errors import errors_conclusion, parts_lines
 from .._words.scores import score_sentence

@@ -24,9 +24,9 @@ from .._base.inputs import (check_choice, check_column, check_fraction, check_ge
                                 check_labels_agree, check_multiclass, plain_array,
                                 read_labels, read_vector, refuse)
 from .intervals import check_bounds, check_no_sets
-from ..sample.repeats import copies_of, repeated_cases
+from .._sample.repeats import copies_of, repeated_cases
 from .._base.results import enumerated
-from ..sample.sample import Sample, stable_order
+from .._sample.sample import Sample, stable_order
 from ..corrections.scaling import Mend, read_columns
 from .._base.tickets import Storable
 from .._words import intervals as words

@@ -27,12 +27,12 @@ from .._base.inputs import (check_column, check_count, check_fraction, check_gen
                                 check_labels_agree, plain_array, printable, read_vector)
 from .intervals import (check_bounds, check_no_sets, check_statement, read_bound,
                                        regression_mwi_score, score_of_ends)
-from ..sample.repeats import repeats_of
+from .._sample.repeats import repeats_of
 from .._chance.resampling import affordable, as_observed, holm, monte_carlo_pvalue
 from .._base.results import (Interval, Result, SignificanceTest, html_table, new_axes,
                                  plain_text, three_digits)
 from ..reports import Caution, Finding, Place, Report, Step
-from ..sample.sample import Sample, bin_starts, eleven_digits
+from .._sample.sample import Sample, bin_starts, eleven_digits
 from ..corrections.scaling import LogLinearScaling, read_columns
 from .._words import intervals as words
 from .._words.text import percent

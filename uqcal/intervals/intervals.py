@@ -22,7 +22,7 @@ from .._base.kernels import kernel
 from .._chance.resampling import (ALTERNATIVES, affordable, chunk_size, monte_carlo_pvalue,
                                       run_chunks, shuffle_last, shuffle_state)
 from .._base.results import Interval, SignificanceTest, new_axes, plain_text, plot_null
-from ..sample.sample import stable_order
+from .._sample.sample import stable_order
 from .._words import intervals as words
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,31 +16,28 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from .._chance.brownian import kuiper_null
-from ..probabilities.calibration_tests import CalibrationTest, testable, tests_of
-from ..errors.conclusions import check_tolerance
 from .._base.inputs import (check_choice, check_column, check_count, check_fraction,
                                 check_outcomes, check_probabilities, read_labels, read_vector,
                                 refuse)
-from ..intervals.intervals import CoverageTest, check_order, coverage_of_counts, read_bound
-from ..probabilities.reliability import (CalibrationError, ReliabilityDiagram, bin_sums,
-                                             calibration_error_of, diagram_of, with_seen_scatter)
+from .._chance.brownian import kuiper_null
 from .._chance.resampling import ALTERNATIVES, holm
-from .._base.results import Interval
-from .._words.errors import errors_in_parts_conclusion
 from .._words.probabilities import calibration_in_parts_conclusion
 from .._words.text import parts_text
-from ..reports import Caution, Finding, Report, Step
-from ..sample.sample import stable_order
+from ..intervals.intervals import CoverageTest, check_order, coverage_of_counts, read_bound
+from ..probabilities.calibration_tests import CalibrationTest, testable, tests_of
+from ..probabilities.reliability import (CalibrationError, ReliabilityDiagram, bin_sums,
+                                             calibration_error_of, diagram_of, with_seen_scatter)
 from ..probabilities.walk import Walk, as_seen, limit_serves, walk_of
+from ..reports import Caution, Finding, Report, Step
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['parts_of', 'over_parts', 'in_part', 'positive_parts', 'PartitionedCalibration', 'calibration_of_partitions',
-           'bars_of_parts', 'coverage_of_partitions', 'PartitionedErrors', 'errors_of_partitions']
+__all__ = ['CELL_RULES', 'parts_of', 'over_parts', 'in_part', 'positive_parts', 'Cells', 'tabulated_cells', 'finer_edges',
+           'reach_of_walk', 'PartitionedCalibration', 'step_in_parts', 'calibration_of_partitions', 'bars_of_parts',
+           'coverage_of_partitions']
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-074
 def _dask():
@@ -187,7 +184,6 @@ def _flagged(columns, name, pos_label):
     return {one: column if one != name else (np.asarray(column, object) == pos_label).astype(float)
             for one, column in columns.items()}
 
-
 # %% ../../nbs/parts/64_partitions.ipynb #cell-076t
 def positive_parts(
     parts: list[Any],  # what `parts_of` returns
@@ -221,7 +217,6 @@ def positive_parts(
     check_outcomes(np.array(sorted(found[0], key=str), object), name, pos_label)
     return [_dask().delayed(_flagged)(part, name, pos_label) for part in parts]
 
-
 # %% ../../nbs/parts/64_partitions.ipynb #cell-077
 def _weight(columns, name, n):
     "The weights of a part, undivided."
@@ -229,7 +224,6 @@ def _weight(columns, name, n):
     weight = check_column(columns[name], n, name)
     refuse(name, "not be negative", weight < 0, "negative", weight)
     return weight
-
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-078
 def _heaviest(columns, place, options):
@@ -268,24 +262,55 @@ _HALVINGS = np.concatenate([2.0**-k * (1 + np.arange(1024) / 1024) for k in rang
 _EDGES = np.unique(np.concatenate([np.arange(2**16 + 1) / 2**16, _HALVINGS, 1 - _HALVINGS]))
 _MOST_ROWS = 2**22  # that are fetched, to be sorted
 
+# %% ../../nbs/parts/64_partitions.ipynb #f8c40005
+class Cells(NamedTuple):
+    """What is known of the rows in each cell.
 
-class _Cells(NamedTuple):
-    "What is known of the rows in each cell."
+    Attributes
+    ----------
+    sums : np.ndarray
+        Count, sum of the steps, sum of the steps up, …, shape (cells, 3 or more).
+    least : np.ndarray
+        Smallest score, infinite without rows, shape (cells,).
+    most : np.ndarray
+        Largest, shape (cells,).
+    """
     sums: np.ndarray  # count, sum of the steps, sum of the steps up, …, shape (cells, 3 or more)
     least: np.ndarray  # smallest score, infinite without rows, shape (cells,)
     most: np.ndarray  # largest, shape (cells,)
 
+# %% ../../nbs/parts/64_partitions.ipynb #f8c40004
+CELL_RULES = (np.add, np.minimum, np.maximum)  # what merges the cells of two parts
+
 # %% ../../nbs/parts/64_partitions.ipynb #cell-080b
-_CELLS = (np.add, np.minimum, np.maximum)
+def tabulated_cells(key: np.ndarray,  # of rows, ascending, shape (n,)
+                    steps: np.ndarray,  # of a walk, shape (n,)
+                    edges: np.ndarray,  # where cells end, ascending, shape (m,)
+                    *others: np.ndarray,  # more columns to be added up, shape (n,)
+                    ) -> Cells:  # one for each edge
+    """The cells of rows that are sorted by their key.
 
+    Parameters
+    ----------
+    key : np.ndarray
+        Of rows, ascending, shape (n,).
+    steps : np.ndarray
+        Of a walk, shape (n,).
+    edges : np.ndarray
+        Where cells end, ascending, shape (m,).
+    *others : np.ndarray
+        More columns to be added up, shape (n,).
 
-def _tabulated(key, steps, edges, *others):
-    "The cells of rows that are sorted by their key."
+    Returns
+    -------
+    Cells
+        One for each edge.
+    """
     stop = np.searchsorted(key, edges, side="right")
     start = np.concatenate([[0], stop[:-1]])
     held = np.flatnonzero(stop > start)
-    cells = _Cells(np.zeros((edges.size, 3 + len(others))), np.full(edges.size, np.inf),
-                   np.full(edges.size, -np.inf))
+    cells = Cells(np.zeros((edges.size, 3 + len(others))), np.full(edges.size, np.inf),
+                  np.full(edges.size, -np.inf))
     cells.sums[:, 0] = stop - start
     for k, column in enumerate((steps, np.maximum(steps, 0), *others), 1):
         cells.sums[held, k] = np.add.reduceat(column, start[held])
@@ -293,7 +318,7 @@ def _tabulated(key, steps, edges, *others):
     return cells
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-081
-_FIRST = (np.add, np.add, np.maximum, min, *_CELLS)
+_FIRST = (np.add, np.add, np.maximum, min, *CELL_RULES)
 
 
 def _first_pass(columns, place, options):
@@ -313,7 +338,7 @@ def _first_pass(columns, place, options):
     if not kept.all(): y, p, w = y[kept], p[kept], w[kept]
     binned = np.array([bin_sums(y, p, w, bins), bin_sums(y, p, w * w, bins)])
     y, p, w = walk.outcome, walk.score, walk.weight
-    cells = _tabulated(p, w * (y - p), _EDGES, w * w * p * (1 - p), w)
+    cells = tabulated_cells(p, w * (y - p), _EDGES, w * w * p * (1 - p), w)
     return sums, binned, bets, (place, int(against[0])) if against.size else (np.inf, 0), *cells
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-081s
@@ -346,11 +371,26 @@ def _finer(columns, place, options):
     "The cells of the rows in open cells, cut anew."
     found = _open_rows(columns, place, options)
     if found is None or not found[0].size: return None
-    return tuple(_tabulated(*found, options[-1]))
+    return tuple(tabulated_cells(*found, options[-1]))
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-083d
-def _cuts(cells, is_open):
-    "More edges, within open cells, in proportion to their rows."
+def finer_edges(cells: Cells,  # what is known of them
+                is_open: np.ndarray,  # those to be cut, shape (m,)
+                ) -> np.ndarray:  # without those that are there
+    """More edges, within open cells, in proportion to their rows.
+
+    Parameters
+    ----------
+    cells : Cells
+        What is known of them.
+    is_open : np.ndarray
+        Those to be cut, shape (m,).
+
+    Returns
+    -------
+    np.ndarray
+        Without those that are there.
+    """
     count = cells.sums[is_open, 0]
     wanted = min(count.sum() / 64, 2**20)
     low, high = (ends[is_open].view(np.int64) for ends in (cells.least, cells.most))
@@ -367,10 +407,34 @@ def _is_open(cells, total, high, low):
     return ((end - step + rise > high) | (end - rise < low)) & (cells.least < cells.most)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-085b
-def _reach(parts, rows, asked, edges, cells):
-    "Highest and lowest point of the walk, and how many times all parts were read for them."
+def reach_of_walk(parts: list[Any],  # what `parts_of` returns
+                  rows: Callable,  # keys of a part in their order and the steps of its rows
+                  asked: tuple,  # what `rows` is told beside columns and place
+                  edges: np.ndarray,  # where cells end, shape (m,)
+                  cells: Cells,  # what is known of them
+                  ) -> tuple[float, float, int]:  # in the unit of the steps
+    """Highest and lowest point of the walk, and how many times all parts were read for them.
+
+    Parameters
+    ----------
+    parts : list[Any]
+        What `parts_of` returns.
+    rows : Callable
+        Keys of a part in their order and the steps of its rows.
+    asked : tuple
+        What `rows` is told beside columns and place.
+    edges : np.ndarray
+        Where cells end, shape (m,).
+    cells : Cells
+        What is known of them.
+
+    Returns
+    -------
+    tuple[float, float, int]
+        In the unit of the steps.
+    """
     high = low = n_passes = 0
-    cells, before = _Cells(cells.sums[:, :3], cells.least, cells.most.copy()), np.inf
+    cells, before = Cells(cells.sums[:, :3], cells.least, cells.most.copy()), np.inf
     while True:
         total = np.concatenate([[0.0], np.cumsum(cells.sums[:, 1])])
         high, low = max(high, total.max()), min(low, total.min())
@@ -385,9 +449,9 @@ def _reach(parts, rows, asked, edges, cells):
             high, low = max(high, at.max()), min(low, at.min())
             cells.most[now] = cells.least[now]  # nothing is left to be known there
         else:
-            finer = np.union1d(edges, _cuts(cells, is_open))
-            found = over_parts(parts, _finer, _CELLS, rows, asked, edges, is_open, finer)
-            found = _Cells(*map(np.array, found))  # a copy: what a worker sends is read-only
+            finer = np.union1d(edges, finer_edges(cells, is_open))
+            found = over_parts(parts, _finer, CELL_RULES, rows, asked, edges, is_open, finer)
+            found = Cells(*map(np.array, found))  # a copy: what a worker sends is read-only
             kept = np.searchsorted(finer, edges[~is_open])
             for new, old in zip(found, cells): new[kept] = old[~is_open]
             edges, cells = finer, found
@@ -609,9 +673,24 @@ def _cautions(found):
         cautions.append(Caution(code="spiegelhalter_in_parts"))
     return (*cautions, Caution(code="calibration_in_parts"))
 
+# %% ../../nbs/parts/64_partitions.ipynb #f8c40000
+def step_in_parts(findings: Sequence[Finding],  # of a table in parts
+                  few: tuple[str, ...] = ("few",),  # reasons for which a sample in memory helps
+                  ) -> Step | None:  # None where there is nothing to do
+    """What to do next; None where sums say all that is asked.
 
-def _step(findings, few=("few",)):
-    "What to do next; None where sums say all that is asked."
+    Parameters
+    ----------
+    findings : Sequence[Finding]
+        Of a table in parts.
+    few : tuple[str, ...], default ("few",)
+        Reasons for which a sample in memory helps.
+
+    Returns
+    -------
+    Step | None
+        None where there is nothing to do.
+    """
     if any(finding.facts.get("contradicted") for finding in findings):
         return Step(verb="check", why="certain_in_parts")
     if any(finding.status == "invalid" for finding in findings):
@@ -709,7 +788,7 @@ def calibration_of_partitions(
         largest = _largest_weight(parts, weight)
         found = over_parts(parts, _first_pass, _FIRST, names, largest, bins)
         if found is None: raise ValueError("frame must hold at least one row, got none")
-        extent = _reach(parts, _scored, (names, largest), _EDGES, _Cells(*found[4:]))
+        extent = reach_of_walk(parts, _scored, (names, largest), _EDGES, Cells(*found[4:]))
     binned, n_passes = found[1], 1 + extent[2] + (weight is not None) + (pos_label is not None)
     calibration = PartitionedCalibration(
         **_answer(found, extent, confidence), n_partitions=len(parts), n_passes=n_passes,
@@ -720,13 +799,13 @@ def calibration_of_partitions(
                                    progress=progress))
     findings = (_finding_of_sums(calibration),)
     return replace(calibration, findings=findings, cautions=_cautions(calibration),
-                   step=_step(findings))
+                   step=step_in_parts(findings))
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-101
 def _answer(found, extent, confidence):
     "Tests and means from what the parts said and from the ends of the walk."
     sums, binned, bets, first, *cells = found
-    cells = _Cells(*cells)
+    cells = Cells(*cells)
     walk, total = _walk_of_sums(sums, bets, cells, *extent[:2]), float(cells.sums[:, 1].sum())
     wide = _seen_over_stated(walk, sums[9:].tolist())
     tests = tuple(as_seen(one, one.name, wide[one.name]) if wide[one.name] > 1 else one
@@ -741,7 +820,6 @@ def _answer(found, extent, confidence):
         drift=total / deviation if deviation > 0 else 0.0,
         contradicted=walk.contradicted, first_contradiction=first if walk.contradicted else None,
         is_rounded=walk.variance > 0 and not limit_serves(walk, "kuiper"))
-
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-101p
 def bars_of_parts(progress: bool,  # whether bars are wanted
@@ -841,512 +919,3 @@ def _covered(columns, place, options):
         low, high = (read_bound(columns[name], name) for name in (lower, upper))
         check_order(low, high, (lower, upper))
     return (np.array([np.sum((low <= y) & (y <= high)), y.size]),)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-012
-@dataclass(frozen=True, kw_only=True, repr=False)
-class PartitionedErrors(Report):
-    """Errors and uncertainties in a table of many parts; what `errors_of_partitions` returns.
-
-    Attributes
-    ----------
-    findings : tuple[Finding, ...]
-        One for each question.
-    cautions : tuple[Caution, ...]
-        What could mislead.
-    step : Step | None
-        What to do next.
-    pvalues : dict[str, float]
-        Of those of "bias", "average" and "consistency" that the limits serve, the last two
-        without the bias where one is shown.
-    adjusted : dict[str, float]
-        The same, adjusted by Holm's method.
-    not_asked : dict[str, str]
-        Of the others, the code of the reason.
-    mean : float
-        Of z, the errors over their uncertainties.
-    mean_interval : Interval
-        Of its expectation; without ends where no bias is asked.
-    zms : float
-        Mean of the squares of z, 1 where errors have the stated size on average.
-    zms_interval : Interval
-        Of its expectation; from 0 to ∞ where no size is asked.
-    kuiper : float
-        Range of the sums of z²/ZMS − 1 along the uncertainties, over n.
-    bias_kuiper : float
-        Range of the sums of z − z² mean/ZMS along the uncertainties, over n.
-    without_bias : PartitionedErrors | None
-        The same of errors less their bias, where one is shown.
-    copies : float
-        Rows to each that counts as a case of its own.
-    n : int
-        Rows.
-    n_partitions : int
-        Parts of the table.
-    n_passes : int
-        How many times all of them were read.
-    confidence : float
-        Level of intervals and verdict.
-    tolerance : float
-        Largest factor between errors and uncertainties that does no harm.
-    """
-    pvalues: dict[str, float]  # of those of "bias", "average" and "consistency" that the limits
-                               # serve, the last two without the bias where one is shown
-    adjusted: dict[str, float]  # the same, adjusted by Holm's method
-    not_asked: dict[str, str]  # of the others, the code of the reason
-    mean: float  # of z, the errors over their uncertainties
-    mean_interval: Interval  # of its expectation; without ends where no bias is asked
-    zms: float  # mean of the squares of z, 1 where errors have the stated size on average
-    zms_interval: Interval  # of its expectation; from 0 to ∞ where no size is asked
-    kuiper: float  # range of the sums of z²/ZMS − 1 along the uncertainties, over n
-    bias_kuiper: float  # range of the sums of z − z² mean/ZMS along the uncertainties, over n
-    without_bias: PartitionedErrors | None = None  # the same of errors less their bias, where one
-                                                   # is shown
-    copies: float = 1.0  # rows to each that counts as a case of its own
-    n: int  # rows
-    n_partitions: int  # parts of the table
-    n_passes: int  # how many times all of them were read
-    confidence: float  # level of intervals and verdict
-    tolerance: float  # largest factor between errors and uncertainties that does no harm
-
-    @property
-    def title(self) -> str:
-        "Rows, parts, and how often they were read."
-        return f"mean ± std, {parts_text(self.n, self.n_partitions, self.n_passes)}"
-
-    @property
-    def limits(self) -> str:
-        "The level of the limits."
-        return f"[{100 * self.confidence:g} % each]"
-
-    @property
-    def conclusion(self) -> str:
-        "The findings together."
-        return errors_in_parts_conclusion(self.findings)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-013
-def _is_wrong(found, name):
-    "Whether a fault is shown among all questions that are tested."
-    return bool(found.adjusted.get(name, 1.0) < 1 - found.confidence)
-
-
-def _reason(found, name, misses):
-    "Why a question is inconclusive: untested, limits that alone miss what is right, or precision."
-    if name in found.not_asked: return found.not_asked[name]
-    if misses: return "adjusted"
-    return "precision"
-
-
-def _shared(found, name):
-    "What the findings of one table have in common."
-    is_wrong = _is_wrong(found, name)
-    return {"status": "invalid" if is_wrong else "inconclusive", "n": found.n,
-            "pvalue": found.adjusted.get(name)}, {
-            "confidence": found.confidence, "cases": int(found.n / found.copies),
-            "copied": found.copies > 1}
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-013b
-def _bias_finding(found):
-    "Whether errors scatter around zero: on the whole, and along the uncertainties."
-    fields, facts = _shared(found, "bias")
-    low, high = found.mean_interval
-    walk = found.bias_kuiper / _error(found.zms, found.n / found.copies)
-    misses_zero = not found.mean_interval.holds(0)
-    facts |= {"side_changes": not misses_zero,
-              "changes": bool(2 * _bridge_tail(walk) < 1 - found.confidence)}
-    reason = None
-    if fields["status"] != "invalid": reason = _reason(found, "bias", misses_zero)
-    if fields["pvalue"] is None: low = high = None
-    return Finding(name="bias", kind="bias_in_parts", reason=reason, estimate=found.mean, low=low,
-                   high=high, unit="u", facts=facts, **fields)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-013b-b
-def _average_finding(found):
-    "Whether errors have the predicted size on average, without the bias where one is shown."
-    fields, facts = _shared(found, "average")
-    if found.without_bias is None: sizes = found
-    else: sizes = found.without_bias
-    factor, (low, high) = float(np.sqrt(sizes.zms)), np.sqrt(sizes.zms_interval).tolist()
-    if sizes is found: facts["as_is"] = None
-    else: facts["as_is"] = float(np.sqrt(found.zms))
-    reason = direction = None
-    if fields["status"] == "invalid": direction = "too small" if factor > 1 else "too large"
-    elif fields["pvalue"] is not None and (
-            1 / found.tolerance <= low <= 1 <= high <= found.tolerance):
-        fields["status"] = "valid"
-    else: reason = _reason(found, "average", not sizes.zms_interval.holds(1))
-    if fields["pvalue"] is None: low = high = None
-    return Finding(name="on average", kind="average_in_parts", reason=reason, direction=direction,
-                   estimate=factor, low=low, high=high, unit="×", tolerance=found.tolerance,
-                   centred=found.without_bias is not None, facts=facts, **fields)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-013c-b
-def _size_finding(found):
-    "Whether sizes depend on the uncertainties, without the bias where one is shown."
-    fields, facts = _shared(found, "consistency")
-    reason = None
-    if fields["status"] != "invalid": reason = _reason(found, "consistency", False)
-    return Finding(name="along u", kind="size_in_parts", reason=reason, facts=facts,
-                   centred=found.without_bias is not None, **fields)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-013c-c
-def _with_findings(found):
-    "The same with its findings, cautions and next step."
-    findings = _bias_finding(found), _average_finding(found), _size_finding(found)
-    cautions = [Caution(code="errors_in_parts")]
-    if found.copies > 1:
-        cautions.insert(0, Caution(code="copies_in_parts", facts={"copies": found.copies}))
-    return replace(found, findings=findings, cautions=tuple(cautions),
-                   step=_step(findings, ("few", "single_row")))
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-014
-def _errors_of(columns, place, error, uncertainty):
-    "Errors and uncertainties of a part; None where it has no rows."
-    if isinstance(error, str): first, *second = [error]
-    else: first, *second = error
-    if not len(columns[first]): return None
-    with in_part(place):
-        e = read_vector(columns[first], first)
-        for name in second: e = e - check_column(columns[name], e.size, name)
-        u = check_column(columns[uncertainty], e.size, uncertainty)
-        refuse(uncertainty, "be positive", u <= 0, "≤ 0", u)
-        what, z = f"{' − '.join([first, *second])} / {uncertainty}", np.abs(e / u)
-        refuse(what, "not exceed 1e70 in magnitude", z > 1e70, "larger", z)
-    return e, u
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-014e
-def _scaled(columns, place, error, uncertainty, bias):
-    "Errors over their uncertainties, less a bias, and the uncertainties."
-    read = _errors_of(columns, place, error, uncertainty)
-    if read is None: return None
-    e, u = read
-    return (e / u if bias is None else bias.less(e / u, u)), u
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-014f
-def _powers(columns, place, options):
-    "Sums of powers of z, its extremes, and those of the uncertainties."
-    read = _scaled(columns, place, *options)
-    if read is None: return None
-    z, u = read
-    square = z * z
-    return (np.array([z.size, z.sum(), square.sum(), square @ square]), z.min(), z.max(), u.min(),
-            u.max())
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-014c
-def _steps(columns, place, *asked, of, mean):
-    "Uncertainties of a part in their order, and what each row adds to a walk."
-    read = _in_order(columns, place, *asked)
-    if read is None: return None
-    z, u = read
-    return u, z * z / mean - 1 if of == "squares" else z - z * z * mean
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-014c-b
-def _in_order(columns, place, *asked):
-    "The same as `_scaled`, in the order of the uncertainties."
-    read = _scaled(columns, place, *asked)
-    if read is None: return None
-    order = stable_order(read[1])
-    return read[0][order], read[1][order]
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-014c-c
-def _cells_of(columns, place, options):
-    "The cells of a part, with those of the walk of signs as columns of their own."
-    means, asked, edges = options
-    read = _in_order(columns, place, *asked)
-    if read is None: return None
-    (z, u), square, others = read, read[0]**2, ()
-    if len(means) > 1:
-        signed = z - square * means[1]
-        others = signed, np.maximum(signed, 0)
-    return tuple(_tabulated(u, square / means[0] - 1, edges, *others))
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-014d
-class _Walked(NamedTuple):
-    "What passes over all parts say of z."
-    sums: np.ndarray  # rows, sums of z, of its squares, of its fourth powers
-    ends: tuple[float, float]  # smallest and largest z
-    ranges: list[float] | None  # of the walks of squares and of signs, over the rows
-    cells: _Cells  # of the walk of squares
-    n_passes: int
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-014d-b
-def _walked(parts, asked, bias):
-    "Sums of powers and the ranges of the walks of z, or of one of them for z less a bias."
-    found = over_parts(parts, _powers, (np.add, min, max, min, max), *asked, bias)
-    if found is None: raise ValueError("frame must hold at least one row, got none")
-    sums, lowest, highest, *ends = found
-    n, mean, zms = int(sums[0]), *(sums[1:3] / sums[0]).tolist()
-    if bias is None and not zms > 0: raise ValueError("error must not be zero in all rows")
-    one = _Cells(np.array([[float(n), 0, 0]]), *(np.array([float(end)]) for end in ends))
-    if ends[0] == ends[1] or not zms > 0: return _Walked(sums, (lowest, highest), None, one, 1)
-    edges = np.unique(np.append(_cuts(one, np.array([True])), ends[1]))
-    means, asked = (zms, mean / zms)[:2 if bias is None else 1], (*asked, bias)
-    both = _Cells(*over_parts(parts, _cells_of, _CELLS, means, asked, edges))
-    ranges, n_passes = [], 2
-    for k, (of, average) in enumerate(zip(("squares", "signs"), means)):
-        cells = _Cells(both.sums[:, [0, 1 + 2 * k, 2 + 2 * k]], *both[1:])
-        rows = functools.partial(_steps, of=of, mean=average)
-        high, low, more = _reach(parts, rows, asked, edges, cells)
-        ranges, n_passes = [*ranges, (high - low) / n], n_passes + more
-    return _Walked(sums, (lowest, highest), ranges, both, n_passes)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-015
-def errors_of_partitions(
-    frame: Any,  # as of `calibration_of_partitions`
-    error: str | tuple[str, str] = "error",  # the column of errors; or those of true and of
-                                             # predicted values, of which it is the difference
-    uncertainty: str = "uncertainty",  # the column of standard uncertainties > 0, in the same unit
-    *,
-    confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
-    tolerance: float = 1.25,  # largest factor between errors and uncertainties that does no harm,
-                              # > 1
-    progress: bool = False,  # show bars on standard error
-) -> PartitionedErrors:  # `.verdict`, `.conclusion`, `.zms`, `.mean`, `.kuiper`
-    """Bias, average size and consistency of errors in a table that no memory holds.
-
-    Parameters
-    ----------
-    frame : Any
-        As of `calibration_of_partitions`.
-    error : str | tuple[str, str], default "error"
-        The column of errors; or those of true and of predicted values, of which it is the
-        difference.
-    uncertainty : str, default "uncertainty"
-        The column of standard uncertainties > 0, in the same unit.
-    confidence : float, default 0.95
-        Level of intervals and verdict, in (0, 1).
-    tolerance : float, default 1.25
-        Largest factor between errors and uncertainties that does no harm, > 1.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    PartitionedErrors
-        `.verdict`, `.conclusion`, `.zms`, `.mean`, `.kuiper`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, with the partition in which it is; ImportError without Dask.
-
-    References
-    ----------
-    Kuiper (1960) for the limit of the walk's range, Hall (1992) for those of the means.
-    """
-    confidence, asked = check_fraction(confidence, "confidence"), (error, uncertainty)
-    tolerance = check_tolerance(tolerance)
-    parts = parts_of(frame, [*([error] if isinstance(error, str) else error), uncertainty])
-    counts = {"n_partitions": len(parts), "tolerance": tolerance}
-    with bars_of_parts(progress):
-        walked = _walked(parts, asked, None)
-        copies, looked = _copies(parts, asked)
-        found, passes = _errors_found(walked, confidence, copies, n_passes=walked.n_passes + looked,
-                                      **counts), walked.n_passes + looked
-        if not found.pvalues.get("bias", 1) < (1 - confidence) / 3: return found
-        bias = _bias_along(parts, asked, walked.cells, copies)
-        less = _walked(parts, asked, bias)
-    if less.sums[2] < 1e-20 * walked.sums[2]:  # nothing but rounding is left
-        less = less._replace(sums=less.sums * [1, 0, 0, 0], ranges=None)
-    passes += 1 + less.n_passes
-    without = _errors_found(less, confidence, copies, n_passes=passes, **counts)
-    return _errors_found(walked, confidence, copies, without_bias=without, n_passes=passes,
-                         **counts)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-016
-def _errors_found(walked, confidence, copies, without_bias=None, **counts):
-    "The answers from what the passes said."
-    (n, z, square, fourth), (lowest, highest) = walked.sums.tolist(), walked.ends
-    ranges, cases, mean, zms = walked.ranges or [], n / copies, z / n, square / n
-    of_z = _mean_of(mean, zms - mean**2, max(highest - mean, mean - lowest), cases)
-    of_squares = _mean_of(zms, fourth / n - zms**2, max(highest**2, lowest**2) - zms, cases)
-    why = _why_not(of_z, of_squares, cases, not ranges)
-    pvalues, tail = {}, (1 - confidence) / 2
-    far = -float(special.ndtri(tail))
-    if not why["bias"]: pvalues["bias"] = _of_bias(of_z, zms, cases, ranges[1:])
-    if without_bias is not None:
-        pvalues |= {name: p for name, p in without_bias.pvalues.items() if name != "bias"}
-    else:
-        if not why["average"]: pvalues["average"] = _of_average(of_squares)
-        if not why["consistency"]:
-            pvalues["consistency"] = _bridge_tail(ranges[0] * zms / of_squares.error)
-    mean_ends, zms_ends = [-np.inf, np.inf], [0.0, np.inf]
-    if not why["bias"]:
-        mean_ends = [mean - far * of_z.error, mean + far * of_z.error]
-    if not why["average"]:
-        zms_ends = [max(zms - far * of_squares.error, 0.0),
-                    zms - of_squares.error * _lower_end(tail, of_squares.share)]
-    if without_bias is not None: why = why | without_bias.not_asked
-    return _with_findings(PartitionedErrors(
-        pvalues=pvalues, adjusted=dict(zip(pvalues, holm([*pvalues.values()]).tolist())) if pvalues
-        else {}, not_asked={name: code for name, code in why.items() if name not in pvalues},
-        mean=mean, mean_interval=Interval(*mean_ends), zms=zms, zms_interval=Interval(*zms_ends),
-        n=int(n), copies=copies, kuiper=ranges[0] if ranges else 0.0,
-        bias_kuiper=ranges[-1] if ranges else 0.0, confidence=confidence,
-        without_bias=without_bias, **counts))
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-016b
-class _Mean(NamedTuple):
-    "A mean and what its limits need."
-    value: float
-    error: float  # its standard error
-    share: float  # of the variance, that of the farthest row
-
-
-def _mean_of(value, variance, farthest, cases):
-    variance = max(variance, 0.0)
-    return _Mean(value, float(_error(variance, cases)), float(farthest**2 / max(
-        cases * variance, 1e-12 * value**2, 1e-300)))
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-016c
-def _why_not(of_z, of_squares, cases, is_even):
-    "For each question, the code of why it is not tested; empty where it is."
-    if cases < 100: few = "few"
-    else: few = ""
-    of_one = ["single_row" if mean.share > 0.5 else "" for mean in (of_z, of_squares)]
-    equal = ""
-    if not of_squares.value > 0: equal = "nothing_left"
-    elif of_squares.error**2 * cases <= 1e-12 * of_squares.value**2: equal = "same_size"
-    average = few or equal or of_one[1]
-    return {"bias": few or of_one[0], "average": average,
-            "consistency": average or ("equal_uncertainties" if is_even else "")}
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017
-def _lower_tail(t, share):
-    "Probability of a studentised mean below t ≤ 0, where the farthest row has such a share."
-    b = max(np.sqrt(share), 1e-6)
-    return float(special.ndtr(((1 + b * max(t, -1e6) / 3)**3 - 1) / b + b / 6))
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017n
-def _lower_end(p, share):
-    "The t of which that is the probability."
-    b = max(np.sqrt(share), 1e-6)
-    return float(3 * (np.cbrt(1 + b * (special.ndtri(p) - b / 6)) - 1) / b)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017o
-def _of_average(mean):
-    "The p-value of squares that are 1 on average."
-    t = (mean.value - 1) / mean.error
-    return min(2 * (_lower_tail(t, mean.share) if t < 0 else float(special.ndtr(-t))), 1.0)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017h
-def _error(variance, n):
-    "The standard error of a mean; not quite zero where all values are alike."
-    return np.sqrt(max(variance / n, 1e-300))
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017i
-def _of_bias(mean, zms, n, ranges):
-    "The p-value of no bias, from the mean and, where there is one, the range of its walk."
-    pvalue = float(2 * special.ndtr(-abs(mean.value) / mean.error))
-    if not ranges: return pvalue
-    return min(2 * min(pvalue, _bridge_tail(ranges[0] / _error(zms, n))), 1.0)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017j
-def _bridge_tail(x):
-    "Probability that the range of a Brownian bridge exceeds x."
-    if x < 0.4: return 1.0  # but for 1e-12 of it
-    j = np.arange(1, 30)
-    return float(np.clip(2 * np.sum((4 * (j * x)**2 - 1) * np.exp(-2 * (j * x)**2)), 0, 1))
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017c
-class _Bias(NamedTuple):
-    "Lines of z along edge/u − 1, one for each group of uncertainties."
-    edges: np.ndarray  # largest uncertainty of each group, ascending
-    offset: np.ndarray  # z at that uncertainty
-    slope: np.ndarray
-    stretch: float  # for the coefficients that were fitted
-
-    def less(self,
-             z,  # errors over their uncertainties, shape (n,)
-             u,  # the uncertainties, shape (n,)
-             ):  # shape (n,)
-        """What a bias leaves of z.
-
-        Parameters
-        ----------
-        z
-            Errors over their uncertainties, shape (n,).
-        u
-            The uncertainties, shape (n,).
-        """
-        group, t = _along(self.edges, u)
-        return self.stretch * (z - self.offset[group] - self.slope[group] * t)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017c-b
-def _along(edges, u):
-    "The group of each uncertainty, and the place in it where a line begins at zero."
-    group = np.minimum(np.searchsorted(edges, u), edges.size - 1)
-    return group, np.minimum(edges[group] / u, 1e3) - 1
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017g
-def _line_sums(columns, place, options):
-    "Five sums for each group."
-    *asked, edges = options
-    read = _scaled(columns, place, *asked, None)
-    if read is None: return None
-    z, u = read
-    group, t = _along(edges, u)
-    return (np.array([np.bincount(group, one, edges.size)
-                      for one in (np.ones(z.size), t, t * t, z, z * t)]),)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017g-b
-def _bias_along(parts, asked, cells, copies):
-    "The bias of errors along their uncertainties, of which cells hold the counts."
-    count = np.cumsum(cells.sums[:, 0])
-    groups = int(np.clip(count[-1] / copies / 500, 1, 4096))
-    ends = np.searchsorted(count, count[-1] * np.arange(1, groups + 1) / groups)
-    edges = np.unique(cells.most[ends])
-    (found,) = over_parts(parts, _line_sums, (np.add,), *asked, edges)
-    mean, square, z, zt = found[1:] / found[0]
-    spread = square - mean**2
-    slope = np.where(spread > 1e-9 * square, (zt - mean * z) / np.where(spread > 0, spread, 1), 0)
-    cases = count[-1] / copies
-    return _Bias(edges, z - slope * mean, slope, float(np.sqrt(cases / max(
-        cases - 2 * edges.size, 1.0))))
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017e
-_LOOKED_AT = 4096  # different rows
-
-
-def _sample(columns, place, options):
-    "Hashes, errors and numbers of the different rows of a part with the smallest hashes."
-    read = _errors_of(columns, place, *options)
-    if read is None: return None
-    error, u = read
-    both = pd.util.hash_array(error) * np.uint64(3) + pd.util.hash_array(u)
-    key, wanted = pd.util.hash_array(both), _LOOKED_AT
-    while True:  # more rows, until enough of them differ
-        wanted = min(4 * wanted, error.size)
-        kept = np.flatnonzero(key <= np.partition(key, wanted - 1)[wanted - 1])
-        different, at, number = np.unique(key[kept], return_index=True, return_counts=True)
-        if different.size >= _LOOKED_AT or wanted == error.size: break
-    return (tuple(one[:_LOOKED_AT] for one in (different, error[kept][at], number)),)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017e-b
-def _smallest(one, other):
-    "The sample of two parts together."
-    key, first, place = np.unique(np.append(one[0], other[0]), return_index=True,
-                                  return_inverse=True)
-    number = np.zeros(key.size, dtype=np.int64)
-    np.add.at(number, place.ravel(), np.append(one[2], other[2]))
-    error = np.append(one[1], other[1])[first]
-    return tuple(each[:_LOOKED_AT] for each in (key, error, number))
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017f
-def _occurring(columns, place, options):
-    "How often values occur among the errors of a part."
-    *asked, values = options
-    read = _errors_of(columns, place, *asked)
-    if read is None: return None
-    at = np.minimum(np.searchsorted(values, read[0]), values.size - 1)
-    return (np.bincount(at[values[at] == read[0]], minlength=values.size),)
-
-# %% ../../nbs/parts/64_partitions.ipynb #cell-017f-b
-def _copies(parts, asked):
-    "Rows to each case, (5), and how many passes that took."
-    ((_, error, number),) = over_parts(parts, _sample, (_smallest,), *asked)
-    if number.max() == 1: return 1.0, 1
-    values = np.unique(error)
-    (times,) = over_parts(parts, _occurring, (np.add,), *asked, values)
-    alone, number = number == times[np.searchsorted(values, error)], number.astype(float)
-    copies = float(np.sum(np.where(alone, number**2, number)) / number.sum())
-    return (copies if copies > 1.01 else 1.0), 2

@@ -27,7 +27,7 @@ from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                              calibration_error_interval, ece_test,
                                              reliability_diagram)
-from ..sample.repeats import related_cases
+from .._sample.repeats import related_cases
 from .._chance.resampling import holm
 from .._base.results import Interval, Result, html_table, new_axes
 from .._words.probabilities import (brier_text, conclusion_text, event_ratio_text, fifths_lines,

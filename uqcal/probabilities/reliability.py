@@ -26,7 +26,7 @@ from .._words.probabilities import calibration_error_text, diagram_text, ece_tes
 from .._chance.rates import seen_cases
 from .._chance.resampling import affordable, monte_carlo_pvalue, run_chunks
 from .._base.results import Interval, Result, SignificanceTest, new_axes
-from ..sample.sample import stable_order
+from .._sample.sample import stable_order
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:

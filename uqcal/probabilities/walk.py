@@ -22,7 +22,7 @@ from .._base.inputs import (check_binary, check_choice, check_count, check_fract
 from .._base.kernels import kernel
 from .._chance.resampling import ALTERNATIVES, affordable, monte_carlo_pvalue, run_chunks
 from .._base.results import SignificanceTest, new_axes, visible_points
-from ..sample.sample import stable_order
+from .._sample.sample import stable_order
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:

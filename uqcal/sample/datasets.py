@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from .._base.inputs import check_choice
-from .sample import RegressionErrors
+from .._sample.sample import RegressionErrors
 
 # %% auto #0
 __all__ = ['SETS', 'SourceFile', 'catalogue', 'DatasetUnavailable', 'locate', 'load_errors', 'load_demo', 'LabelledTable',

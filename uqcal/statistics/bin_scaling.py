@@ -25,7 +25,7 @@ from .._base.kernels import kernel
 from .._chance.resampling import (affordable, as_observed, chunk_size, monte_carlo_pvalue,
                                       run_chunks)
 from .._base.results import Interval, Result, SignificanceTest, new_axes, three_digits
-from ..sample.sample import Ordering, Sample, bin_means, bin_starts, equal_count_bins
+from .._sample.sample import Ordering, Sample, bin_means, bin_starts, equal_count_bins
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:

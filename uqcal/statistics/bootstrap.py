@@ -23,7 +23,7 @@ from .._base.inputs import check_choice, check_choices, check_count, check_fract
 from .._base.kernels import kernel
 from .._chance.resampling import chunk_size, run_chunks
 from .._base.results import Interval, Result, new_axes
-from ..sample.sample import Ordering, Sample, bin_starts, stable_order
+from .._sample.sample import Ordering, Sample, bin_starts, stable_order
 from .statistics import NAMED, TIES, numeric_order, shared_statistics, statistic_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster

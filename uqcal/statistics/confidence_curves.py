@@ -21,7 +21,7 @@ from .._base.inputs import check_choice, check_count, check_fraction, check_gene
 from .._base.kernels import kernel
 from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks, shuffle
 from .._base.results import Interval, SignificanceTest, new_axes, three_digits
-from ..sample.sample import Sample
+from .._sample.sample import Sample
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from .references import zeta_score
 from .._chance.resampling import (affordable, as_observed, is_settled, monte_carlo_pvalue,
                                       shuffle, under_shuffles)
 from .._base.results import SignificanceTest, new_axes, plain_text, plot_null, visible_points
-from ..sample.sample import Ordering, Sample, eleven_digit_keys, equal_count_bins
+from .._sample.sample import Ordering, Sample, eleven_digit_keys, equal_count_bins
 from .statistics import bucket_table, product_room, rank_correlation_of_products
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster

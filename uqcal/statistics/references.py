@@ -20,7 +20,7 @@ from .._base.inputs import (check_choice, check_count, check_fraction, check_gen
 from .._base.kernels import kernel
 from .._chance.resampling import chunk_size, run_chunks
 from .._base.results import Interval, Result
-from ..sample.sample import Ordering, Sample, bin_starts, equal_count_bins
+from .._sample.sample import Ordering, Sample, bin_starts, equal_count_bins
 from .statistics import (TIES, bucket_table, nll_reference, numeric_order,
                                          product_room, rank_correlation_of_products,
                                          shared_statistics)

@@ -16,7 +16,7 @@ import scipy
 from .._base.inputs import check_choice, check_fraction, read_vector
 from .._base.kernels import kernel
 from .._base.results import Result, new_axes, plain_ticks
-from ..sample.sample import (Ordering, Sample, bin_means, eleven_digit_keys, equal_count_bins,
+from .._sample.sample import (Ordering, Sample, bin_means, eleven_digit_keys, equal_count_bins,
                                  rank_correlation)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster

@@ -6,41 +6,39 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
+from .._base.inputs import (check_choice, check_count, check_fraction, check_generator,
+                                check_labels_agree, read_labels, read_vector)
+from .._base.kernels import kernel
+from .._base.results import Interval, Result, new_axes, visible_points
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._chance.groups import LEAST_GROUPS
-from .._base.inputs import (check_choice, check_count, check_fraction, check_generator,
-                                check_labels_agree, check_outcomes, check_ratio, plain_array,
-                                positive_in_groups, read_labels, read_responses, read_vector,
-                                refuse)
-from .._base.kernels import kernel
 from .._chance.rates import MatchedAverages, cases_of, matched_difference
 from .._chance.resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
-                                      shuffle_last, shuffle_state, shuffle_within)
-from .._base.results import Interval, Result, new_axes, visible_points
-from .._words.groups import bins_sentence, slope_sentence
+                                      shuffle_within)
+from .._subgroups.designs import (Shuffles, Significance, cumulative_shares, in_the_limit,
+                                      over_scale, permuted, response_range, score_columns,
+                                      share_in_units, total_variance, weighted_rows)
+from .._subgroups.steps import coins
+from .._words.groups import slope_sentence
+from ..probabilities.walk import significance_of, walk_of, widening
 from ..reports import Finding
-from ..sample.sample import stable_order
-from ..probabilities.walk import significance_of, sort_by_score, walk_of, widening
+from .._sample.sample import stable_order
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['Slope', 'CumulativeGraph', 'calibration_graph', 'comparison_graph', 'least_scale', 'subpopulation_graph',
-           'kuiper_by_scores', 'scores_explain', 'ComparedGroups', 'compared_groups', 'PairedReliability',
-           'paired_reliability']
+__all__ = ['Slope', 'CumulativeGraph', 'calibration_graph', 'independent_steps', 'kuiper_by_scores', 'scores_explain']
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-011
 @dataclass(frozen=True, kw_only=True)
@@ -163,13 +161,13 @@ class CumulativeGraph(Result):
     def kuiper_scaled(self) -> float:
         "Kuiper's statistic over the published σ; infinite where σ is 0, NaN where it is."
         if np.isnan(self.scale): return self.scale
-        return _ratio(self.kuiper, self.scale)
+        return over_scale(self.kuiper, self.scale)
 
     @property
     def kolmogorov_smirnov_scaled(self) -> float:
         "Kolmogorov and Smirnov's over the published σ; infinite where σ is 0, NaN where it is."
         if np.isnan(self.scale): return self.scale
-        return _ratio(self.kolmogorov_smirnov, self.scale)
+        return over_scale(self.kolmogorov_smirnov, self.scale)
 
     @property
     def finding(self) -> Finding:
@@ -306,36 +304,13 @@ def _slope(graph, first, last, confidence):
     share = graph.abscissa[last] - graph.abscissa[first]
     value = float((graph.ordinate[last] - graph.ordinate[first]) / share)
     inside = graph.covariance[first:last]
-    variance = _total_variance(inside) / share**2
+    variance = total_variance(inside) / share**2
     interval, pvalue = matched_difference(graph.averages(first, last), value, variance,
                                           confidence=confidence)
     return Slope(value=value, standard_error=float(np.sqrt(variance)), pvalue=pvalue,
                  confidence=confidence, confidence_interval=interval,
                  score_low=float(graph.score[first]), score_high=float(graph.score[last - 1]),
                  share_low=float(graph.abscissa[first]), share_high=float(graph.abscissa[last]))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-014b
-def _total_variance(covariance):
-    "The variance of the sum of some steps."
-    return float(covariance[:, 0].sum() + 2 * covariance[:-1, 1].sum()
-                 + 2 * covariance[:-2, 2].sum())
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-014c
-def _ratio(value, scale):
-    "A statistic in units of its scale; infinite where there is a deviation but no noise."
-    return value / scale if scale > 0 else np.inf if value > 0 else 0.0
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-054
-def _range_of(*responses):
-    "Least and largest response; 0 and 1 where all are one of the two."
-    low, high = min(map(np.min, responses)), max(map(np.max, responses))
-    if low == high and low in (0.0, 1.0): return (0.0, 1.0)
-    return (float(low), float(high))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-054b
-def _share(value, unit):
-    "A value in units, kept within 0 and 1 where rounding leads out."
-    return float(min(max(value / unit, 0.0), 1.0)) + 0.0
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-016
 def _score_ticks(graph):
@@ -458,10 +433,10 @@ def calibration_graph(
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
-    y, p, w = _columns(y_true, y_prob, sample_weight, ("y_true", "y_prob", "sample_weight"),
-                       pos_label)
+    y, p, w = score_columns(y_true, y_prob, sample_weight, ("y_true", "y_prob", "sample_weight"),
+                            pos_label)
     if cluster is not None: cluster = read_labels(cluster, y.size, "cluster")
-    if w.size: y, p, cluster, w = _kept(w, y, p, cluster)
+    if w.size: y, p, cluster, w = weighted_rows(w, y, p, cluster)
     if w.size: w = w / w.max()
     else: w = np.ones(y.size)
     if np.all((y == 0) | (y == 1)):
@@ -474,8 +449,8 @@ def calibration_graph(
         raise ValueError("method can be 'exact' only where y_true holds just 0 and 1, and must be "
                          f"'auto' with clusters, got {method!r}: nothing says how other outcomes "
                          "would have to be drawn")
-    return _calibration_of_numbers(y, p, w, cluster, _Shuffles(method, n_resamples, rng, n_jobs,
-                                                               progress))
+    return _calibration_of_numbers(y, p, w, cluster, Shuffles(method, n_resamples, rng, n_jobs,
+                                                              progress))
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-020
 def _calibration_of(walk, **settings):
@@ -491,12 +466,11 @@ def _calibration_of(walk, **settings):
     weight, spread = np.add.reduceat(w, first), np.add.reduceat(w * w * p * (1 - p), first)
     if walk.n_clusters: widened = widening(walk)
     else: widened = 1.0
-    return _independent_steps(
+    return independent_steps(
         "calibration", p[first], weight, np.diff(walk.total, prepend=0.0), widened * spread, walk.n,
         walk.scale, functools.partial(_stated_averages, walk.outcome, p, w, np.r_[first, p.size],
                                       True, widened=widened),
-        _Significance(*pvalues, *how))
-
+        Significance(*pvalues, *how))
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-093
 def _calibration_of_numbers(y, p, w, cluster, asked):
@@ -517,7 +491,7 @@ def _calibration_of_numbers(y, p, w, cluster, asked):
         code = np.unique(cluster, return_inverse=True)[1][order]
         spread = spread * (np.sum(np.bincount(code, part)**2) / (np.sum(part**2) or 1.0))
         found = _by_cluster_signs(part, np.r_[first[1:], y.size], code, asked)
-    return _independent_steps(
+    return independent_steps(
         "calibration", p[first], weight, rise, spread, y.size, scale,
         functools.partial(_stated_averages, y, p, w, np.r_[first, p.size], False), found)
 
@@ -525,7 +499,7 @@ def _calibration_of_numbers(y, p, w, cluster, asked):
 def _stated_averages(y, p, w, start, binary, first, last, widened=1.0):
     "Average outcome and average statement over some steps, which are known."
     if binary: low, high = (0.0, 1.0)
-    else: low, high = _range_of(y, p)
+    else: low, high = response_range(y, p)
     unit = high - low or 1.0
     y, p, w = ((column[start[first]:start[last]]) for column in (y, p, w))
     n, stated = w.sum()**2 / (w @ w), (np.average(p, weights=w) - low) / unit
@@ -533,22 +507,14 @@ def _stated_averages(y, p, w, start, binary, first, last, widened=1.0):
     else: noise = 0.0
     if noise > 0: n = stated * (1 - stated) / noise
     if binary and w.min() < w.max(): n = min(n, cases_of(y, w) / widened)
-    return MatchedAverages(_share(np.average(y, weights=w) - low, unit), n, _share(stated, 1.0),
-                           np.inf, high - low, binary, True)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-113
-@kernel
-def _coins(n):
-    "Pairs of 1 and −1, and where each begins: shuffled within pairs, the first ones are signs."
-    pairs = np.ones(2 * n)
-    pairs[1::2] = -1.0
-    return pairs, np.arange(0, 2 * n + 1, 2)
+    return MatchedAverages(share_in_units(np.average(y, weights=w) - low, unit), n,
+                           share_in_units(stated, 1.0), np.inf, high - low, binary, True)
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-113b
 @kernel
 def _signed_sums(state, n_resamples, part, end, sign, n_signs):
     "Range and largest distance of sums of parts with random signs, read at the ends."
-    out, (pairs, start) = np.zeros((n_resamples, 2)), _coins(n_signs)
+    out, (pairs, start) = np.zeros((n_resamples, 2)), coins(n_signs)
     for r in range(n_resamples):
         shuffle_within(pairs, start, state)
         at = high = low = 0.0
@@ -565,1401 +531,70 @@ def _signed_sums(state, n_resamples, part, end, sign, n_signs):
 def _by_cluster_signs(part, end, code, asked):
     "P-values of a walk whose clusters get random signs."
     number, walk = int(code.max()) + 1, np.r_[0.0, np.cumsum(part)[end - 1]]
-    null = run_chunks(functools.partial(_permuted, _signed_sums, (part, end, code, number)),
+    null = run_chunks(functools.partial(permuted, _signed_sums, (part, end, code, number)),
                       affordable(asked.n_resamples, part.size, 2 * 10**8),
                       chunk_size(part.size, 2**21), asked.rng, n_jobs=asked.n_jobs,
                       progress=asked.progress, description="signs")
-    return _Significance(monte_carlo_pvalue(float(np.ptp(walk)), null[:, 0]),
-                         monte_carlo_pvalue(float(np.abs(walk).max()), null[:, 1]),
-                         "cluster signs", len(null))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-037
-class _Significance(NamedTuple):
-    kuiper_pvalue: float
-    kolmogorov_smirnov_pvalue: float
-    method: str
-    n_resamples: int | None
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-037b
-def _in_the_limit(kuiper, largest):
-    "P-values of two statistics over their null scale by the distributions of Brownian motion."
-    return _Significance(float(kuiper_null.sf(kuiper)), float(kolmogorov_smirnov_null.sf(largest)),
-                         "asymptotic", None)
+    return Significance(monte_carlo_pvalue(float(np.ptp(walk)), null[:, 0]),
+                        monte_carlo_pvalue(float(np.abs(walk).max()), null[:, 1]),
+                        "cluster signs", len(null))
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-037c
-def _independent_steps(kind, score, weight, rise, spread, n, scale, averages,
-                       significance=None, follows=None):
-    """A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values in
-    the limit unless they are given."""
+def independent_steps(
+    kind: str,  # "calibration" or "subpopulation"
+    score: np.ndarray,  # at each step, ascending, shape (n_steps,)
+    weight: np.ndarray,  # of each step
+    rise: np.ndarray,  # weight times difference of each step, in the unit of the response
+    spread: np.ndarray,  # variance of each rise
+    n: int,  # rows
+    scale: float,  # σ as published
+    averages: Callable,  # called as averages(first, last)
+    significance: Significance | None = None,  # p-values that are known already
+    follows: Callable | None = None,  # Kuiper's statistic of what follows the scores alone
+) -> CumulativeGraph:  # without covariance between steps
+    """A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values in the limit unless they are given.
+
+    Parameters
+    ----------
+    kind : str
+        "calibration" or "subpopulation".
+    score : np.ndarray
+        At each step, ascending, shape (n_steps,).
+    weight : np.ndarray
+        Of each step.
+    rise : np.ndarray
+        Weight times difference of each step, in the unit of the response.
+    spread : np.ndarray
+        Variance of each rise.
+    n : int
+        Rows.
+    scale : float
+        `σ` as published.
+    averages : Callable
+        Called as averages(first, last).
+    significance : Significance | None, optional
+        P-values that are known already.
+    follows : Callable | None, optional
+        Kuiper's statistic of what follows the scores alone.
+
+    Returns
+    -------
+    CumulativeGraph
+        Without covariance between steps.
+    """
     total = weight.sum()
     covariance = np.zeros((score.size, 3))
     covariance[:, 0] = spread / total**2
     null_scale = float(np.sqrt(covariance[:, 0].sum()))
     ordinate = np.r_[0.0, np.cumsum(rise) / total]
     kuiper, largest = float(np.ptp(ordinate)), float(np.abs(ordinate).max())
-    found = significance or _in_the_limit(_ratio(kuiper, null_scale), _ratio(largest, null_scale))
-    return CumulativeGraph(kind=kind, abscissa=_shares(weight), ordinate=ordinate, score=score,
-                           covariance=covariance, n=n, n_steps=float(score.size),
+    found = significance or in_the_limit(over_scale(kuiper, null_scale),
+                                         over_scale(largest, null_scale))
+    return CumulativeGraph(kind=kind, abscissa=cumulative_shares(weight), ordinate=ordinate,
+                           score=score, covariance=covariance, n=n, n_steps=float(score.size),
                            scale=float(scale), null_scale=null_scale, kuiper=kuiper,
                            averages=averages, follows=follows,
                            kolmogorov_smirnov=largest, **found._asdict())
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-037d
-def _shares(weight):
-    "Cumulative shares from 0 to exactly 1."
-    shares = np.r_[0.0, np.cumsum(weight)]
-    return shares / shares[-1]
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-021
-def _columns(response, score, weight, names, pos_label=()):
-    "Responses, scores and weights as vectors of one length; no weights are an empty vector."
-    check_labels_agree(**dict(zip(map(str, names), (response, score, weight))))
-    columns = [read_responses(response, names[0], pos_label), read_vector(score, names[1])]
-    if weight is None: w = np.empty(0)
-    else: w = read_vector(weight, names[2])
-    for values, name in ((columns[1], names[1]), (w, names[2])):
-        if values.size not in (columns[0].size,
-                               0 if values is w and weight is None else columns[0].size):
-            raise ValueError(f"{names[0]} and {name} must have the same length: {columns[0].size} "
-                             f"and {values.size}")
-    if w.size:
-        refuse(names[2], "not be negative", w < 0, "negative", w)
-        if not w.any():
-            raise ValueError(f"{names[2]} must be positive somewhere: all {w.size} are zero")
-        check_ratio(w, names[2])
-    return *columns, w
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-021k
-def _kept(w, *columns):
-    "Columns and weights without the rows of weight zero; a column may be None."
-    if w.all(): return *columns, w
-    return *(None if one is None else one[w > 0] for one in columns), w[w > 0]
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-021r
-def _kept_replicates(replicates, weights):
-    "Replicate weights without the rows whose own weight is zero."
-    if replicates is None or all(w.all() for w in weights): return replicates
-    if len(weights) == 1: replicates = (replicates,)
-    held = [plain_array(one, "replicate_weights", "an array of shape (n, replicates)")
-            for one in replicates]
-    held = [one[w > 0] if w.size and len(one) == w.size else one for one, w in zip(held, weights)]
-    if len(weights) == 1: return held[0]
-    return tuple(held)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-025
-_A, _B, _TIED = 0, 1, 2
-
-
-@kernel
-def _block(score, response, weight, variance, first, last):
-    """Total weight, Σ weight·score, and mean response, average weight and noise of some members of
-    a group."""
-    total = sum_score = sum_response = sum_noise = 0.0
-    for i in range(first, last):
-        if weight.size: w = weight[i]
-        else: w = 1.0
-        total += w
-        sum_score += w * score[i]
-        sum_response += w * response[i]
-        sum_noise += w * w * variance[i]
-    return total, sum_score, sum_response / total, total / (last - first), sum_noise / (
-        total * total)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-025b
-@kernel
-def _next_block(key_a, key_b, i, j):
-    """Where the block that begins at members i of a and j of b ends: a run of one group, or one
-    score held by both."""
-    first_a, first_b, end_a, end_b = i, j, key_a.size, key_b.size
-    if i == end_a or j == end_b: return end_a, end_b
-    while i < end_a and key_a[i] < key_b[j]:
-        i += 1
-    if i > first_a: return i, j
-    while j < end_b and key_b[j] < key_a[i]:
-        j += 1
-    if j > first_b: return i, j
-    tie = key_a[i]
-    while i < end_a and key_a[i] == tie:
-        i += 1
-    while j < end_b and key_b[j] == tie:
-        j += 1
-    return i, j
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-026
-@kernel
-def _merge(a, b, blocks):
-    """Fill in the blocks of two groups, each (key, score, response, weight, variance) sorted by
-    key; return their number."""
-    key_a, score_a, response_a, weight_a, variance_a = a
-    key_b, score_b, response_b, weight_b, variance_b = b
-    mean, load, noise, steps, score, kind = blocks
-    i = j = m = 0
-    while i < key_a.size or j < key_b.size:
-        first_a, first_b = i, j
-        i, j = _next_block(key_a, key_b, i, j)
-        total = moment = 0.0
-        if i > first_a:
-            total, moment, mean[m, _A], load[m, _A], noise[m, _A] = _block(
-                score_a, response_a, weight_a, variance_a, first_a, i)
-        if j > first_b:
-            more, extra, mean[m, _B], load[m, _B], noise[m, _B] = _block(
-                score_b, response_b, weight_b, variance_b, first_b, j)
-            total, moment = total + more, moment + extra
-        if i > first_a: low = score_a[first_a]
-        else: low = score_b[first_b]
-        if i > first_a: high = score_a[i - 1]
-        else: high = score_b[j - 1]
-        if low == high: score[m] = low
-        else: score[m] = moment / total
-        n_a, n_b = i - first_a, j - first_b
-        kind[m] = _TIED if n_a and n_b else _A if n_a else _B
-        if n_a and n_b: steps[m] = 2.0 * n_a * n_b / (n_a + n_b)
-        else: steps[m] = 1.0
-        m += 1
-    return m
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-028
-@kernel
-def _differences(blocks, m, walk):
-    """Weight, difference, variance and block of each step from the m blocks; return the number of
-    steps."""
-    mean, load, noise, steps, score, kind = blocks
-    weight, difference, covariance, block = walk
-    n = 0
-    for e in range(m):
-        g = kind[e]
-        if g == _TIED:
-            weight[n] = 2 * steps[e] * (load[e, _A] + load[e, _B])
-            difference[n] = mean[e, _A] - mean[e, _B]
-            covariance[n, 0] = noise[e, _A] + noise[e, _B]
-        elif e == 0 or e == m - 1: continue
-        else:
-            o = 1 - g
-            weight[n] = load[e - 1, o] + 2 * load[e, g] + load[e + 1, o]
-            step = mean[e, g] - 0.5 * (mean[e - 1, o] + mean[e + 1, o])
-            if g == _A: difference[n] = step
-            else: difference[n] = -step
-            covariance[n, 0] = noise[e, g] + 0.25 * (noise[e - 1, o] + noise[e + 1, o])
-        covariance[n, 1] = covariance[n, 2] = 0.0
-        block[n] = e
-        n += 1
-    return n
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-028b
-@kernel
-def _covariances(blocks, walk, n):
-    """Fill in the covariances of each step with the next two, and weigh all: from differences to
-    rises."""
-    mean, load, noise, steps, score, kind = blocks
-    weight, difference, covariance, block = walk
-    for k in range(n - 1):
-        e, f = block[k], block[k] + 1
-        g, h = kind[e], kind[f]
-        if g != _TIED and h != _TIED: covariance[k, 1] = 0.5 * (noise[e, g] + noise[f, h])
-        elif g != _TIED: covariance[k, 1] = 0.5 * noise[f, 1 - g]
-        elif h != _TIED: covariance[k, 1] = 0.5 * noise[e, 1 - h]
-        if g != _TIED and k + 2 < n and kind[f + 1] == g: covariance[k, 2] = 0.25 * noise[f, 1 - g]
-        covariance[k, 1] *= weight[k] * weight[k + 1]
-        if k + 2 < n: covariance[k, 2] *= weight[k] * weight[k + 2]
-    for k in range(n):
-        covariance[k, 0] *= weight[k] * weight[k]
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-030
-@kernel
-def _local_variance(score, response):
-    """Variance of each response, from those of its group at the same or the neighbouring scores
-    (11)."""
-    n = score.size
-    first, mean, variance = np.empty(n + 1, np.int64), np.empty(n), np.empty(n)
-    m = i = 0
-    while i < n:
-        first[m], total = i, 0.0
-        while i < n and score[i] == score[first[m]]:
-            total += response[i]
-            i += 1
-        mean[m] = total / (i - first[m])
-        m += 1
-    first[m] = n
-    for k in range(m):
-        size, total, pairs = first[k + 1] - first[k], 0.0, 0
-        if size > 1:
-            for i in range(first[k], first[k + 1]):
-                total += (response[i] - mean[k])**2
-            pairs = size - 1
-        else:
-            for o in (k - 1, k + 1):
-                if 0 <= o < m:
-                    total += (mean[k] - mean[o])**2 / (1 + 1 / (first[o + 1] - first[o]))
-                    pairs += 1
-        if pairs: variance[first[k]:first[k + 1]] = total / pairs
-        else: variance[first[k]:first[k + 1]] = np.nan
-    return variance
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-030b
-@kernel
-def _variances(score_a, response_a, score_b, response_b):
-    "Variances in both groups; a group of one borrows the other's average."
-    a, b = _local_variance(score_a, response_a), _local_variance(score_b, response_b)
-    if a.size == 1: a[0] = b.mean() if b.size > 1 else 0.0
-    if b.size == 1: b[0] = a.mean() if a.size > 1 else 0.0
-    return a, b
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-032
-@kernel
-def _summary(walk, n):
-    "Kuiper, Kolmogorov–Smirnov, average difference, null scale and effective number of steps."
-    weight, difference, covariance, block = walk
-    total = at = high = low = variance = squares = 0.0
-    for k in range(n):
-        total += weight[k]
-        at += weight[k] * difference[k]
-        high, low = max(high, at), min(low, at)
-        part = covariance[k, 0]
-        if k + 1 < n: part += 2 * covariance[k, 1]
-        if k + 2 < n: part += 2 * covariance[k, 2]
-        variance += part
-        squares += part * part
-    if squares > 0: effective = variance * variance / squares
-    else: effective = 0.0
-    return (high - low) / total, max(high,
-                                     -low) / total, at / total, np.sqrt(variance) / total, effective
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-032b
-@kernel
-def _workspace(n):
-    "Room for the blocks and the steps of n points."
-    blocks = (np.empty((n, 2)), np.empty((n, 2)), np.empty((n, 2)), np.empty(n), np.empty(n),
-              np.empty(n, np.int8))
-    return blocks, (np.empty(n), np.empty(n), np.empty((n, 3)), np.empty(n, np.int64))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-032c
-@kernel
-def _compare(a, b, blocks, walk):
-    "Blocks and steps of two groups in their room; return the number of steps."
-    n = _differences(blocks, _merge(a, b, blocks), walk)
-    _covariances(blocks, walk, n)
-    return n
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-033
-@kernel
-def _cells(key, is_b, at_least):
-    """Where the cells of the pooled points begin: whole tied scores, at_least of each group; one
-    that has them alone is a cell of its own."""
-    start, n, i, in_a, in_b = [0], key.size, 0, 0, 0
-    while i < n:
-        j, of_b = i, 0
-        while j < n and key[j] == key[i]:
-            of_b += is_b[j]
-            j += 1
-        of_a = j - i - of_b
-        if min(of_a, of_b) >= at_least and i > start[-1]:
-            start.append(i)
-            in_a = in_b = 0
-        in_a, in_b = in_a + of_a, in_b + of_b
-        if min(in_a, in_b) >= at_least:
-            start.append(j)
-            in_a = in_b = 0
-        i = j
-    if start[-1] < n: start.append(n)
-    return np.array(start)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-115
-@kernel
-def _close_cells(key, is_b, start):
-    """The same cells, but where one group has more than twenty times as many members as the other,
-    only ten neighbours on either side of the sparse ones; all others are cells of their own."""
-    n, joined = key.size, np.ones(key.size + 1, np.bool_)
-    joined[0] = joined[n] = False
-    for c in range(start.size - 1):
-        first, last, of_b = start[c], start[c + 1], 0
-        joined[first] = False
-        for i in range(first, last):
-            of_b += is_b[i]
-        sparse = 2 * of_b < last - first
-        if sparse: few = of_b
-        else: few = last - first - of_b
-        if last - first - few <= 20 * few: continue
-        joined[first + 1:last] = False
-        for i in range(first, last):
-            if is_b[i] != sparse: continue
-            low, high = max(i - 10, first), min(i + 10, last - 1)
-            while low > first and key[low - 1] == key[low]:
-                low -= 1
-            while high + 1 < last and key[high + 1] == key[high]:
-                high += 1
-            joined[low + 1:high + 1] = True
-    return np.flatnonzero(~joined)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-117
-@kernel
-def _scores_held(score):
-    "Where each distinct score begins among sorted ones, then n; the number of each point's score."
-    first, held, m = np.empty(score.size + 1, np.int64), np.empty(score.size, np.int64), 0
-    for i in range(score.size):
-        if i == 0 or score[i] != score[i - 1]:
-            first[m] = i
-            m += 1
-        held[i] = m - 1
-    first[m] = score.size
-    return first[:m + 1].copy(), held
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-117b
-@kernel
-def _add_score(sums, g, i, x, first, cluster, mates):
-    """Count the members of the g-th score, at distance x, without i and (unless they are many) its
-    cluster; return how many were found in the cluster, and write them down if there is room."""
-    size, found = first[g + 1] - first[g], 0
-    if cluster.size and size <= 40:
-        for j in range(first[g], first[g + 1]):
-            if j != i and cluster[j] == cluster[i]:
-                if mates.size: mates[found] = j
-                found += 1
-    size -= found + (first[g] <= i < first[g + 1])
-    sums[0] += size
-    sums[1] += size * x
-    sums[2] += size * x * x
-    return found
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-118
-@kernel
-def _span(i, score, first, g, cluster, sums, mates):
-    """The distinct scores, at least ten members, nearest to a point on both sides: the first, one
-    past the last, how many members are its cluster's; sums of the others' distances."""
-    n, m, low, high, before, after = score.size, first.size - 1, g, g + 1, 0.0, 0.0
-    unit = max(score[min(i + 10, n - 1)] - score[i], score[i] - score[max(i - 10, 0)])
-    sums[:] = 0.0
-    found = _add_score(sums, g, i, 0.0, first, cluster, mates)
-    while sums[0] < 10 and (low > 0 or high < m):
-        had, down = sums[0], high == m or low > 0 and before <= after
-        if down: o = low - 1
-        else: o = high
-        if unit > 0: x = (score[first[o]] - score[i]) / unit
-        else: x = 0.0
-        found += _add_score(sums, o, i, x, first, cluster, mates[found:])
-        if down: low, before = o, before + sums[0] - had
-        else: high, after = o + 1, after + sums[0] - had
-    return low, high, found, unit
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-118b
-@kernel
-def _neighbours(score, cluster):
-    """What _held needs: the scores, the span of each point's neighbours, its cluster's members
-    among them, and level, slope, variance and count of the line through them."""
-    n, (first, held) = score.size, _scores_held(score)
-    span, line, sums = np.empty((n, 2), np.int64), np.zeros((n, 4)), np.empty(3)
-    start, none = np.zeros(n + 1, np.int64), np.empty(0, np.int64)
-    for i in range(n):
-        low, high, found, unit = _span(i, score, first, held[i], cluster, sums, none)
-        span[i], start[i + 1] = (low, high), start[i] + found
-        spread = sums[0] * sums[2] - sums[1] * sums[1]
-        line[i, 3] = sums[0]
-        if sums[0] == 0: line[i, 2] = 1.0
-        elif spread <= 1e-9 * sums[0] * sums[2] or sums[2] > spread:
-            line[i, 0] = line[i, 2] = 1 / sums[0]
-        else:
-            line[i, 0] = line[i, 2] = sums[2] / spread
-            line[i, 1] = -sums[1] / spread / unit
-    mates = np.empty(start[n], np.int64)
-    if mates.size:
-        for i in range(n):
-            if start[i + 1] > start[i]:
-                _span(i, score, first, held[i], cluster, sums, mates[start[i]:start[i + 1]])
-    return score, first, span, start, mates, line
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-119
-@kernel
-def _held(near, values):
-    "What the line through its neighbours says of each point's value, and their mean."
-    score, first, span, start, mates, line = near
-    at, mean, total = np.empty(score.size), np.empty(score.size), np.zeros(first.size - 1)
-    for g in range(total.size):
-        for i in range(first[g], first[g + 1]):
-            total[g] += values[i]
-    for i in range(score.size):
-        flat, tilted = -values[i], 0.0
-        for g in range(span[i, 0], span[i, 1]):
-            flat += total[g]
-            tilted += total[g] * (score[first[g]] - score[i])
-        for k in range(start[i], start[i + 1]):
-            flat -= values[mates[k]]
-            tilted -= values[mates[k]] * (score[mates[k]] - score[i])
-        empty = line[i, 3] == 0
-        if empty: at[i] = values[i]
-        else: at[i] = line[i, 0] * flat + line[i, 1] * tilted
-        if empty: mean[i] = values[i]
-        else: mean[i] = flat / line[i, 3]
-    return at, mean
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-119b
-@kernel
-def _noise(near, response):
-    "Deviation of each response from its neighbours', of its own variance, and that variance (12)."
-    factor, (line, _) = near[5][:, 2], _held(near, response)
-    deviation = (response - line) / np.sqrt(1 + factor)
-    _, mean = _held(near, deviation**2)
-    return deviation, np.maximum((response - line)**2 - factor * mean, 0.0)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-121
-@kernel
-def _coefficients(a, b, blocks, m, walk, n):
-    "How much each member's response counts in the average difference, of both groups."
-    mean, load, noise, steps, score, kind = blocks
-    weight, difference, covariance, block = walk
-    of_block, total = np.zeros((m, 2)), weight[:n].sum()
-    for k in range(n):
-        e, g = block[k], kind[block[k]]
-        if g == _TIED:
-            of_block[e, _A] += weight[k] / total
-            of_block[e, _B] -= weight[k] / total
-        else:
-            share = (weight[k] if g == _A else -weight[k]) / total
-            of_block[e, g] += share
-            of_block[e - 1, 1 - g] -= share / 2
-            of_block[e + 1, 1 - g] -= share / 2
-    out_a, out_b = np.zeros(a[0].size), np.zeros(b[0].size)
-    i = j = e = 0
-    while i < out_a.size or j < out_b.size:
-        first_a, first_b = i, j
-        i, j = _next_block(a[0], b[0], i, j)
-        for first, last, g, w, out in ((first_a, i, _A, a[3], out_a),
-                                       (first_b, j, _B, b[3], out_b)):
-            for k in range(first, last):
-                if w.size: own = w[k]
-                else: own = 1.0
-                out[k] = of_block[e, g] * own / (load[e, g] * (last - first))
-        e += 1
-    return out_a, out_b
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-121b
-@kernel
-def _between_clusters(parts, cluster, n_clusters):
-    "Standard deviation of a sum whose clusters are independent (14)."
-    sums = np.zeros(n_clusters)
-    for i in range(parts.size):
-        sums[cluster[i]] += parts[i]
-    return np.sqrt(n_clusters / (n_clusters - 1) * np.sum(sums * sums))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-122
-@kernel
-def _studentised(kuiper, largest, scale):
-    "Both statistics over their null scale; both undivided, and the scale."
-    if scale > 0: return kuiper / scale, largest / scale, kuiper, largest, scale
-    return (np.inf if kuiper > 0 else 0.0), (np.inf if largest > 0 else 0.0), kuiper, largest, scale
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-122b
-@kernel
-def _own_noise(near_a, response_a, near_b, response_b):
-    "Deviations and variances (12) in both groups; a group of one borrows the other's average."
-    error_a, variance_a = _noise(near_a, response_a)
-    error_b, variance_b = _noise(near_b, response_b)
-    if variance_a.size == 1: variance_a[0] = variance_b.mean() if variance_b.size > 1 else 0.0
-    if variance_b.size == 1: variance_b[0] = variance_a.mean() if variance_a.size > 1 else 0.0
-    return error_a, variance_a, error_b, variance_b
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-redraw
-@kernel
-def _redraw(y, moves, line, error, sign, state):
-    """New responses: deviations from a line with random signs; or, where clusters are told by their
-    members, those of whole clusters that change places within cells."""
-    pool, cells, first, member = moves
-    shuffle_within(pool, cells, state)
-    if member.size == 0:
-        for i in range(y.size):
-            y[i] = line[i] + pool[2 * sign[i]] * error[i]
-    for c in range(first.size - 1):
-        d = int(pool[c])
-        n, m = first[c + 1] - first[c], first[d + 1] - first[d]
-        for k in range(n):
-            y[member[first[c] + k]] = error[member[first[d] + k * m // n]]
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-122c
-@kernel
-def _signed(state, n_resamples, a, b, near_a, near_b, line, error, sign, n_signs, share, moves):
-    """Studentised statistics after random signs of what deviates from a line that both groups
-    share, or other moves; a and b are (key, score, weight), the other columns hold first a, then
-    b."""
-    out, n_a = np.zeros((n_resamples, 5)), a[0].size
-    blocks, walk = _workspace(error.size)
-    y, moves = np.empty(error.size), (moves[0].copy(), moves[1], moves[2], moves[3])
-    for r in range(n_resamples):
-        _redraw(y, moves, line, error, sign, state)
-        error_a, variance_a, error_b, variance_b = _own_noise(near_a, y[:n_a], near_b, y[n_a:])
-        n = _compare((a[0], a[1], y[:n_a], a[2], variance_a),
-                     (b[0], b[1], y[n_a:], b[2], variance_b), blocks, walk)
-        kuiper, largest, _, scale, _ = _summary(walk, n)
-        if share.size:
-            scale = _between_clusters(share * np.concatenate((error_a, error_b)), sign, n_signs)
-        out[r] = _studentised(kuiper, largest, scale)
-    return out
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-035
-@kernel
-def _shuffled(state, n_resamples, key_a, weight_a, place_a, key_b, weight_b, place_b, response,
-              start):
-    """Studentised Kuiper and Kolmogorov–Smirnov statistics after shuffling the responses within
-    cells; both undivided, and the null scale."""
-    out, response, nobody = np.zeros((n_resamples, 5)), response.copy(), np.empty(0, np.int64)
-    blocks, walk = _workspace(response.size)
-    near_a, near_b = _neighbours(key_a, nobody), _neighbours(key_b, nobody)
-    for r in range(n_resamples):
-        shuffle_within(response, start, state)
-        response_a, response_b = response[place_a], response[place_b]
-        if weight_a.size:
-            _, variance_a, _, variance_b = _own_noise(near_a, response_a, near_b, response_b)
-        else: variance_a, variance_b = _variances(key_a, response_a, key_b, response_b)
-        a, b = (key_a, key_a, response_a, weight_a, variance_a), (key_b, key_b, response_b,
-                                                                  weight_b, variance_b)
-        kuiper, largest, _, scale, _ = _summary(walk, _compare(a, b, blocks, walk))
-        out[r] = _studentised(kuiper, largest, scale)
-    return out
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-039
-def comparison_graph(
-    response_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
-    score_a: ArrayLike,  # their scores, shape (n_a,)
-    response_b: ArrayLike,  # responses of the second group, shape (n_b,), same unit
-    score_b: ArrayLike,  # their scores, shape (n_b,), on the same scale
-    *,
-    weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,); for both groups or for neither
-    weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
-    cluster_a: ArrayLike | None = None,  # labels of clusters of rows, shape (n_a,)
-    cluster_b: ArrayLike | None = None,  # labels, shape (n_b,); a cluster may be in both groups
-    replicate_weights: tuple[ArrayLike, ArrayLike] | None = None,  # replicate weights of a and of
-                                                                   # b as a survey publishes them,
-                                                                   # shapes (n_a, R), (n_b, R)
-    replicate_factor: float | None = None,  # what the sum of the R squares is multiplied by, > 0;
-                                            # None finds it by equation (15a)
-    pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
-    ties: str = "merge",  # equal scores: "merge", or "perturb" into a random order
-    method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation", "signs"; "auto"
-                           # takes the limit from 500 effective steps on, and below permutations,
-                           # or signs where there are weights (where events are few too, the
-                           # larger p-value of both)
-    n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
-    rng: int | np.random.Generator | None = None,  # seed or generator of shuffles and perturbation
-    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
-    progress: bool = False,  # show a bar on standard error
-) -> CumulativeGraph:  # first group minus second, along the scores
-    """Cumulative differences between two groups at equal scores.
-
-    Parameters
-    ----------
-    response_a : ArrayLike
-        Responses of the first group, shape (n_a,), in their unit.
-    score_a : ArrayLike
-        Their scores, shape (n_a,).
-    response_b : ArrayLike
-        Responses of the second group, shape (n_b,), same unit.
-    score_b : ArrayLike
-        Their scores, shape (n_b,), on the same scale.
-    weight_a : ArrayLike | None, optional
-        Weights ≥ 0, shape (n_a,); for both groups or for neither.
-    weight_b : ArrayLike | None, optional
-        Weights ≥ 0, shape (n_b,).
-    cluster_a : ArrayLike | None, optional
-        Labels of clusters of rows, shape (n_a,).
-    cluster_b : ArrayLike | None, optional
-        Labels, shape (n_b,); a cluster may be in both groups.
-    replicate_weights : tuple[ArrayLike, ArrayLike] | None, optional
-        Replicate weights of a and of b as a survey publishes them, shapes (n_a, R), (n_b,
-        R).
-    replicate_factor : float | None, optional
-        What the sum of the R squares is multiplied by, > 0; None finds it by equation
-        (15a).
-    pos_label : Any, optional
-        Which of two labels counts as 1, unless responses are numbers.
-    ties : str, default "merge"
-        Equal scores: "merge", or "perturb" into a random order.
-    method : str, default "auto"
-        P-values: "asymptotic" (the limit), "permutation", "signs"; "auto" takes the limit
-        from 500 effective steps on, and below permutations, or signs where there are
-        weights (where events are few too, the larger p-value of both).
-    n_resamples : int, default 9999
-        Shuffles; fewer above 2e8 shuffled points, never under 199.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of shuffles and perturbation; None draws fresh entropy: numbers
-        differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores for the shuffles.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CumulativeGraph
-        First group minus second, along the scores.
-
-    Raises
-    ------
-    ValueError
-        Where scores never interleave, so that nothing can be compared, and for fewer than
-        six clusters.
-
-    References
-    ----------
-    Tygert (2021b), Eqs 1–4, 13–17, 21; ties by (8).
-    """
-    check_choice(ties, "ties", ("merge", "perturb"))
-    check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
-    n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    if (weight_a is None) != (weight_b is None):
-        raise ValueError("weight_a and weight_b must be given together: both or neither")
-    response_a, response_b = positive_in_groups((response_a, response_b),
-                                                ("response_a", "response_b"), pos_label)
-    groups = (_read_group(response_a, score_a, weight_a, "_a", cluster_a),
-              _read_group(response_b, score_b, weight_b, "_b", cluster_b))
-    return _comparison_of(groups, replicate_weights, replicate_factor, ties,
-                          _Shuffles(method, n_resamples, rng, n_jobs, progress))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-039b
-def _comparison_of(groups, replicates, factor, ties, asked):
-    "The graph of two groups that were read, without their rows of weight zero."
-    replicates = _kept_replicates(replicates, [one[-1] for one in groups])
-    responses, scores, clusters, weights = zip(*(_kept(one[-1], *one[:3]) for one in groups))
-    design = _design_of(scores, [w if w.size else None for w in weights], clusters, replicates,
-                        factor, ties, asked.method)
-    a, b = map(_group, responses, scores, weights)
-    low, high = _range_of(a.response, b.response)
-    (a, b), unit = _in_units(*_unweighted_if_equal(a, b))
-    if ties == "perturb": a, b = _perturbed(a, b, asked.rng)
-    return _graph_of(a, b, unit, low >= 0 and high <= 1, high - low, asked, design)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-040
-class _Group(NamedTuple):
-    "Members sorted by key; the key is the score unless ties were perturbed."
-    key: np.ndarray
-    score: np.ndarray
-    response: np.ndarray
-    weight: np.ndarray  # empty where all are equal
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-040b
-def _read_group(response, score, weight, suffix, cluster=None):
-    "Checked responses, scores, labels of clusters and weights of a group."
-    names = [name + suffix for name in ("response", "score", "weight", "cluster")]
-    check_labels_agree(**dict(zip(names, (response, score, weight, cluster))))
-    y, s, w = _columns(response, score, weight, names[:3])
-    return y, s, None if cluster is None else read_labels(cluster, y.size, names[3]), w
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-040bs
-def _group(response, score, weight):
-    "A group in the order of its scores."
-    score, response, weight = sort_by_score(score, response, weight)
-    return _Group(score, score, response, weight)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-040c
-def _in_units(*groups):
-    """The groups with responses shifted and divided by a power of two to lie in [−1, 1], all
-    weights likewise to at most 1, and the power of the responses."""
-    origin = groups[0].response[0]
-    shifted = [group.response - origin for group in groups]
-    unit = 2.0 ** np.frexp(max(np.abs(response).max() for response in shifted))[1]
-    heaviest = 2.0 ** np.frexp(max(group.weight.max(initial=0) for group in groups) or 1.0)[1]
-    return [group._replace(response=response / unit, weight=group.weight / heaviest)
-            for group, response in zip(groups, shifted)], unit
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-040d
-def _unweighted_if_equal(*groups):
-    "The groups without weights if all weights are the same."
-    weight = np.concatenate([group.weight for group in groups])
-    if weight.size == 0 or weight.min() < weight.max(): return groups
-    return [group._replace(weight=weight[:0]) for group in groups]
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-100
-def _perturbed(a, b, rng):
-    "Both groups with keys that put tied members into random order."
-    score = np.r_[a.score, b.score]
-    rank = np.empty(score.size)
-    rank[np.lexsort((rng.random(score.size), score))] = np.arange(score.size)
-    moved = []
-    for group, key in ((a, rank[:a.score.size]), (b, rank[a.score.size:])):
-        order = np.argsort(key)
-        moved.append(_Group(key[order], group.score, group.response[order],
-                            group.weight[order] if group.weight.size else group.weight))
-    return moved
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-041
-_BLOCKS_NEEDED = ("the scores of the two groups never interleave, so there is no step to compare "
-                  "at: those of a run from {:.6g} to {:.6g}, those of b from {:.6g} to {:.6g}; a "
-                  "step needs a block of one group between two of the other, or a score held by "
-                  "both")
-
-
-def _graph_of(a, b, unit, bounded, width, asked, design=None):
-    "The graph of two prepared groups."
-    error, variance_a, variance_b = _errors_of(a, b, design)
-    blocks, walk = _workspace(a.key.size + b.key.size)
-    columns = (*a, variance_a), (*b, variance_b)
-    n = _compare(*columns, blocks, walk)
-    if n == 0:
-        raise ValueError(_BLOCKS_NEEDED.format(a.score[0], a.score[-1], b.score[0], b.score[-1]))
-    weight, difference, covariance, block = (column[:n] for column in walk)
-    kuiper, largest, _, independent, effective = _summary(walk, n)
-    share = np.concatenate(_coefficients(*columns, blocks, _merge(*columns, blocks), walk, n)
-                           ) if design else np.empty(0)
-    total, steps = weight.sum(), blocks[3][block].copy()
-    weight, difference, covariance, score = (column.copy() for column in (
-        weight, difference, covariance, blocks[4][block]))
-    signs = functools.partial(_signs_of, a, b, share, design)
-    ways = {"signs": signs, "permutation": functools.partial(signs, exchange=True) if design else
-            functools.partial(_cells_of, a, b)}
-    null_scale, found = _judged((kuiper, largest, independent, effective), error, share, asked,
-                                design, ways, functools.partial(_path_between, a, b),
-                                _few_between(a, b, design))
-    if bounded: scale = float(np.sqrt(np.sum(weight**2 / steps)) / total)
-    else: scale = np.nan
-    if independent > 0: widened = (null_scale / independent)**2
-    else: widened = 1.0
-    ordinate = np.r_[0.0, np.cumsum(weight * difference) / total] * unit
-    return CumulativeGraph(
-        kind="comparison", abscissa=_shares(weight), ordinate=ordinate, score=score,
-        covariance=covariance * (widened * (unit / total)**2), n=a.key.size + b.key.size,
-        n_steps=float(steps.sum()), scale=scale, null_scale=float(null_scale * unit),
-        kuiper=float(np.ptp(ordinate)), kolmogorov_smirnov=float(np.abs(ordinate).max()),
-        averages=functools.partial(_group_averages, a, b, width, _told_by(share, design)),
-        **found._asdict(),
-        follows=functools.partial(
-            kuiper_by_scores, np.r_[a.response, b.response] * unit, np.r_[a.score, b.score],
-            np.arange(a.key.size + b.key.size) < a.key.size, np.r_[a.weight, b.weight]))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-123
-def _errors_of(a, b, design):
-    "Deviations from the neighbours (none without weights and design) and variances in both groups."
-    if not a.weight.size and not design:
-        return np.empty(0), *_variances(a.score, a.response, b.score, b.response)
-    if design: cluster = design.cluster
-    else: cluster = np.empty(0, np.int64)
-    error_a, variance_a, error_b, variance_b = _own_noise(
-        _neighbours(a.score, cluster[:a.key.size]), a.response,
-        _neighbours(b.score, cluster[a.key.size:]), b.response)
-    return np.r_[error_a, error_b], variance_a, variance_b
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-123b
-def _judged(size, error, share, asked, design, ways, path, few):
-    "The null scale, and the p-values of Kuiper's and Kolmogorov and Smirnov's statistics."
-    kuiper, largest, null_scale, effective = size
-    if design and design.replicates.size:
-        paths = np.array([path(ratio * error) for ratio in design.replicates.T])
-        return _mixed(paths * np.sqrt(design.factor), _freedom(share, design), *size[:2], asked)
-    if error.size: otherwise = "signs"
-    else: otherwise = "permutation"
-    if share.size:
-        null_scale = float(_between_clusters(share * error, design.cluster, design.n_clusters))
-        effective, otherwise = 0.0, "cluster signs"
-    found = _significance((kuiper, largest), null_scale, effective, asked, ways, otherwise)
-    if share.size:  # n signs have 2ⁿ⁻¹ patterns that differ
-        least = 2.0**(1 - design.n_clusters)
-        found = _Significance(max(found[0], least), max(found[1], least), *found[2:])
-    if few and error.size and asked.method == "auto":
-        more = _significance((kuiper, largest), null_scale, 0.0, asked, ways,
-                             "cluster permutation" if share.size else "permutation")
-        found = _Significance(*np.maximum(found[:2], more[:2]).tolist(),
-                              *max(found, more, key=lambda one: one[0])[2:])
-    return null_scale, found
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-096
-def _mapped(responses, width):
-    "Responses on the way from their least to their largest, and whether there is nothing between."
-    low, high = min(map(np.min, responses)), max(map(np.max, responses))
-    if low == high: return [np.full(y.size, 0.0) for y in responses], width > 0
-    mapped = [(y - low) / (high - low) for y in responses]
-    return mapped, all(np.all((y == 0) | (y == 1)) for y in mapped)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-096b
-def _group_averages(a, b, width, design, first, last):
-    "The averages of two groups over some steps."
-    responses, two_valued = _mapped((a.response, b.response), width)
-    blocks, walk = _workspace(a.key.size + b.key.size)
-    found = []
-    for side, sign in ((0, 1), (1, -1)):
-        columns = [(*group._replace(response=y if k == side else np.zeros(y.size)),
-                    np.full(y.size, float(k == side)))
-                   for k, (group, y) in enumerate(zip((a, b), responses))]
-        _compare(*columns, blocks, walk)
-        weight, difference, covariance, _ = (column[first:last] for column in walk)
-        total = weight.sum()
-        found += [_share(sign * (weight @ difference), total),
-                  float(total**2 / _total_variance(covariance))]
-    return MatchedAverages(*found, width, bool(two_valued), **design)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-freedom
-def _freedom(share, design):
-    "Degrees of freedom of a variance by (14a) or (15b); infinite without clusters or replicates."
-    if not design: return np.inf
-    if design.replicates.size:
-        products = design.replicates.T @ (design.replicates * share[:, None]**2)
-        size = np.sum(products**2)
-        if size > 0: return float(np.trace(products)**2 / size)
-        return np.inf
-    part = np.bincount(design.cluster, share**2)
-    if part.any(): return max(1.0, float(part.sum()**2 / (part @ part)) - 1)
-    return np.inf
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-toldby
-def _told_by(share, design):
-    "What a design says of a variance: degrees of freedom, and how far clusters could widen it."
-    if not design or design.replicates.size: return {"freedom": _freedom(share, design)}
-    sums = np.bincount(2 * design.cluster + (share > 0), share)  # those of either side agree
-    together = float(sums @ sums) / max(float(share @ share), 1e-300)
-    return {"freedom": _freedom(share, design), "together": max(1.0, together)}
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-099
-def least_scale(scales: np.ndarray,  # null scales of shuffles, shape (n_resamples,)
-                ) -> float:  # > 0
-    """The least null scale that a statistic is divided by: half the median of the shuffles', or half their mean where that is more than three times as large.
-
-    Parameters
-    ----------
-    scales : np.ndarray
-        Null scales of shuffles, shape (n_resamples,).
-
-    Returns
-    -------
-    float
-        > 0.
-    """
-    typical, mean = np.median(scales), np.mean(scales)
-    if 3 * typical < mean: typical = mean
-    if typical > 0: return float(typical / 2)
-    return 1.0
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-094
-class _Shuffles(NamedTuple):
-    "How p-values are asked for."
-    method: str
-    n_resamples: int
-    rng: np.random.Generator
-    n_jobs: int
-    progress: bool
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-094b
-def _significance(size, null_scale, effective, asked, ways, otherwise="permutation"):
-    """P-values of two statistics with this null scale: in the limit, or by the draws and the number
-    of points that one of the ways prepares."""
-    how = asked.method
-    if how == "auto": how = "asymptotic" if effective >= 500 else otherwise
-    ratios = [_ratio(value, null_scale) for value in size]
-    if how == "asymptotic": return _in_the_limit(*ratios)
-    (kernel, columns), n = ways[how.removeprefix("cluster ")]()
-    null = run_chunks(functools.partial(_permuted, kernel, columns),
-                      affordable(asked.n_resamples, n, 2 * 10**8), chunk_size(n, 2**21), asked.rng,
-                      n_jobs=asked.n_jobs, progress=asked.progress, description="shuffles")
-    if how.endswith("permutation"):
-        least = least_scale(null[:, 4])
-        null = null[:, 2:4] / np.maximum(null[:, 4:], least)
-        ratios = [value / max(null_scale, least) for value in size]
-    return _Significance(*(monte_carlo_pvalue(ratio, null[:, k]) for k, ratio in enumerate(ratios)),
-                         otherwise if otherwise.endswith(how) else how, len(null))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-094c
-def _permuted(kernel, columns, n, rng):
-    return kernel(shuffle_state(rng), n, *columns)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-097
-def _cells_of(a, b):
-    """What shuffles two groups; members of equal key are first put in an order that the rows' order
-    can't change."""
-    a, b = (_in_order(group, _own_order(group)) for group in (a, b))
-    key = np.r_[a.key, b.key]
-    order = stable_order(key)
-    place = np.empty(key.size, np.int64)
-    place[order] = np.arange(key.size)
-    is_b, response = order >= a.key.size, np.r_[a.response, b.response][order]
-    start = _close_cells(key[order], is_b, _cells(key[order], is_b, 2))
-    return (_shuffled, (
-        a.key, a.weight, place[:a.key.size], b.key, b.weight, place[a.key.size:], response,
-        start)), key.size
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-097b
-def _own_order(group):
-    "An order of members by key that does not depend on the order of the rows."
-    return np.lexsort((group.weight, group.response, group.key) if group.weight.size
-                      else (group.response, group.key))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-097c
-def _in_order(group, order):
-    return _Group(*(column[order] if column.size else column for column in group))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-124
-def _signs_of(a, b, share, design, exchange=False):
-    """What draws signs for two groups, or lets whole clusters change places, and how many points a
-    draw handles; in an order of its own."""
-    orders = [_own_order(group) for group in (a, b)]
-    whole, n_a = np.r_[orders[0], a.key.size + orders[1]], a.key.size
-    a, b = (_in_order(group, order) for group, order in zip((a, b), orders))
-    score, response = np.r_[a.score, b.score], np.r_[a.response, b.response]
-    if share.size: cluster = design.cluster[whole]
-    else: cluster = np.empty(0, np.int64)
-    order = np.lexsort((response, score))
-    near = _neighbours(score[order], cluster[order] if share.size else cluster)
-    line, factor = np.empty(order.size), np.empty(order.size)
-    line[order], factor[order] = _held(near, response[order])[0], near[5][:, 2]
-    if share.size: sign = cluster
-    else: sign = np.arange(order.size)
-    if share.size: number = design.n_clusters
-    else: number = order.size
-    moves = (*_coins(number), _NOBODY, _NOBODY)
-    if exchange: moves = _places_of(score, response, np.arange(order.size) < n_a, cluster)
-    return (_signed, (
-        (a.key, a.score, a.weight), (b.key, b.score, b.weight),
-        _neighbours(a.score, cluster[:n_a]), _neighbours(b.score, cluster[n_a:]), line,
-        response if exchange else (response - line) / np.sqrt(1 + factor), sign, number,
-        share[whole] if share.size else share, moves)), 3 * order.size
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-few
-_FEW, _NOBODY = 20, np.empty(0, np.int64)
-
-
-def _few_outcomes(response, weight, side, design):
-    """Whether responses are one of two numbers of which a side holds one less than twenty times,
-    counted by weight and cluster."""
-    low, high = response.min(), response.max()
-    if low == high or ((response > low) & (response < high)).any(): return False
-    if design and design.cluster.size: unit = design.cluster
-    else: unit = np.arange(side.size)
-    for one, value in itertools.product((side, ~side), (low, high)):
-        load = np.bincount(unit, (weight if weight.size else 1.0) * (one & (response == value)))
-        if load.sum()**2 < _FEW * (load @ load) or not load.any(): return True
-    return False
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-fewb
-def _few_between(a, b, design):
-    "The same for two groups."
-    return _few_outcomes(np.r_[a.response, b.response], np.r_[a.weight, b.weight],
-                         np.arange(a.key.size + b.key.size) < a.key.size, design)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-places
-def _places_of(score, response, side, cluster):
-    """Which clusters may change places: their numbers, the cells, and the members of each; by
-    average score, in an order that the rows' order can't change."""
-    size, inside = np.bincount(cluster), np.bincount(cluster, side)
-    mean = np.bincount(cluster, score) / size
-    order, rank, both = stable_order(mean), np.empty(size.size, np.int64), inside * (size - inside)
-    rank[order] = np.arange(size.size)
-    is_b = np.where(both > 0, rank % 2, inside == 0).astype(bool)[order]
-    start = _close_cells(mean[order], is_b, _cells(mean[order], is_b, 2))
-    rows, chance = np.lexsort((response, side, score, cluster)), np.empty(score.size)
-    chance[rows] = np.random.default_rng(0).random(score.size)
-    along = np.where(both[cluster] > 0, 0.0, score)  # clusters of both sides: in any order
-    return (np.arange(size.size, dtype=float), start, np.r_[0, np.cumsum(size[order])],
-            np.lexsort((chance, along, rank[cluster])))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-125
-class _Design(NamedTuple):
-    "What is known of rows that do not vary independently; first group a, then b, or the one."
-    cluster: np.ndarray  # codes from 0, in the order of the sorted rows; may be empty
-    n_clusters: int
-    replicates: np.ndarray  # replicate weight over weight, minus 1, shape (n, R); may be empty
-    factor: float
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-125b
-def _design_of(scores, weights, clusters, replicates, factor, ties, method):
-    "The design of rows, sorted by their scores; None if there is none."
-    if clusters[0] is clusters[-1] is replicates is factor is None: return None
-    orders = [stable_order(read_vector(one, "score")) for one in scores]
-    return _ordered_design(orders, weights, clusters, replicates, factor, ties, method)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-125c
-def _ordered_design(orders, weights, clusters, replicates, factor, ties, method):
-    "The same for rows that are sorted in these orders."
-    if ties != "merge" or method not in ("auto", "signs"):
-        raise ValueError("method must stay 'auto', and ties 'merge', with clusters or replicate "
-                         f"weights, got {method!r} and {ties!r}")
-    if (clusters[0] is None) != (clusters[-1] is None):
-        raise ValueError("cluster_a and cluster_b must be given together, and a label that both "
-                         "hold is one cluster")
-    if replicates is not None:
-        if clusters[0] is not None:
-            raise ValueError("replicate_weights must be given without clusters: they tell of the "
-                             "design by themselves")
-        return _replicate_design(orders, weights, replicates, factor)
-    if factor is not None: raise ValueError("replicate_factor needs replicate_weights")
-    if len(orders) == 1: names = ["cluster"]
-    else: names = ["cluster_a", "cluster_b"]
-    labels = [read_labels(one, order.size, name)[order]
-              for one, name, order in zip(clusters, names, orders)]
-    try: known, codes = np.unique(np.concatenate(labels), return_inverse=True)
-    except TypeError:
-        raise TypeError(f"{' and '.join(names)} must hold labels of one kind, got "
-                        f"{' and '.join(str(one.dtype) for one in labels)}") from None
-    if known.size < LEAST_GROUPS or min(np.unique(one).size for one in labels) < 2:
-        raise ValueError(f"{' and '.join(names)} must hold at least {LEAST_GROUPS} different "
-                         f"labels, two in each group, got {known.size}: so few independent "
-                         "observations say too little")
-    if known.size == codes.size: return None
-    return _Design(codes, known.size, np.empty((0, 0)), 0.0)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-127
-def _replicate_design(orders, weights, replicates, factor):
-    "The replicate weights over the weights, minus 1, sorted as the rows are."
-    name = "replicate_weights"
-    if factor is None: stated = None
-    else: stated = read_vector([factor], "replicate_factor", positive=True)[0]
-    if len(orders) == 1: replicates = (replicates,)
-    if not isinstance(replicates, (tuple, list)) or len(replicates) != len(orders):
-        raise TypeError(f"{name} must hold two arrays, those of a and those of b")
-    ratios = []
-    for values, weight, order in zip(replicates, weights, orders):
-        table = plain_array(values, name, "an array of shape (n, replicates)")
-        if table.ndim != 2 or table.shape[0] != order.size or table.shape[1] < 2:
-            raise ValueError(f"{name} must have shape ({order.size}, replicates), at least two of "
-                             f"them, got {table.shape}")
-        table = read_vector(table.ravel(), f"{name} (row by row)").reshape(table.shape)
-        if weight is None: own = np.ones(order.size)
-        else: own = read_vector(weight, "weight")
-        ratios.append((table / own[:, None] - 1)[order])
-    if len({table.shape[1] for table in ratios}) > 1:
-        raise ValueError(f"{name} must have as many columns for a as for b, got "
-                         + " and ".join(str(table.shape[1]) for table in ratios))
-    found = np.concatenate(ratios)
-    if np.ptp(found, axis=0).max() < 1e-9 or np.ptp(found, axis=1).max() < 1e-9:
-        raise ValueError(f"{name} must differ from each other and from multiples of the weights, "
-                         "or they tell nothing of the design: all replicates are equal")
-    if stated is None: factor = _replicate_factor(found)
-    else: factor = float(stated)
-    return _Design(np.empty(0, np.int64), 0, found, factor)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-127b
-def _replicate_factor(ratios):
-    "What sums of squares over replicates are multiplied by: by equation (15a)."
-    r, change = ratios.shape[1], np.abs(ratios)
-    sums, usual = np.median(np.sum(ratios**2, axis=1)), float(np.median(change))
-    if (usual > 0.05 and abs(r * usual**2 / sums - 1) < 0.1
-            and np.mean(np.abs(change - usual) < 0.2 * usual) > 0.9):
-        return 1 / (r * round(usual, 2)**2)
-    best = min((4 / r, 1 / r, (r - 1) / r),
-               key=lambda one: abs(np.log(one * sums)) if sums > 0 else np.inf)
-    if not 0.8 < best * sums < 1.25:
-        raise ValueError(
-            "replicate_factor must be given, as the survey's documentation has it: these replicate "
-            "weights are none of successive differences (4/R), Fay's method with k "
-            "(1/(R (1 − k)²)), balanced half-samples or a bootstrap (1/R), a jackknife "
-            f"((R − 1)/R), with R = {r}; squares of their relative changes add up to {sums:.3g} "
-            "for a usual row, and a factor is near the inverse of that")
-    return best
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-128
-def _path_between(a, b, response):
-    "The ordinates of the graph of other responses."
-    n_a, none = a.key.size, np.zeros(response.size)
-    blocks, walk = _workspace(response.size)
-    n = _compare((*a[:2], response[:n_a], a.weight, none[:n_a]),
-                 (*b[:2], response[n_a:], b.weight, none[n_a:]), blocks, walk)
-    return np.cumsum(walk[0][:n] * walk[1][:n]) / walk[0][:n].sum()
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-128b
-def _mixed(paths, freedom, kuiper, largest, asked):
-    "The scatter of the last ordinate, and p-values from normal mixtures of the paths."
-    null_scale = float(np.sqrt(np.sum(paths[:, -1]**2)))
-    kept = np.unique(np.linspace(0, paths.shape[1] - 1, 2000).astype(int))
-    null = run_chunks(functools.partial(_mixtures, paths[:, kept], freedom), asked.n_resamples, 500,
-                      asked.rng, n_jobs=asked.n_jobs, progress=asked.progress,
-                      description="mixtures")
-    return null_scale, _Significance(monte_carlo_pvalue(kuiper, null[:, 0]),
-                                     monte_carlo_pvalue(largest, null[:, 1]), "replicates",
-                                     len(null))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-128c
-def _mixtures(paths, freedom, n, rng):
-    walks = rng.standard_normal((n, len(paths))) @ paths
-    if freedom < np.inf: walks /= np.sqrt(rng.chisquare(freedom, n) / freedom)[:, None]
-    high, low = np.maximum(walks.max(axis=1), 0), np.minimum(walks.min(axis=1), 0)
-    return np.column_stack([high - low, np.maximum(high, -low)])
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-045
-@kernel
-def _against_all(score, response, weight, variance, is_member):
-    """Score, members' weight, rise, its variance, and everyone's mean response at each step; all
-    sorted by score."""
-    n, at = score.size, np.flatnonzero(is_member)
-    out, m, i = np.zeros((5, at.size)), 0, 0
-    k = 0
-    while k < at.size:
-        here = score[at[k]]
-        while k < at.size and score[at[k]] == here:
-            k += 1
-        if k == at.size: border = np.inf
-        else: border = here + 0.5 * (score[at[k]] - here)
-        if k < at.size and border >= score[at[k]]: border = here
-        sums, noise = np.zeros((2, 2)), np.zeros(2)
-        while i < n and score[i] <= border:
-            w, g = (weight[i] if weight.size else 1.0), 1 if is_member[i] else 0
-            sums[g, 0] += w
-            sums[g, 1] += w * response[i]
-            noise[g] += w * w * variance[i]
-            i += 1
-        everyone = sums[0, 0] + sums[1, 0]
-        mean, share = (sums[0, 1] + sums[1, 1]) / everyone, sums[1, 0] / everyone
-        out[0, m], out[1, m], out[2, m] = here, sums[1, 0], sums[1, 1] - sums[1, 0] * mean
-        out[3, m] = (1 - share)**2 * noise[1] + share**2 * noise[0]
-        out[4, m] = mean
-        m += 1
-    return out[:, :m]
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-046
-@kernel
-def _walk_size(weight, rise, spread):
-    """Kuiper, Kolmogorov–Smirnov, average difference, null scale and effective steps of independent
-    steps."""
-    at = high = low = 0.0
-    for k in range(weight.size):
-        at += rise[k]
-        high, low = max(high, at), min(low, at)
-    total, variance, squares = weight.sum(), spread.sum(), np.sum(spread**2)
-    return (high - low) / total, max(high, -low) / total, at / total, np.sqrt(
-        variance) / total, variance**2 / squares if squares > 0 else 0.0
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-046b
-@kernel
-def _split_variances(score, response, is_member):
-    "Local variances of members, estimated from members, and of the others, from the others."
-    members, others = np.flatnonzero(is_member), np.flatnonzero(~is_member)
-    out = np.empty(score.size)
-    out[members], out[others] = _variances(score[members], response[members], score[others],
-                                           response[others])
-    return out
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-046c
-@kernel
-def _split_neighbours(score, is_member, cluster):
-    "Members, the others, and the neighbours of both among their own."
-    members, others = np.flatnonzero(is_member), np.flatnonzero(~is_member)
-    return members, others, _neighbours(score[members], cluster[members] if cluster.size else
-                                        cluster), _neighbours(
-        score[others], cluster[others] if cluster.size else cluster)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-046d
-@kernel
-def _split_noise(split, response):
-    "Deviations from the neighbours and variances (12) of members and others."
-    members, others, near, far = split
-    error, variance = np.empty(response.size), np.empty(response.size)
-    error[members], variance[members], error[others], variance[others] = _own_noise(
-        near, response[members], far, response[others])
-    return error, variance
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-129
-@kernel
-def _shuffled_against_all(state, n_resamples, score, response, weight, is_member, start):
-    """Studentised statistics of a subpopulation after shuffling the responses within cells; both
-    undivided, and the null scale."""
-    out, response = np.zeros((n_resamples, 5)), response.copy()
-    split = _split_neighbours(score, is_member, np.empty(0, np.int64))
-    for r in range(n_resamples):
-        shuffle_within(response, start, state)
-        if weight.size: variance = _split_noise(split, response)[1]
-        else: variance = _split_variances(score, response, is_member)
-        steps = _against_all(score, response, weight, variance, is_member)
-        kuiper, largest, _, scale, _ = _walk_size(steps[1], steps[2], steps[3])
-        out[r] = _studentised(kuiper, largest, scale)
-    return out
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-129b
-@kernel
-def _signed_against_all(state, n_resamples, score, weight, is_member, line, error, sign, n_signs,
-                        split, share, moves):
-    "The same after random signs of what deviates from a line that all share, or other moves."
-    out, y = np.zeros((n_resamples, 5)), np.empty(score.size)
-    moves = (moves[0].copy(), moves[1], moves[2], moves[3])
-    for r in range(n_resamples):
-        _redraw(y, moves, line, error, sign, state)
-        own, variance = _split_noise(split, y)
-        steps = _against_all(score, y, weight, variance, is_member)
-        kuiper, largest, _, scale, _ = _walk_size(steps[1], steps[2], steps[3])
-        if share.size: scale = _between_clusters(share * own, sign, n_signs)
-        out[r] = _studentised(kuiper, largest, scale)
-    return out
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-092
-@kernel
-def _drawn_members(state, n_resamples, score, weight, mean, pool, start, count, total, others,
-                   normal):
-    """Studentised statistics of members who draw their responses from the cells of the pool, count
-    from each, against a mean with normal noise, of variance `others` at the last member of each
-    step; both undivided, and the null scale."""
-    out, pool, drawn = np.zeros((n_resamples, 5)), pool.copy(), np.empty(score.size)
-    normal, known = normal.copy(), others.sum()
-    for r in range(n_resamples):
-        shuffle_last(normal, score.size, state)
-        k = 0
-        for c in range(count.size):
-            shuffle_last(pool[start[c]:start[c + 1]], count[c], state)
-            drawn[k:k + count[c]] = pool[start[c + 1] - count[c]:start[c + 1]]
-            k += count[c]
-        variance, at, high, low, spread = _local_variance(score, drawn), 0.0, 0.0, 0.0, known
-        for i in range(score.size):
-            at += weight[i] * (drawn[i] - mean[i]) + normal[normal.size - 1 - i] * others[i]**0.5
-            spread += weight[i] * weight[i] * variance[i]
-            if i + 1 == score.size or score[i + 1] > score[i]:
-                high, low = max(high, at), min(low, at)
-        for s, value in enumerate((high - low, max(high, -low))):
-            out[r, s] = value / np.sqrt(spread) if spread > 0 else np.inf if value > 0 else 0.0
-        out[r, 2], out[r, 3] = (high - low) / total, max(high, -low) / total
-        out[r, 4] = np.sqrt(spread) / total
-    return out
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-228
-def _shuffles_of(everyone, member):
-    "What shuffles a subpopulation, and how many points a shuffle handles."
-    key, score, response, weight = everyone
-    start = _cells(score, member, 2)
-    whole = (_shuffled_against_all, (
-        score, response, weight, member, _close_cells(key, member, start))), member.size
-    if member.size <= 20_000 or member.sum() < 2 or weight.size: return whole
-    cell = np.repeat(np.arange(start.size - 1), np.diff(start))
-    mean = (np.bincount(cell, response) / np.diff(start))[cell]
-    variance = (np.bincount(cell, (response - mean)**2) / np.diff(start))[cell]
-    own, rest = (_against_all(score, mean, weight, variance * chosen, member)
-                 for chosen in (member, ~member))
-    if rest[3].sum() > 0.02 * own[3].sum(): return whole
-    share = _against_all(score, member.astype(float), weight, np.zeros(score.size), member)[4]
-    step = np.searchsorted(own[0], score[member])
-    others = np.where(np.diff(step, append=-1) != 0, rest[3][step], 0.0)
-    normal = ndtri((np.arange(20 * step.size + 2000) + 0.5) / (20 * step.size + 2000))
-    return (_drawn_members, (score[member], (1 - share)[step], own[4][step], response, start,
-                             np.add.reduceat(member.astype(np.int64), start[:-1]), own[1].sum(),
-                             others, normal)), step.size
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-047
-def subpopulation_graph(
-    response: ArrayLike,  # responses of the whole population, shape (n,), in their unit
-    score: ArrayLike,  # their scores, shape (n,)
-    member: ArrayLike,  # True, or 1, for members of the subpopulation, shape (n,)
-    *,
-    sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
-    replicate_weights: ArrayLike | None = None,  # replicate weights as a survey publishes them,
-                                                 # shape (n, R)
-    replicate_factor: float | None = None,  # what the sum of the R squares is multiplied by, > 0;
-                                            # None finds it by equation (15a)
-    pos_label: Any = None,  # which of two labels in response counts as 1, unless it holds numbers
-    method: str = "auto",  # p-values: "asymptotic" (the limit), "permutation", "signs"; "auto"
-                           # takes the limit from 500 effective steps on, and below permutations,
-                           # or signs where there are weights (where events are few too, the
-                           # larger p-value of both)
-    n_resamples: int = 9999,  # shuffles; fewer above 2e8 shuffled points, never under 199
-    rng: int | np.random.Generator | None = None,  # seed or generator of shuffles
-    n_jobs: int = 1,  # parallel jobs, −1 for all cores for the shuffles
-    progress: bool = False,  # show a bar on standard error
-) -> CumulativeGraph:  # members minus everyone, along the members' scores
-    """Cumulative differences between a subpopulation and the whole population at the same scores.
-
-    Parameters
-    ----------
-    response : ArrayLike
-        Responses of the whole population, shape (n,), in their unit.
-    score : ArrayLike
-        Their scores, shape (n,).
-    member : ArrayLike
-        True, or 1, for members of the subpopulation, shape (n,).
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of clusters of rows, shape (n,).
-    replicate_weights : ArrayLike | None, optional
-        Replicate weights as a survey publishes them, shape (n, R).
-    replicate_factor : float | None, optional
-        What the sum of the R squares is multiplied by, > 0; None finds it by equation
-        (15a).
-    pos_label : Any, optional
-        Which of two labels in response counts as 1, unless it holds numbers.
-    method : str, default "auto"
-        P-values: "asymptotic" (the limit), "permutation", "signs"; "auto" takes the limit
-        from 500 effective steps on, and below permutations, or signs where there are
-        weights (where events are few too, the larger p-value of both).
-    n_resamples : int, default 9999
-        Shuffles; fewer above 2e8 shuffled points, never under 199.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of shuffles; None draws fresh entropy: numbers differ from run to
-        run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores for the shuffles.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CumulativeGraph
-        Members minus everyone, along the members' scores.
-
-    Raises
-    ------
-    ValueError
-        Where nobody or everybody is a member, for fewer than six clusters, and for
-        replicate weights of another shape.
-
-    References
-    ----------
-    Tygert (2021a).
-    """
-    check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
-    n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    check_labels_agree(response=response, score=score, sample_weight=sample_weight, member=member,
-                       cluster=cluster, replicate_weights=replicate_weights)
-    y, s, w = _columns(response, score, sample_weight, ("response", "score", "sample_weight"),
-                       pos_label)
-    member = _members(member, y.size)
-    if cluster is not None: cluster = read_labels(cluster, y.size, "cluster")
-    replicate_weights = _kept_replicates(replicate_weights, [w])
-    y, s, member, cluster, w = _kept(w, y, s, member, cluster)
-    everyone, order = _population(y, s, w)
-    design = None if cluster is replicate_weights is replicate_factor is None else _ordered_design(
-        [order], [w if w.size else None], [cluster], replicate_weights, replicate_factor, "merge",
-        method)
-    return _subpopulation_of(everyone, member[order], _Shuffles(method, n_resamples, rng, n_jobs,
-                                                                progress), design)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-048
-def _population(y, s, w):
-    "Everyone sorted by score, in an order that the rows' order can't change, and that order."
-    order = np.lexsort((w, y, s) if w.size else (y, s))
-    return _Group(s[order], s[order], y[order], w[order] if w.size else w), order
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-048b
-def _subpopulation_of(everyone, member, asked, design=None):
-    "The graph of members against everyone, both sorted by score."
-    order = np.lexsort((member, everyone.score))
-    everyone, member, y = _in_order(everyone, order), member[order], everyone.response[order]
-    if design:
-        design = design._replace(**{name: getattr(design, name)[order] for name in (
-            "cluster", "replicates") if getattr(design, name).size})
-    (scaled,), unit = _in_units(*_unweighted_if_equal(everyone))
-    error, variance = _errors_of_all(scaled, member, design)
-    score, weight, rise, spread, mean = _against_all(*scaled[1:], variance, member)
-    if y.min() >= 0 and y.max() <= 1: scale = _published_scale(weight, mean * unit + y[0])
-    else: scale = np.nan
-    kuiper, largest, _, independent, effective = _walk_size(weight, rise, spread)
-    if design: share = _shares_against_all(scaled, member, score)
-    else: share = np.empty(0)
-    signs = functools.partial(_signs_against_all, scaled, member, share, design)
-    ways = {"signs": signs, "permutation": functools.partial(signs, exchange=True) if design else
-            functools.partial(_shuffles_of, scaled, member)}
-    null_scale, found = _judged((kuiper, largest, independent, effective), error, share, asked,
-                                design, ways, functools.partial(_path_against_all, scaled, member),
-                                _few_outcomes(y, scaled.weight, member, design))
-    if independent > 0: widened = (null_scale / independent)**2
-    else: widened = 1.0
-    low, high = _range_of(y)
-    return _independent_steps(
-        "subpopulation", score, weight, rise * unit, spread * (widened * unit**2), y.size, scale,
-        functools.partial(_member_averages, scaled, member, high - low, _told_by(share, design)),
-        found,
-        functools.partial(kuiper_by_scores, everyone.response, everyone.score, member,
-                          everyone.weight, against="all"))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-048c
-def _member_averages(everyone, member, width, design, first, last):
-    "The averages of members and of the others over some steps."
-    (response,), two_valued = _mapped((everyone.response,), width)
-    found, zeros = [], np.zeros(member.size)
-    for side, sign in ((member, 1), (~member, -1)):
-        (_, weight, rise, spread, _), (_, _, own, _, _) = (
-            _against_all(everyone.score, y, everyone.weight, side.astype(float), member)[
-                :, first:last] for y in (np.where(side, response, zeros), side.astype(float)))
-        part = sign * own.sum()
-        if part <= 1e-9 * weight.sum(): return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, two_valued)
-        found += [_share(sign * rise.sum(), part), float(part**2 / spread.sum())]
-    return MatchedAverages(*found, float(width * part / weight.sum()), bool(two_valued),
-                           **design)
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #e7417fcb
 def _bends(x):
@@ -1968,13 +603,13 @@ def _bends(x):
     places = np.arange(1, count + 1) / (count + 1)
     return np.maximum(x[:, None] - np.unique(np.quantile(np.unique(x), places)), 0)
 
-
 # %% ../../nbs/subgroups/43_cumulative.ipynb #e7417fca
 def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
                      score: np.ndarray,  # checked, shape (n,)
                      is_a: np.ndarray,  # members of the first group, or subpopulation, shape (n,)
                      weight: np.ndarray,  # checked, shape (n,), or empty
-                     against: str = "pairs",  # the others ("pairs"), or everyone ("all")
+                     path: Callable,  # ordinates of the graph of other responses, called as
+                                      # path(response, score, is_a, weight), sorted by score
                      ) -> float:  # in the unit of the response
     """Kuiper's statistic of responses that follow the scores alone.
 
@@ -1988,8 +623,9 @@ def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
         Members of the first group, or subpopulation, shape (n,).
     weight : np.ndarray
         Checked, shape (n,), or empty.
-    against : str, default "pairs"
-        The others ("pairs"), or everyone ("all").
+    path : Callable
+        Ordinates of the graph of other responses, called as path(response, score, is_a,
+        weight), sorted by score.
 
     Returns
     -------
@@ -2009,13 +645,7 @@ def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
     for columns in (parabola, np.column_stack([parabola, _bends(x)])):
         fit = np.linalg.lstsq(columns[some], response[some] / level, rcond=1e-10)[0]
         follows = columns[:, 2:] @ fit[2:]
-        if against == "all":
-            path = _path_against_all(_Group(score, score, follows, weight), is_a, follows)
-        else:
-            a, b = (_Group(score[one], score[one], follows[one],
-                           weight[one] if weight.size else weight) for one in (is_a, ~is_a))
-            path = _path_between(a, b, np.r_[a.response, b.response])
-        left.append(np.ptp(np.r_[0.0, path]))
+        left.append(np.ptp(np.r_[0.0, path(follows, score, is_a, weight)]))
     return float(level * max(left))
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #013e8164
@@ -2041,533 +671,3 @@ def scores_explain(kuiper: float,  # Kuiper's statistic, in the unit of the resp
     if by_scores < kuiper / 4: return False
     return bool(by_scores > kuiper / 2 or
                 kuiper - by_scores < kuiper_null.isf(0.05) * null_scale)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-130
-def _errors_of_all(everyone, member, design):
-    "Deviations from the neighbours (none without weights and design) and variances."
-    if not everyone.weight.size and not design:
-        return np.empty(0), _split_variances(everyone.score, everyone.response, member)
-    if design: cluster = design.cluster
-    else: cluster = np.empty(0, np.int64)
-    return _split_noise(_split_neighbours(everyone.score, member, cluster), everyone.response)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-130b
-def _shares_against_all(everyone, member, here):
-    "How much each response counts in the average difference; `here` are the scores of the steps."
-    borders = here[:-1] + 0.5 * np.diff(here)
-    borders = np.where(borders >= here[1:], here[:-1], borders)
-    if everyone.weight.size: weight = everyone.weight
-    else: weight = np.ones(member.size)
-    step = np.searchsorted(borders, everyone.score)
-    ratio = np.bincount(step, weight * member) / np.bincount(step, weight)
-    return weight * (member - ratio[step]) / weight[member].sum()
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-130c
-def _signs_against_all(everyone, member, share, design, exchange=False):
-    """What draws signs for a subpopulation, or lets whole clusters change places, and how many
-    points a draw handles."""
-    if share.size: cluster = design.cluster
-    else: cluster = np.empty(0, np.int64)
-    near = _neighbours(everyone.score, cluster)
-    line, response = _held(near, everyone.response)[0], everyone.response
-    if share.size: sign = cluster
-    else: sign = np.arange(member.size)
-    if share.size: number = design.n_clusters
-    else: number = member.size
-    moves = (*_coins(number), _NOBODY, _NOBODY)
-    if exchange: moves = _places_of(everyone.score, response, member, cluster)
-    return (_signed_against_all, (
-        everyone.score, everyone.weight, member, line,
-        response if exchange else (response - line) / np.sqrt(1 + near[5][:, 2]), sign, number,
-        _split_neighbours(everyone.score, member, cluster), share, moves)), 3 * member.size
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-130d
-def _path_against_all(everyone, member, response):
-    "The ordinates of the graph of other responses."
-    _, weight, rise, _, _ = _against_all(everyone.score, response, everyone.weight,
-                                         np.zeros(member.size), member)
-    return np.cumsum(rise) / weight.sum()
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-131
-def _published_scale(weight, mean):
-    "σ of a subpopulation from everyone's mean responses in [0, 1]."
-    return np.sqrt(np.sum(weight**2 * np.maximum(mean * (1 - mean), 0))) / weight.sum()
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-131b
-def _members(member, n):
-    "Membership as booleans; text, numbers other than 0 and 1, none or all are refused."
-    flags = check_outcomes(member, "member")
-    if flags.size != n:
-        raise ValueError(f"member must hold one value for each of the {n} points, got {flags.size}")
-    if flags.all() or not flags.any():
-        raise ValueError("member must mark some points and leave some out: it marks "
-                         f"{int(flags.sum())} of {n}")
-    return flags == 1
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-052
-@kernel
-def _screen_pairs(pairs, offset, score, response, weight, variance):
-    """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps, steps and
-    published σ of each pair."""
-    out, longest = np.full((pairs.shape[0], 7), np.nan), np.max(np.diff(offset))
-    blocks, walk = _workspace(2 * longest)
-    for r in range(pairs.shape[0]):
-        (i, j), (k, l) = offset[pairs[r, 0]:pairs[r, 0] + 2], offset[pairs[r, 1]:pairs[r, 1] + 2]
-        a, b = (score[i:j], score[i:j], response[i:j], weight[i:j], variance[i:j]), (
-            score[k:l], score[k:l], response[k:l], weight[k:l], variance[k:l])
-        n = _compare(a, b, blocks, walk)
-        if n == 0: continue
-        out[r, 0], out[r, 1], out[r, 2], out[r, 3], out[r, 4] = _summary(walk, n)
-        total = squares = steps = 0.0
-        for s in range(n):
-            mu = blocks[3][walk[3][s]]
-            total, squares, steps = total + walk[0][s], squares + walk[0][s]**2 / mu, steps + mu
-        out[r, 5], out[r, 6] = steps, np.sqrt(squares) / total
-    return out
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-052b
-def _screen_all(codes, everyone, group, origin, unit, design):
-    "The same columns for some groups, each against the whole population, sorted by score."
-    out = np.full((len(codes), 7), np.nan)
-    for r, (code,) in enumerate(codes):
-        member = group == code
-        error, variance = _errors_of_all(everyone, member, design)
-        score, weight, rise, spread, mean = _against_all(*everyone[1:], variance, member)
-        out[r] = *_walk_size(weight, rise, spread), weight.size, _published_scale(
-            weight, mean * unit + origin)
-        if not design: continue
-        sums = np.bincount(design.cluster, _shares_against_all(everyone, member, score) * error)
-        out[r, 3] = np.sqrt(design.n_clusters / (design.n_clusters - 1) * np.sum(sums**2))
-        out[r, 4] = np.sum(sums**2)**2 / max(np.sum(sums**4), 1e-300)
-        if np.unique(design.cluster[member]).size < 2: out[r] = np.nan
-    return out
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-055b
-@dataclass(frozen=True, eq=False)
-class ComparedGroups:
-    """Groups sorted once, so that each comparison costs little; what `compared_groups` returns.
-
-    Attributes
-    ----------
-    pieces : np.ndarray
-        A row for each comparison: codes of two groups, shape (m, 2), or of one that is held
-        against everyone, shape (m, 1).
-    n_points : np.ndarray
-        What a shuffle of each comparison handles, shape (m,).
-    work : Callable
-        Numbers of some pieces, in `unit`.
-    unit : float
-        What the responses were divided by.
-    groups : Callable
-        What shuffles a piece, called with its codes and whether signs or places change.
-    n_signs : Callable
-        How many random signs a piece has, None for shuffles, and whether one of two
-        outcomes is rare.
-    clustered : bool
-        Whether rows are clustered.
-    """
-    pieces: np.ndarray  # a row for each comparison: codes of two groups, shape (m, 2), or of one
-                        # that is held against everyone, shape (m, 1)
-    n_points: np.ndarray  # what a shuffle of each comparison handles, shape (m,)
-    work: Callable = field(repr=False)  # numbers of some pieces, in `unit`
-    unit: float  # what the responses were divided by
-    groups: Callable = field(repr=False)  # what shuffles a piece, called with its codes and whether
-                                          # signs or places change
-    n_signs: Callable = field(repr=False)  # how many random signs a piece has, None for shuffles,
-                                           # and whether one of two outcomes is rare
-    clustered: bool  # whether rows are clustered
-
-    def numbers(self, rows: np.ndarray,  # which comparisons, positions in `pieces`
-                ) -> np.ndarray:  # shape (rows, 7), NaN where scores never interleave, or where
-                                  # clusters are too few
-        """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps (clusters, if rows are clustered), steps, published scale.
-
-        Parameters
-        ----------
-        rows : np.ndarray
-            Which comparisons, positions in `pieces`.
-
-        Returns
-        -------
-        np.ndarray
-            Shape (rows, 7), NaN where scores never interleave, or where clusters are too few.
-        """
-        found = self.work(self.pieces[rows])
-        found[:, :4] *= self.unit
-        return found
-
-    def shuffles(self, row: int,  # position in `pieces`
-                 how: str = "",  # one of its `ways`, the first unless given
-                 ) -> Callable:  # called as f(state, n): a row for each of n shuffles
-        """What shuffles one comparison: Kuiper's and Kolmogorov and Smirnov's statistic over the null scale, both undivided, and that scale.
-
-        Parameters
-        ----------
-        row : int
-            Position in `pieces`.
-        how : str, default ""
-            One of its `ways`, the first unless given.
-
-        Returns
-        -------
-        Callable
-            Called as f(state, n): a row for each of n shuffles.
-        """
-        kernel, columns = self.groups(*self.pieces[row], exchange=how.endswith("permutation"))
-        units = np.array([1.0, 1.0, self.unit, self.unit, self.unit])
-        return lambda state, n: kernel(state, n, *columns) * units
-
-    def ways(self, row: int,  # position in `pieces`
-             ) -> tuple[tuple[str, float], ...]:  # "permutation", "signs", "cluster signs" or
-                                                  # "cluster permutation", and a number
-        """How a comparison is shuffled, and the least p-value of each way; the largest one counts.
-
-        Parameters
-        ----------
-        row : int
-            Position in `pieces`.
-
-        Returns
-        -------
-        tuple[tuple[str, float], ...]
-            "permutation", "signs", "cluster signs" or "cluster permutation", and a number.
-        """
-        n_signs, few = self.n_signs(*self.pieces[row])
-        if n_signs is None: return (("permutation", 0.0),)
-        which = "cluster " * self.clustered
-        signs = (f"{which}signs", 2.0**(1 - n_signs))
-        if few: return (signs, (f"{which}permutation", 0.0))
-        return (signs,)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-102
-def compared_groups(
-    response: np.ndarray,  # finite responses, shape (n,)
-    score: np.ndarray,  # finite scores, shape (n,)
-    codes: np.ndarray,  # the group of each point as a number from 0, shape (n,)
-    weight: np.ndarray,  # weights > 0, shape (n,), or empty
-    cluster: np.ndarray | None = None,  # the cluster of each point as a number from 0, shape (n,)
-    *,
-    against: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
-) -> ComparedGroups:  # numbers and shuffles of each comparison
-    """Prepare groups for many comparisons; for columns that were checked already.
-
-    Parameters
-    ----------
-    response : np.ndarray
-        Finite responses, shape (n,).
-    score : np.ndarray
-        Finite scores, shape (n,).
-    codes : np.ndarray
-        The group of each point as a number from 0, shape (n,).
-    weight : np.ndarray
-        Weights > 0, shape (n,), or empty.
-    cluster : np.ndarray | None, optional
-        The cluster of each point as a number from 0, shape (n,).
-    against : str, default "pairs"
-        "pairs" for all pairs, "all" for each group against everyone.
-
-    Returns
-    -------
-    ComparedGroups
-        Numbers and shuffles of each comparison.
-    """
-    sizes, none = np.bincount(codes), cluster is None
-    if none: member = np.empty(0, np.int64)
-    else: member = cluster
-    if none: steps = 1
-    else: steps = 3
-    if against == "pairs":
-        pieces = np.array(list(itertools.combinations(range(sizes.size), 2)))
-        return ComparedGroups(pieces, steps * sizes[pieces].sum(axis=1),
-                              *_pairs_of(response, score, codes, weight, member), not none)
-    return ComparedGroups(np.arange(sizes.size)[:, None], np.full(sizes.size, steps * codes.size),
-                          *_members_of(response, score, codes, weight, member), not none)
-
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-055c
-def _pairs_of(y, s, codes, w, cluster):
-    """What compares pairs of groups, the unit of its results, what shuffles a pair, and by how many
-    signs."""
-    order = np.lexsort((w, y, s, codes) if w.size else (y, s, codes))
-    (points,), unit = _in_units(_Group(s[order], s[order], y[order], w[order] if w.size else w))
-    offset, cluster = np.r_[0, np.cumsum(np.bincount(codes))], cluster[order] if cluster.size else (
-        cluster)
-    spans, nobody = list(itertools.pairwise(offset)), np.empty(0, np.int64)
-    variance = np.concatenate([
-        _noise(_neighbours(points.score[i:j], nobody), points.response[i:j])[1]
-        if w.size and j - i > 1 else _local_variance(points.score[i:j], points.response[i:j])
-        for i, j in spans])
-    if not np.isnan(variance).all(): variance[np.isnan(variance)] = np.nanmean(variance)
-    else: variance[np.isnan(variance)] = 0.0
-    if points.weight.size: weight = points.weight
-    else: weight = np.ones(variance.size)
-    columns = points.score, points.response, weight
-    work = functools.partial(_screen_pairs, offset=offset, score=points.score,
-                             response=points.response, weight=weight, variance=variance)
-    error = np.concatenate([
-        _noise(_neighbours(points.score[i:j], cluster[i:j]), points.response[i:j])[0]
-        for i, j in spans]) if cluster.size else variance
-
-    def pair_of(k, l):
-        "Groups k and l, and their clusters as a design; None where no two rows share one."
-        groups = [_Group(*(column[offset[g]:offset[g + 1]] for column in points)) for g in (k, l)]
-        known, member = np.unique(np.r_[cluster[slice(*offset[k:k + 2])],
-                                        cluster[slice(*offset[l:l + 2])]], return_inverse=True)
-        return groups, None if known.size == member.size else _Design(
-            member, known.size, np.empty((0, 0)), 0.0)
-
-    def shuffles(k, l, exchange):
-        "What shuffles the pair k, l: signs, or places where `exchange` asks for these."
-        groups, design = pair_of(k, l)
-        if design: return _signs_of(*groups, _shares_between(*groups), design, exchange)[0]
-        return (_signs_of(*groups, np.empty(0), None) if w.size and not exchange
-                else _cells_of(*groups))[0]
-
-    def n_signs(k, l):
-        "How many signs the pair k, l has, and whether one of two outcomes is rare."
-        (a, b), design = pair_of(k, l)
-        number = design.n_clusters if design else a.key.size + b.key.size if w.size else None
-        return number, number is not None and _few_between(a, b, design)
-
-    if not cluster.size: return work, unit, shuffles, n_signs
-    return functools.partial(_clustered_pairs, work, (offset, *columns, variance, error, cluster)
-                             ), unit, shuffles, n_signs
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-103
-def _shares_between(a, b):
-    "How much each response of two groups counts in the average difference."
-    blocks, walk = _workspace(a.key.size + b.key.size)
-    columns = (*a, np.zeros(a.key.size)), (*b, np.zeros(b.key.size))
-    n = _compare(*columns, blocks, walk)
-    return np.concatenate(_coefficients(*columns, blocks, _merge(*columns, blocks), walk, n))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-103b
-def _clustered_pairs(work, columns, pairs):
-    "The numbers of pairs with the null scale (14), NaN where clusters are too few."
-    found, (scale, effective, number) = work(pairs), _cluster_scales(pairs, *columns).T
-    alone = number < 0  # no two rows of the pair share a cluster
-    found[:, 3], found[:, 4] = np.where(alone, found[:, 3:5].T, [scale, effective])
-    found[(number >= 0) & (number < LEAST_GROUPS)] = np.nan
-    return found
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-103c
-@kernel
-def _cluster_scales(pairs, offset, score, response, weight, variance, error, cluster):
-    """Null scale by clusters, effective number of clusters, and their number: 0 where a group has
-    one alone, −1 where each holds one row."""
-    out, blocks, walk = np.zeros((pairs.shape[0], 3)), *_workspace(2 * np.max(np.diff(offset)))
-    for r in range(pairs.shape[0]):
-        (i, j), (k, l) = offset[pairs[r, 0]:pairs[r, 0] + 2], offset[pairs[r, 1]:pairs[r, 1] + 2]
-        a, b = (score[i:j], score[i:j], response[i:j], weight[i:j], variance[i:j]), (
-            score[k:l], score[k:l], response[k:l], weight[k:l], variance[k:l])
-        n = _compare(a, b, blocks, walk)
-        if n == 0: continue
-        share_a, share_b = _coefficients(a, b, blocks, _merge(a, b, blocks), walk, n)
-        parts = np.concatenate((share_a * error[i:j], share_b * error[k:l]))
-        label = np.concatenate((cluster[i:j], cluster[k:l]))
-        order, at, sums = np.argsort(label), 0, np.zeros(label.size)
-        for m in range(order.size):
-            at += m > 0 and label[order[m]] != label[order[m - 1]]
-            sums[at] += parts[order[m]]
-        number, squares = at + 1, sums * sums
-        few = min(np.unique(cluster[i:j]).size, np.unique(cluster[k:l]).size) < 2
-        out[r, 0] = np.sqrt(number / max(number - 1, 1) * squares.sum())
-        out[r, 1] = squares.sum()**2 / max(np.sum(squares * squares), 1e-300)
-        out[r, 2] = -1 if number == label.size else 0 if few else number
-    return out
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-104
-def _members_of(y, s, codes, w, cluster):
-    """What compares groups with everyone, the unit of its results, what shuffles a group, and by
-    how many signs."""
-    everyone, order = _population(y, s, w)
-    (points,), unit = _in_units(everyone)
-    group, design = codes[order], None
-    if cluster.size:
-        design = _Design(cluster[order], int(cluster.max()) + 1, np.empty((0, 0)), 0.0)
-    work = functools.partial(_screen_all, everyone=points, group=group, origin=everyone.response[0],
-                             unit=unit, design=design)
-
-    def shuffles(code, exchange):
-        "What shuffles the group with a code against everyone: signs, or where `exchange`, places."
-        at = np.lexsort((group == code, points.score))
-        here, member = _in_order(points, at), (group == code)[at]
-        if design:
-            share = _shares_against_all(here, member, np.unique(here.score[member]))
-            return _signs_against_all(here, member, share, design._replace(
-                cluster=design.cluster[at]), exchange)[0]
-        return (_signs_against_all(here, member, np.empty(0), None) if w.size and not exchange
-                else _shuffles_of(here, member))[0]
-
-    def n_signs(code):
-        "Signs of the group with a `code` against everyone, and whether an outcome is rare."
-        number = design.n_clusters if design else s.size if w.size else None
-        return number, number is not None and _few_outcomes(points.response, points.weight,
-                                                            group == code, design)
-
-    return work, unit, shuffles, n_signs
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-064
-@kernel
-def _noise_bins(score, weight, threshold):
-    """Where bins begin if each is closed once Σw²/(Σw)² is at most the threshold, though never
-    between equal scores; what remains joins the last."""
-    start, total, squares = [0], 0.0, 0.0
-    for i in range(weight.size):
-        total += weight[i]
-        squares += weight[i] * weight[i]
-        if squares <= threshold * total * total and (i + 1 == weight.size
-                                                     or score[i + 1] > score[i]):
-            start.append(i + 1)
-            total = squares = 0.0
-    if len(start) == 1: start.append(weight.size)
-    start[-1] = weight.size
-    return np.array(start)
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-064b
-def _equally_noisy(score, weight, n_bins):
-    """Bins of like noise: the largest of which there are at least n_bins, or one for each score
-    where there are fewer."""
-    low, high, best = 0.0, 1.0, _noise_bins(score, weight, 1.0)
-    for _ in range(60):
-        threshold = (low + high) / 2
-        start = _noise_bins(score, weight, threshold)
-        if start.size > n_bins: high, best = threshold, start
-        else: low = threshold
-    return best
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-064c
-def _equal_width(score, edges):
-    "Where bins of given edges begin among sorted scores, right end included; empty ones left out."
-    return np.unique(np.r_[0, np.searchsorted(score, edges[1:-1], "right"), score.size])
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-065
-@dataclass(frozen=True, kw_only=True)
-class PairedReliability(Result):
-    """Mean responses of two groups in bins of the score; what `paired_reliability` returns.
-
-    Attributes
-    ----------
-    strategy : str
-        "uniform" or "noise".
-    bins : pd.DataFrame
-        A row for each group and bin: group, count, score, response, standard_error.
-    """
-    strategy: str  # "uniform" or "noise"
-    bins: pd.DataFrame = field(repr=False)  # a row for each group and bin: group,
-                                            # count, score, response,
-                                            # standard_error
-
-    @property
-    def sentence(self) -> str:
-        "The result in words."
-        return bins_sentence(self.strategy)
-
-    def to_frame(self) -> pd.DataFrame:
-        """A row for each group and bin.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return self.bins.copy()
-
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-             ) -> Axes:
-        """Mean response against mean score, with two standard errors either way.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-        """
-        ax = new_axes(ax, 5.4, 4.4)
-        for group, marker, colour in (("a", "o", "#0072B2"), ("b", "s", "#D55E00")):
-            rows = self.bins[self.bins["group"] == group]
-            ax.errorbar(rows["score"], rows["response"], yerr=2 * rows["standard_error"], fmt=marker
-                        + "-", ms=4, lw=1, capsize=2, color=colour, label=f"group {group}")
-        ax.set(xlabel="mean score of the bin (its own unit)",
-               ylabel="mean response of the bin (its unit)")
-        ax.legend(frameon=False)
-        return ax
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-066
-def paired_reliability(
-    response_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
-    score_a: ArrayLike,  # their scores, shape (n_a,)
-    response_b: ArrayLike,  # responses of the second group, shape (n_b,)
-    score_b: ArrayLike,  # their scores, shape (n_b,)
-    *,
-    n_bins: int = 10,  # number of bins for each group
-    strategy: str = "uniform",  # "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal
-                                # counts without weights
-    weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,)
-    weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
-) -> PairedReliability:  # `.to_frame()`, `.plot()`
-    """Reliability diagrams of two groups in one, binned by score.
-
-    Parameters
-    ----------
-    response_a : ArrayLike
-        Responses of the first group, shape (n_a,), in their unit.
-    score_a : ArrayLike
-        Their scores, shape (n_a,).
-    response_b : ArrayLike
-        Responses of the second group, shape (n_b,).
-    score_b : ArrayLike
-        Their scores, shape (n_b,).
-    n_bins : int, default 10
-        Number of bins for each group.
-    strategy : str, default "uniform"
-        "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal counts without
-        weights.
-    weight_a : ArrayLike | None, optional
-        Weights ≥ 0, shape (n_a,).
-    weight_b : ArrayLike | None, optional
-        Weights ≥ 0, shape (n_b,).
-
-    Returns
-    -------
-    PairedReliability
-        `.to_frame()`, `.plot()`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, naming the argument.
-
-    References
-    ----------
-    Tygert (2021b), Remarks 4 and 5.
-    """
-    check_choice(strategy, "strategy", ("uniform", "noise"))
-    n_bins = check_count(n_bins, "n_bins", maximum=1_000_000)
-    groups = []
-    for columns in ((response_a, score_a, weight_a, "_a"), (response_b, score_b, weight_b, "_b")):
-        response, score, _, weight = _read_group(*columns)
-        groups.append(_group(*_kept(weight, response, score)))
-    edges = np.linspace(min(group.score[0] for group in groups),
-                        max(group.score[-1] for group in groups), n_bins + 1)
-    rows = []
-    for name, group in zip("ab", groups):
-        if group.weight.size: weight = group.weight
-        else: weight = np.ones(group.score.size)
-        if strategy == "uniform": start = _equal_width(group.score, edges)
-        else: start = _equally_noisy(group.score, weight, n_bins)
-        rows.append(_bin_rows(name, group.score, group.response, weight, start))
-    return PairedReliability(strategy=strategy, bins=pd.concat(rows, ignore_index=True))
-
-# %% ../../nbs/subgroups/43_cumulative.ipynb #cell-067
-def _bin_rows(name, score, response, weight, start):
-    "Weighted means and the standard error of the mean response in each bin."
-    count, total = np.diff(start), np.add.reduceat(weight, start[:-1])
-    mean = np.add.reduceat(weight * response, start[:-1]) / total
-    deviation = np.add.reduceat((weight * (response - np.repeat(mean, count)))**2, start[:-1])
-    error = np.sqrt(deviation * np.where(count > 1, count / np.maximum(count - 1, 1), 1)) / total
-    return pd.DataFrame({"group": name, "count": count,
-                         "score": np.add.reduceat(weight * score, start[:-1]) / total,
-                         "response": mean, "standard_error": error})

@@ -14,16 +14,18 @@ import numpy as np
 import pandas as pd
 from scipy.stats import false_discovery_control
 
-from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._base.inputs import (check_choice, check_column, printable, read_labels, read_responses,
                                 refuse)
-from .._base.kernels import kernel
-from ..parts.partitions import bars_of_parts, in_part, over_parts, parts_of, positive_parts
+from .._base.results import Interval, new_axes, plain_text
+from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._chance.rates import MatchedAverages, matched_difference
 from .._chance.resampling import holm
-from .._base.results import Interval, new_axes, plain_text
+from .._subgroups.counted_rows import (AT, MEAN, MEAN_A, MEAN_B, MEAN_SQUARE, MEMBERS, ONES_A,
+                                           ONES_B, PART, PUBLISHED, SQUARES, STEPS, TOTAL, VARIANCE,
+                                           Going, Rows, walks_after)
 from .._words.groups import groups_conclusion, pair_conclusion
 from .._words.text import parts_text
+from ..parts.partitions import bars_of_parts, in_part, over_parts, parts_of, positive_parts
 from ..reports import Caution, Finding, Report, Step
 from .screening import (difference_name, listed_differences, pair_findings,
                                        pair_step, without_verdict)
@@ -34,407 +36,6 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['PartitionedComparison', 'comparison_of_partitions', 'PartitionedComparisons', 'comparisons_of_partitions']
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-009
-_A, _B, _TIED = 0, 1, 2
-
-
-@kernel
-def _scores_of(score, count, response):
-    "Where each different score begins, then n; members and sum of responses of each."
-    first, size, total = np.empty(score.size + 1, np.int64), np.zeros(score.size), np.zeros(
-        score.size)
-    m = 0
-    for i in range(score.size):
-        if i == 0 or score[i] != score[i - 1]:
-            first[m] = i
-            m += 1
-        size[m - 1] += count[i]
-        total[m - 1] += count[i] * response[i]
-    first[m] = score.size
-    return first[:m + 1].copy(), size[:m].copy(), total[:m].copy()
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-011
-@kernel
-def _plain_noise(score, response, count, first, size, total):
-    "Variance of each response from its neighbours' at the same or the next scores."
-    m, variance, mean = size.size, np.empty(score.size), total / size
-    for g in range(m):
-        second = pairs = 0.0
-        if size[g] > 1:
-            for i in range(first[g], first[g + 1]):
-                second += count[i] * (response[i] - mean[g])**2
-            pairs = size[g] - 1
-        else:
-            for o in (g - 1, g + 1):
-                if 0 <= o < m:
-                    second += (mean[g] - mean[o])**2 / (1 + 1 / size[o])
-                    pairs += 1
-        if pairs: variance[first[g]:first[g + 1]] = second / pairs
-        else: variance[first[g]:first[g + 1]] = 0.0
-    return variance
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-011b
-@kernel
-def _peakedness(response, count, first, size, total):
-    "Mean fourth power over the squared mean square of deviations, among equal scores."
-    peak = np.ones(response.size)
-    for g in range(size.size):
-        second = fourth = 0.0
-        for i in range(first[g], first[g + 1]):
-            square = (response[i] - total[g] / size[g])**2
-            second += count[i] * square
-            fourth += count[i] * square * square
-        if second > 0: peak[first[g]:first[g + 1]] = size[g] * fourth / second**2
-    return peak
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-013
-@kernel
-def _line_through(score, first, size, g):
-    "The scores nearest to one, with ten members besides one of its own; the line through them."
-    m, low, high, before, after = size.size, g, g + 1, 0.0, 0.0
-    members, moment, square = size[g] - 1, 0.0, 0.0
-    here = score[first[g]]
-    unit = max(score[-1] - here, here - score[0])
-    if unit == 0: unit = 1.0
-    while members < 10 and (low > 0 or high < m):
-        down = high == m or low > 0 and before <= after
-        if down: o = low - 1
-        else: o = high
-        x = (score[first[o]] - here) / unit
-        members, moment, square = members + size[o], moment + size[o] * x, square + size[
-            o] * x * x
-        if down: low, before = o, before + size[o]
-        else: high, after = o + 1, after + size[o]
-    spread = members * square - moment * moment
-    if members == 0: return low, high, members, 0.0, 0.0, 1.0
-    if spread <= 1e-9 * members * square or square > spread:
-        return low, high, members, 1 / members, 0.0, 1 / members
-    return low, high, members, square / spread, -moment / spread / unit, square / spread
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-015
-@kernel
-def _line_noise(score, response, count, first, size, total):
-    "Variance of each response by its distance from the line through its neighbours (12)."
-    m, n = size.size, score.size
-    distance, own, squares = np.empty(n), np.empty(n), np.zeros(m)
-    span, factor, members = np.empty((m, 2), np.int64), np.empty(m), np.empty(m)
-    for g in range(m):
-        low, high, members[g], level, slope, factor[g] = _line_through(score, first, size, g)
-        span[g, 0], span[g, 1] = low, high
-        flat = tilted = 0.0
-        for o in range(low, high):
-            flat += total[o]
-            tilted += total[o] * (score[first[o]] - score[first[g]])
-        for i in range(first[g], first[g + 1]):
-            if members[g]: line = level * (flat - response[i]) + slope * tilted
-            else: line = response[i]
-            distance[i] = (response[i] - line)**2
-            own[i] = distance[i] / (1 + factor[g])
-            squares[g] += count[i] * own[i]
-    for g in range(m):
-        around = 0.0
-        for o in range(span[g, 0], span[g, 1]):
-            around += squares[o]
-        for i in range(first[g], first[g + 1]):
-            if members[g]: mean = (around - own[i]) / members[g]
-            else: mean = own[i]
-            distance[i] = max(distance[i] - factor[g] * mean, 0.0)
-    return distance
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-017
-@kernel
-def _reached(size, at, step, least):
-    "The score at which `least` members have been counted, from the one beside `at` on."
-    members = 0.0
-    while members < least:
-        at += step
-        if at < 0 or at >= size.size: return at
-        members += size[at]
-    return at
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-017b
-@kernel
-def _settled(size, least, twice):
-    """How many scores have all neighbours that their noise depends on: `least` members further up,
-    and as many beyond these where it depends on their noise as well."""
-    last = _reached(size, size.size, -1, least)
-    if twice and last >= 0: last = _reached(size, last, -1, least)
-    return max(last, 0)
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-019
-_ROWS, _WEIGHT, _SUM, _SQUARE, _NOISE, _PEAK = range(6)  # of a group in a block: rows, Σw, Σwy,
-                                                         # Σw², Σw²v, Σ(w²v)² times peakedness
-
-
-@kernel
-def _into_blocks(score, is_b, columns, blocks, kind, ends, m, block):
-    """Add sorted rows to the last of m blocks and to new ones, and say to which each was added;
-    return the number of blocks."""
-    i = 0
-    while i < score.size:
-        first, in_a, in_b = i, False, False
-        while i < score.size and score[i] == score[first]:
-            in_a, in_b = in_a or not is_b[i], in_b or is_b[i]
-            i += 1
-        here = _TIED if in_a and in_b else _B if in_b else _A
-        if m == 0 or here == _TIED or kind[m - 1] != here:
-            blocks[m], kind[m], ends[m, 0] = 0.0, here, score[first]
-            m += 1
-        ends[m - 1, 1] = score[first]
-        for k in range(first, i):
-            block[k] = m - 1
-            for c in range(4):
-                blocks[m - 1, int(is_b[k]), c] += columns[k, c]
-    return m
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-021
-@kernel
-def _load(blocks, e, g):
-    "Average weight of a group in a block."
-    return blocks[e, g, _WEIGHT] / blocks[e, g, _ROWS]
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-021b
-@kernel
-def _mean(blocks, e, g):
-    "Mean response of a group in a block."
-    return blocks[e, g, _SUM] / blocks[e, g, _WEIGHT]
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-021c
-@kernel
-def _step(blocks, kind, e):
-    "Weight of the step at a block, both means that it compares, and for how many steps it stands."
-    g = kind[e]
-    if g == _TIED:
-        n_a, n_b = blocks[e, _A, _ROWS], blocks[e, _B, _ROWS]
-        steps = 2 * n_a * n_b / (n_a + n_b)
-        return (2 * steps * (_load(blocks, e, _A) + _load(blocks, e, _B)), _mean(blocks, e, _A),
-                _mean(blocks, e, _B), steps)
-    o = 1 - g
-    weight = _load(blocks, e - 1, o) + 2 * _load(blocks, e, g) + _load(blocks, e + 1, o)
-    own, other = _mean(blocks, e, g), 0.5 * (_mean(blocks, e - 1, o) + _mean(blocks, e + 1, o))
-    return weight, own if g == _A else other, other if g == _A else own, 1.0
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-023
-@kernel
-def _variance_of(blocks, e, g, which):
-    "Of a group's mean in a block: as estimated, or with the variance 1 in one of the groups."
-    if which == 2: column = _NOISE
-    else: column = _SQUARE
-    if which != 2 and which != g: return 0.0
-    return blocks[e, g, column] / blocks[e, g, _WEIGHT]**2
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-023b
-@kernel
-def _is_step(kind, e, m, is_end):
-    "Whether there is a step at a block; the last one of all has one only if it is a tied score."
-    return e < m and (kind[e] == _TIED or e > 0 and not (is_end and e == m - 1))
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-023c
-@kernel
-def _variance_at(blocks, kind, e, weights, which):
-    "What a step adds to the variance: its own, and twice what it shares with the next two."
-    g, h, last = kind[e], kind[min(e + 1, kind.size - 1)], kind[min(e + 2, kind.size - 1)]
-    if g == _TIED:
-        own = _variance_of(blocks, e, _A, which) + _variance_of(blocks, e, _B, which)
-    else:
-        own = _variance_of(blocks, e, g, which) + 0.25 * (
-            _variance_of(blocks, e - 1, 1 - g, which) + _variance_of(blocks, e + 1, 1 - g, which))
-    near = far = 0.0
-    if weights[1] > 0:
-        if g != _TIED: near += 0.5 * _variance_of(blocks, e + 1, 1 - g, which)
-        if h != _TIED: near += 0.5 * _variance_of(blocks, e, 1 - h, which)
-    if weights[2] > 0 and g != _TIED and last == g:
-        far = 0.25 * _variance_of(blocks, e + 1, 1 - g, which)
-    return weights[0] * (weights[0] * own + 2 * weights[1] * near + 2 * weights[2] * far)
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-025
-(_TOTAL, _AT, _MEAN_A, _MEAN_B, _STEPS, _PUBLISHED, _ONES_A, _ONES_B, _VARIANCE, _SQUARES,
- _MEMBERS, _PART, _MEAN, _MEAN_SQUARE) = range(14)
-
-
-@kernel
-def _walk(blocks, kind, ends, m, start, stop, is_end, sums, high_low, marks):
-    """Go on with the walk over the steps at blocks start to stop − 1; `marks` gets the score, the
-    weight and the sum at some of them. Returns the number of marks."""
-    every, n, weights = max(-((start - stop) // marks.shape[0]), 1), 0, np.zeros(3)
-    for e in range(start, stop):
-        if not _is_step(kind, e, m, is_end): continue
-        weight, mean_a, mean_b, steps = _step(blocks, kind, e)
-        weights[:] = weight, 0.0, 0.0
-        for k in (1, 2):
-            if weights[k - 1] > 0 and _is_step(kind, e + k, m, is_end):
-                weights[k] = _step(blocks, kind, e + k)[0]
-        sums[_TOTAL] += weight
-        sums[_PART] += weight
-        sums[_AT] += weight * (mean_a - mean_b)
-        sums[_MEAN_A] += weight * mean_a
-        sums[_MEAN_B] += weight * mean_b
-        sums[_STEPS] += steps
-        sums[_PUBLISHED] += weight**2 / steps
-        high_low[0], high_low[1] = max(high_low[0], sums[_AT]), min(high_low[1], sums[_AT])
-        for which in range(3):
-            part = _variance_at(blocks, kind, e, weights, which)
-            sums[_ONES_A + which] += part
-        sums[_SQUARES] += part * part
-        if kind[e] == _TIED:
-            for g in (_A, _B):
-                sums[_MEMBERS] += (weight / blocks[e, g, _WEIGHT])**4 * blocks[e, g, _PEAK]
-        else: sums[_MEMBERS] += part * part
-        if (e - start) % every == 0 and n < marks.shape[0]:
-            marks[n] = ends[e, 1], sums[_TOTAL], sums[_AT]
-            n += 1
-    return n
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #bc186ff3
-@kernel
-def _into_bins(score, is_other, columns, bins, ends, m, block, following):
-    """Add sorted rows to the bins of the members' scores nearest to them, and say to which each was
-    added; return the number of bins."""
-    at = 0
-    for i in range(score.size):
-        while True:
-            while at < score.size and (is_other[at] or m > 0 and score[at] <= ends[m - 1, 1]):
-                at += 1
-            if at < score.size: ahead = score[at]
-            else: ahead = following
-            if m > 0:
-                here = ends[m - 1, 1]
-                border = here + 0.5 * (ahead - here)
-                if border >= ahead and ahead < np.inf: border = here
-                if score[i] <= border: break
-            bins[m], ends[m] = 0.0, ahead
-            m += 1
-        block[i] = m - 1
-        for c in range(4):
-            bins[m - 1, int(is_other[i]), c] += columns[i, c]
-    return m
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #4b6e7945
-@kernel
-def _walk_bins(bins, ends, start, stop, sums, high_low, marks):
-    "Go on with the walk of members against everyone over bins start to stop − 1, as `_walk` does."
-    every, n = max(-((start - stop) // marks.shape[0]), 1), 0
-    for e in range(start, stop):
-        own, other = bins[e, _A], bins[e, _B]
-        weight, everyone = own[_WEIGHT], own[_WEIGHT] + other[_WEIGHT]
-        mean, share = (own[_SUM] + other[_SUM]) / everyone, weight / everyone
-        sums[_TOTAL] += weight
-        sums[_PART] += weight * (1 - share)
-        sums[_AT] += own[_SUM] - weight * mean
-        sums[_MEAN_A] += (1 - share) * own[_SUM]
-        sums[_MEAN_B] += share * other[_SUM]
-        sums[_STEPS] += 1
-        sums[_PUBLISHED] += weight**2
-        sums[_MEAN] += weight**2 * mean
-        sums[_MEAN_SQUARE] += weight**2 * mean**2
-        high_low[0], high_low[1] = max(high_low[0], sums[_AT]), min(high_low[1], sums[_AT])
-        sums[_ONES_A] += (1 - share)**2 * own[_SQUARE]
-        sums[_ONES_B] += share**2 * other[_SQUARE]
-        part = (1 - share)**2 * own[_NOISE] + share**2 * other[_NOISE]
-        sums[_VARIANCE] += part
-        sums[_SQUARES] += part * part
-        sums[_MEMBERS] += (1 - share)**4 * own[_PEAK] + share**4 * other[_PEAK]
-        if (e - start) % every == 0 and n < marks.shape[0]:
-            marks[n] = ends[e, 1], sums[_TOTAL], sums[_AT]
-            n += 1
-    return n
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-027
-class _Rows(NamedTuple):
-    "Rows in the order of score, group and response; equal ones count as one."
-    score: np.ndarray
-    code: np.ndarray  # number of the group
-    response: np.ndarray
-    columns: np.ndarray  # rows, Σw, Σw·response, Σw² of the equal ones, shape (n, 4)
-
-    def where(self, kept):
-        """Those of the rows that are kept, by positions or truth values.
-
-        Parameters
-        ----------
-        kept
-        """
-        return _Rows(*(column[kept] for column in self))
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-027b
-class _Going(NamedTuple):
-    "A walk that has come to some score: sums so far, and what the rows to come may still change."
-    sums: np.ndarray
-    high_low: np.ndarray
-    marks: tuple  # score, weight and sum at some steps
-    blocks: np.ndarray
-    kind: np.ndarray
-    ends: np.ndarray  # lowest and highest score of each block
-    rows: tuple  # of either group, those whose noise isn't known, and the neighbours before these
-    block: tuple  # the block of each of them; −1 where its noise is in there
-    first: int  # the first block whose step is not taken
-
-    @classmethod
-    def begin(cls):
-        "Before the first score."
-        none, nobody = np.empty(0), np.empty(0, np.int64)
-        rows = _Rows(none, nobody, none, np.empty((0, 4)))
-        return cls(np.zeros(14), np.zeros(2), (), np.empty((0, 2, 6)), nobody.astype(np.int8),
-                   np.empty((0, 2)), (rows, rows), (nobody, nobody), 0)
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-029
-def _add_noise(rows, block, blocks, weighted, is_end):
-    """Add what is known of the rows' noise to their blocks; where the rows begin that later ones
-    need, and those whose noise isn't known."""
-    count = rows.columns[:, _ROWS]
-    sized = _scores_of(rows.score, count, rows.response)
-    first, size = sized[:2]
-    noise = (_line_noise if weighted else _plain_noise)(rows.score, rows.response, count, *sized)
-    settled = size.size if is_end else _settled(size, 10 if weighted else 1, weighted)
-    start = _reached(size, settled, -1, 10 if weighted else 1)
-    if weighted and start >= 0: start = _reached(size, start, -1, 10)
-    stop, peak = first[settled], _peakedness(rows.response, count, *sized)
-    fresh = np.flatnonzero(block[:stop] >= 0)
-    each, at = rows.columns[fresh, _SQUARE] * noise[fresh], block[fresh]
-    np.add.at(blocks[:, _NOISE], at, each)
-    np.add.at(blocks[:, _PEAK], at, each**2 / count[fresh] * peak[fresh])
-    return first[max(start, 0)], stop
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-030
-def _go_on(going, rows, a, n_marks, weighted, is_end, following=None):
-    """The walk of group a and the other rows after a further range of scores; `following` is where
-    the next member lies beyond it, if the others are everyone."""
-    m, is_b = going.kind.size, rows.code != a
-    blocks, kind, ends = (np.concatenate([old, np.zeros((rows.score.size, *old.shape[1:]),
-                                                        old.dtype)])
-                          for old in (going.blocks, going.kind, going.ends))
-    block = np.empty(rows.score.size, np.int64)
-    if following is None:
-        m = _into_blocks(rows.score, is_b, rows.columns, blocks, kind, ends, m, block)
-    else: m = _into_bins(rows.score, is_b, rows.columns, blocks, ends, m, block, following)
-    left, places, known = [], [], m
-    for side, mine in enumerate((~is_b, is_b)):
-        held = _Rows(*(np.concatenate(pair) for pair in zip(going.rows[side], rows.where(mine))))
-        place = np.concatenate([going.block[side], block[mine]])
-        start, stop = _add_noise(held, place, blocks[:, side], weighted, is_end)
-        if stop < place.size: known = min(known, place[stop])
-        left.append(held.where(slice(start, None)))
-        places.append(np.where(np.arange(start, place.size) < stop, -1, place[start:]))
-    if following is None: late, reach = (3, 1)
-    else: late, reach = (0, 0)
-    if is_end: stop = m
-    else: stop = max(min(m - 1 - late, known - reach), going.first)
-    sums, high_low, marks = going.sums.copy(), going.high_low.copy(), np.empty((n_marks, 3))
-    if following is None:
-        n = _walk(blocks, kind, ends, m, going.first, stop, is_end, sums, high_low, marks)
-    else: n = _walk_bins(blocks, ends, going.first, stop, sums, high_low, marks)
-    kept = max(stop - 1, 0)
-    return _Going(sums, high_low, (*going.marks, marks[:n].copy()), blocks[kept:m].copy(),
-                  kind[kept:m].copy(), ends[kept:m].copy(), tuple(left), tuple(
-                      np.where(one < 0, -1, one - kept) for one in places), stop - kept)
-
-# %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-030b
-def _walked(goings, rows, asked, following, n_marks, is_end):
-    "All walks after a further range; `following` has the next score of each group beyond it."
-    return [_go_on(going, rows, a, n_marks, weighted, is_end, following[a]) if b is None else
-            _go_on(going, rows.where((rows.code == a) | (rows.code == b)), a, n_marks, weighted,
-                   is_end) for going, (a, b, weighted) in zip(goings, asked)]
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-032
 def _counted(rows):
@@ -447,7 +48,7 @@ def _counted(rows):
                     | (response[1:] != response[:-1]))[:score.size]
     first = np.flatnonzero(new)
     if first.size == new.size: return rows
-    return _Rows(score[first], code[first], response[first], np.add.reduceat(columns, first))
+    return Rows(score[first], code[first], response[first], np.add.reduceat(columns, first))
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-032b
 def _read(columns, place, names):
@@ -539,14 +140,14 @@ def _cuts(sampled):
 def _dealt(columns, place, options):
     "The rows of a part that belong to the groups asked for, with the number of their range."
     names, number, cuts, (origin, unit, heaviest) = options
-    read, rows = _read(columns, place, names), _Going.begin().rows[0]
+    read, rows = _read(columns, place, names), Going.begin().rows[0]
     if read is not None:
         y, s, labels, code, w = read
         code = np.array([number.get(label, -1) for label in labels])[code]
         kept = code >= 0
         y, w = (y[kept] - origin) / unit, w[kept] / heaviest
-        rows = _counted(_Rows(s[kept], code[kept], y, np.column_stack([np.ones(y.size), w, w * y,
-                                                                       w * w])))
+        rows = _counted(Rows(s[kept], code[kept], y, np.column_stack([np.ones(y.size), w, w * y,
+                                                                      w * w])))
     return pd.DataFrame(dict(zip(_COLUMNS, (*rows[:3], *rows.columns.T)))).assign(
         range=np.searchsorted(cuts, rows.score))
 
@@ -584,7 +185,7 @@ def _in_ranges(parts, cuts, options):
 def _in_order(frame):
     "The rows of a range, sorted and counted."
     columns = [frame[name].to_numpy() for name in _COLUMNS]
-    return _counted(_Rows(*columns[:3], np.column_stack(columns[3:])))
+    return _counted(Rows(*columns[:3], np.column_stack(columns[3:])))
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-039
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -764,22 +365,22 @@ def _plot_comparison(found, ax):
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #f7abfec0
 def _matched(sums, responses, origin, unit):
     "The averages that are compared, the responses on the way from their least to their largest."
-    least, most, part = float(responses.min()), float(responses.max()), sums[_PART]
+    least, most, part = float(responses.min()), float(responses.max()), sums[PART]
     if least == most and least in (0.0, 1.0): width = 1.0
     else: width = most - least
     is_two_valued = bool(np.unique(responses).size == 2 or least == most and width > 0)
-    if part <= 1e-9 * sums[_TOTAL]: return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, is_two_valued)
+    if part <= 1e-9 * sums[TOTAL]: return MatchedAverages(0.0, 1.0, 0.0, 1.0, 0.0, is_two_valued)
     rates = [(mean / part * unit + origin - least) / (most - least) if most > least else 0.0
-             for mean in sums[[_MEAN_A, _MEAN_B]]]
+             for mean in sums[[MEAN_A, MEAN_B]]]
     rates = [float(np.clip(rate, 0, 1)) for rate in rates]
-    numbers = [float(part**2 / ones) for ones in sums[[_ONES_A, _ONES_B]]]
+    numbers = [float(part**2 / ones) for ones in sums[[ONES_A, ONES_B]]]
     return MatchedAverages(rates[0], numbers[0], rates[1], numbers[1],
-                           float(width * part / sums[_TOTAL]), is_two_valued)
+                           float(width * part / sums[TOTAL]), is_two_valued)
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #d620ec26
 def _mean_noise(sums, origin, unit):
     "Σ W² P (1 − P) over the steps of members against everyone, P between 0 and 1."
-    square, mean, both = sums[[_PUBLISHED, _MEAN, _MEAN_SQUARE]]
+    square, mean, both = sums[[PUBLISHED, MEAN, MEAN_SQUARE]]
     return max(origin * (1 - origin) * square + unit * (1 - 2 * origin) * mean - unit**2 * both, 0)
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-043
@@ -788,26 +389,26 @@ _FEWEST = 500  # steps from which the limit serves, as in memory
 
 def _answer(going, names, sides, units, n_partitions, n_passes):
     "The numbers of a walk that has come to its end; None where it took no step."
-    sums, (high, low), total = going.sums, going.high_low, going.sums[_TOTAL]
+    sums, (high, low), total = going.sums, going.high_low, going.sums[TOTAL]
     if total == 0: return None
     responses, (origin, unit, _) = np.concatenate([one.responses for one in sides]), units
-    value, variance = float(sums[_AT] / total * unit), float(sums[_VARIANCE] / total**2 * unit**2)
+    value, variance = float(sums[AT] / total * unit), float(sums[VARIANCE] / total**2 * unit**2)
     interval, pvalue = matched_difference(_matched(sums, responses, origin, unit), value, variance)
     size, null_scale = (float((high - low) / total * unit), float(max(high, -low) / total * unit)
                         ), float(np.sqrt(variance))
-    steps, members = (sums[_VARIANCE]**2 / squares if squares > 0 else 0.0
-                      for squares in sums[[_SQUARES, _MEMBERS]])
+    steps, members = (sums[VARIANCE]**2 / squares if squares > 0 else 0.0
+                      for squares in sums[[SQUARES, MEMBERS]])
     tails = [float(null.sf(one / null_scale)) if max(steps, members) >= _FEWEST else None
              for null, one in zip((kuiper_null, kolmogorov_smirnov_null), size)]
     is_bounded = 0 <= responses.min() and responses.max() <= 1
-    if names[1] is not None: published = sums[_PUBLISHED]
+    if names[1] is not None: published = sums[PUBLISHED]
     else: published = _mean_noise(sums, origin, unit)
     is_rounded = bool(tails[0] is not None and steps < _FEWEST)
     rows = {"a": names[0], "b": names[1], "n_a": sides[0].n, "n_b": sides[1].n}
     findings = pair_findings(rows, tails[0], (value, interval, pvalue),
                              facts={"method": "asymptotic", "n_resamples": None})
     return PartitionedComparison(
-        a=names[0], b=names[1], n_a=sides[0].n, n_b=sides[1].n, n_steps=float(sums[_STEPS]),
+        a=names[0], b=names[1], n_a=sides[0].n, n_b=sides[1].n, n_steps=float(sums[STEPS]),
         average_difference=value, confidence_interval=interval, average_pvalue=pvalue,
         kuiper=size[0], kolmogorov_smirnov=size[1], null_scale=null_scale,
         scale=float(np.sqrt(published) / total) if is_bounded else np.nan,
@@ -872,10 +473,10 @@ def _others(sides, a):
 def _one_by_one(ranges, asked, following):
     "The walks of all pairs at their end."
     from dask import delayed
-    going, n_marks = [_Going.begin()] * len(asked), max(1000 // len(ranges), 5)
+    going, n_marks = [Going.begin()] * len(asked), max(1000 // len(ranges), 5)
     for k, (rows, beyond) in enumerate(zip(ranges, following), 1):
-        going = delayed(_walked)(going, delayed(_in_order)(rows), asked, beyond, n_marks,
-                                 k == len(ranges))
+        going = delayed(walks_after)(going, delayed(_in_order)(rows), asked, beyond, n_marks,
+                                     k == len(ranges))
     return going.compute()
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #75d571af

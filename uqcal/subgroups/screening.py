@@ -5,7 +5,8 @@
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-003
 from __future__ import annotations
 
-from collections.abc import Hashable
+import itertools
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,15 +17,16 @@ from scipy.special import betaincinv, gammaincinv, gammaln, ndtri
 from tqdm import tqdm
 
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
-from .cumulative import (CumulativeGraph, compared_groups, comparison_graph,
-                                        kuiper_by_scores, least_scale, scores_explain,
-                                        subpopulation_graph)
+from .._subgroups.designs import least_scale
+from .against_everyone import members_of, ordinates_among, subpopulation_graph
+from .cumulative import CumulativeGraph, kuiper_by_scores, scores_explain
+from .two_groups import comparison_graph, ordinates_between, pairs_of
 from .._chance.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_count, check_generator, check_jobs,
                                 check_labels_agree, check_weights, printable, read_labels,
                                 read_responses, read_vector)
 from ..reports import Caution, Finding, Report, Step
-from ..sample.repeats import related_members
+from .._sample.repeats import related_members
 from .._chance.resampling import holm, shuffle_state
 from .._base.results import Interval, html_table, json_plain, new_axes, plain_text
 from .._words.groups import groups_conclusion, pair_conclusion
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['Screening', 'difference_name', 'listed_differences', 'without_verdict', 'pair_findings', 'pair_step', 'GroupPair',
-           'pair_report', 'screen']
+           'pair_report', 'ComparedGroups', 'compared_groups', 'screen']
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-141
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -552,6 +554,147 @@ def pair_report(
         is_explained=graph.scores_may_explain, facts=facts, test=graph)
     return GroupPair(graph=graph, findings=findings, cautions=cautions, step=pair_step(*findings))
 
+# %% ../../nbs/subgroups/47_screen.ipynb #cell-055b
+@dataclass(frozen=True, eq=False)
+class ComparedGroups:
+    """Groups sorted once, so that each comparison costs little; what `compared_groups` returns.
+
+    Attributes
+    ----------
+    pieces : np.ndarray
+        A row for each comparison: codes of two groups, shape (m, 2), or of one that is held
+        against everyone, shape (m, 1).
+    n_points : np.ndarray
+        What a shuffle of each comparison handles, shape (m,).
+    work : Callable
+        Numbers of some pieces, in `unit`.
+    unit : float
+        What the responses were divided by.
+    groups : Callable
+        What shuffles a piece, called with its codes and whether signs or places change.
+    n_signs : Callable
+        How many random signs a piece has, None for shuffles, and whether one of two
+        outcomes is rare.
+    clustered : bool
+        Whether rows are clustered.
+    """
+    pieces: np.ndarray  # a row for each comparison: codes of two groups, shape (m, 2), or of one
+                        # that is held against everyone, shape (m, 1)
+    n_points: np.ndarray  # what a shuffle of each comparison handles, shape (m,)
+    work: Callable = field(repr=False)  # numbers of some pieces, in `unit`
+    unit: float  # what the responses were divided by
+    groups: Callable = field(repr=False)  # what shuffles a piece, called with its codes and whether
+                                          # signs or places change
+    n_signs: Callable = field(repr=False)  # how many random signs a piece has, None for shuffles,
+                                           # and whether one of two outcomes is rare
+    clustered: bool  # whether rows are clustered
+
+    def numbers(self, rows: np.ndarray,  # which comparisons, positions in `pieces`
+                ) -> np.ndarray:  # shape (rows, 7), NaN where scores never interleave, or where
+                                  # clusters are too few
+        """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps (clusters, if rows are clustered), steps, published scale.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Which comparisons, positions in `pieces`.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (rows, 7), NaN where scores never interleave, or where clusters are too few.
+        """
+        found = self.work(self.pieces[rows])
+        found[:, :4] *= self.unit
+        return found
+
+    def shuffles(self, row: int,  # position in `pieces`
+                 how: str = "",  # one of its `ways`, the first unless given
+                 ) -> Callable:  # called as f(state, n): a row for each of n shuffles
+        """What shuffles one comparison: Kuiper's and Kolmogorov and Smirnov's statistic over the null scale, both undivided, and that scale.
+
+        Parameters
+        ----------
+        row : int
+            Position in `pieces`.
+        how : str, default ""
+            One of its `ways`, the first unless given.
+
+        Returns
+        -------
+        Callable
+            Called as f(state, n): a row for each of n shuffles.
+        """
+        kernel, columns = self.groups(*self.pieces[row], exchange=how.endswith("permutation"))
+        units = np.array([1.0, 1.0, self.unit, self.unit, self.unit])
+        return lambda state, n: kernel(state, n, *columns) * units
+
+    def ways(self, row: int,  # position in `pieces`
+             ) -> tuple[tuple[str, float], ...]:  # "permutation", "signs", "cluster signs" or
+                                                  # "cluster permutation", and a number
+        """How a comparison is shuffled, and the least p-value of each way; the largest one counts.
+
+        Parameters
+        ----------
+        row : int
+            Position in `pieces`.
+
+        Returns
+        -------
+        tuple[tuple[str, float], ...]
+            "permutation", "signs", "cluster signs" or "cluster permutation", and a number.
+        """
+        n_signs, few = self.n_signs(*self.pieces[row])
+        if n_signs is None: return (("permutation", 0.0),)
+        which = "cluster " * self.clustered
+        signs = (f"{which}signs", 2.0**(1 - n_signs))
+        if few: return (signs, (f"{which}permutation", 0.0))
+        return (signs,)
+
+# %% ../../nbs/subgroups/47_screen.ipynb #cell-102
+def compared_groups(
+    response: np.ndarray,  # finite responses, shape (n,)
+    score: np.ndarray,  # finite scores, shape (n,)
+    codes: np.ndarray,  # the group of each point as a number from 0, shape (n,)
+    weight: np.ndarray,  # weights > 0, shape (n,), or empty
+    cluster: np.ndarray | None = None,  # the cluster of each point as a number from 0, shape (n,)
+    *,
+    against: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
+) -> ComparedGroups:  # numbers and shuffles of each comparison
+    """Prepare groups for many comparisons; for columns that were checked already.
+
+    Parameters
+    ----------
+    response : np.ndarray
+        Finite responses, shape (n,).
+    score : np.ndarray
+        Finite scores, shape (n,).
+    codes : np.ndarray
+        The group of each point as a number from 0, shape (n,).
+    weight : np.ndarray
+        Weights > 0, shape (n,), or empty.
+    cluster : np.ndarray | None, optional
+        The cluster of each point as a number from 0, shape (n,).
+    against : str, default "pairs"
+        "pairs" for all pairs, "all" for each group against everyone.
+
+    Returns
+    -------
+    ComparedGroups
+        Numbers and shuffles of each comparison.
+    """
+    sizes, none = np.bincount(codes), cluster is None
+    if none: member = np.empty(0, np.int64)
+    else: member = cluster
+    if none: steps = 1
+    else: steps = 3
+    if against == "pairs":
+        pieces = np.array(list(itertools.combinations(range(sizes.size), 2)))
+        return ComparedGroups(pieces, steps * sizes[pieces].sum(axis=1),
+                              *pairs_of(response, score, codes, weight, member), not none)
+    return ComparedGroups(np.arange(sizes.size)[:, None], np.full(sizes.size, steps * codes.size),
+                          *members_of(response, score, codes, weight, member), not none)
+
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-005
 def screen(
     frame: Any,  # a table: pandas, polars, or a mapping of column names to arrays
@@ -878,6 +1021,8 @@ def _significant(table):
 def _with_likeness(table, data, against):
     "The table with a column that says of significant rows whether the compared scores are equal."
     alike, members = np.ones(len(table), bool), data.groupby("group", sort=False).indices
+    if against == "all": path = ordinates_among
+    else: path = ordinates_between
     columns = [data[name].to_numpy() if name in data else np.empty(0)
                for name in ("response", "score", "weight")]
     for k in np.flatnonzero(_significant(table)):
@@ -887,7 +1032,7 @@ def _with_likeness(table, data, against):
         else: rows = np.r_[first, members[row["b"]]]
         is_a = np.isin(rows, first, assume_unique=True)
         response, score, weight = (one[rows] if one.size else one for one in columns)
-        by_scores = kuiper_by_scores(response, score, is_a, weight, against)
+        by_scores = kuiper_by_scores(response, score, is_a, weight, path)
         alike[k] = not scores_explain(row["kuiper"], row["null_scale"], by_scores)
     return table.assign(scores_alike=alike)
 

@@ -6,20 +6,14 @@
 from __future__ import annotations
 
 import contextlib
-import gc
-import io
 import json
 import os
 import re
 import secrets
 import shlex
 import shutil
-import signal
 import sys
 import textwrap
-import threading
-import time
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,19 +22,20 @@ import numpy as np
 import typer
 
 from .. import __version__
+from .._base.files import display_name, names_csv
 from .._base.results import enumerated, json_plain, three_digits
-from .._base.tables import Table, display_name, exact_encoding, names_csv, rows_again
+from .._base.rows_again import exact_encoding, rows_again
+from .._base.tables import Table
 
 # %% auto #0
 __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'Groups', 'Cluster', 'Positive',
            'AsGroups', 'InParts', 'Jobs', 'Seed', 'Report', 'Verbose', 'JsonFile', 'MARKS', 'ROWS', 'option',
-           'shows_bar', 'how_read', 'outcomes_of', 'label_in_parts', 'check_outputs', 'check_sizes', 'cores',
-           'refuse_idle', 'differing', 'check_features', 'with_groups', 'as_labels', 'refuse_crossed', 'points_of',
-           'first_words', 'source_facts', 'asked_facts', 'row_details', 'with_places', 'aligned', 'wrapped', 'visible',
-           'as_json', 'deliver', 'screen_text', 'check_csv_name', 'source_twice', 'rows_to', 'write_rows', 'read_model',
-           'restored', 'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines', 'mend_command', 'in_python',
-           'on_one_line', 'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts', 'new_app', 'run_command',
-           'transcript']
+           'shows_bar', 'how_read', 'outcomes_of', 'label_in_parts', 'error_columns', 'check_outputs', 'check_sizes',
+           'cores', 'refuse_idle', 'differing', 'check_features', 'with_groups', 'as_labels', 'refuse_crossed',
+           'points_of', 'first_words', 'source_facts', 'asked_facts', 'row_details', 'with_places', 'aligned',
+           'wrapped', 'visible', 'as_json', 'deliver', 'screen_text', 'check_csv_name', 'source_twice', 'rows_to',
+           'write_rows', 'read_model', 'restored', 'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines',
+           'mend_command', 'in_python', 'on_one_line', 'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts']
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-option
 def option(
@@ -199,7 +194,6 @@ def _as_option(told):
     if asks: return f"{told}? name it by --positive"
     return told.split("; type ")[0].replace("pos_label", "--positive")
 
-
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-positive-parts
 def label_in_parts(table: Any,  # a Dask table
                    name: str,  # its column of outcomes
@@ -228,12 +222,49 @@ def label_in_parts(table: Any,  # a Dask table
     if kind in "iuf" and positive.replace(".", "", 1).lstrip("-").isdigit(): return float(positive)
     return positive
 
-
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-014-b
 def _matching(source):
     "The files that a pattern names, in order."
     import glob
     return sorted(glob.glob(source or ""))
+
+# %% ../../nbs/command/66_cli_parts.ipynb #cell-022
+def error_columns(
+    error: str | None,  # what the option names, here and below
+    observed: str | None,  # or this
+    predicted: str | None,  # and this
+    uncertainty: str | None,  # "uncertainty" unless given
+) -> list[str]:  # two, or three
+    """The columns that the options name: [error, uncertainty] or [observed, predicted, uncertainty].
+
+    Parameters
+    ----------
+    error : str | None
+        What the option names, here and below.
+    observed : str | None
+        Or this.
+    predicted : str | None
+        And this.
+    uncertainty : str | None
+        "uncertainty" unless given.
+
+    Returns
+    -------
+    list[str]
+        Two, or three.
+    """
+    if observed is None and predicted is None:
+        chosen = [error or "error", uncertainty or "uncertainty"]
+    elif error is not None:
+        raise ValueError("give either --error, or --observed and --predicted, not both")
+    elif observed is None or predicted is None:
+        given, other = ("--predicted", "--observed") if observed is None else (
+            "--observed", "--predicted")
+        raise ValueError(f"{given} needs {other}: the error is the difference of the two")
+    else: chosen = [observed, predicted, uncertainty or "uncertainty"]
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"the columns must differ, got {', '.join(map(repr, chosen))}")
+    return chosen
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-014
 def check_outputs(
@@ -1354,163 +1385,3 @@ def tell_of_parts(
         None, params["json_file"], None)
     asked = params.get("fail_on")
     if asked and result.verdict in ("invalid", asked): raise typer.Exit(1)
-
-# %% ../../nbs/command/66_cli_parts.ipynb #cell-062
-_USAGE = typer.BadParameter.__mro__[2]  # the parser's base class of all errors that a user can make
-_AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution",
-             "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot",
-             "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
-             "n_calibration": "--n-calibration", "coverage": "--level",
-             "dof": "--dof", "confidence_level": "--level", "groups": "--groups",
-             "cluster": "--cluster", "tolerance": "--tolerance", "rng": "--seed",
-             "kurtosis": "--kurtosis", "decimal": "--decimal", "thousands": "--thousands",
-             "encoding": "--encoding", "where": "--where", "error": "the errors",
-             "uncertainty": "the uncertainties", "frame": "the table",
-             "y_true": "the file"}
-
-
-def _message(error):
-    "One line that says what is wrong, in the words of the command line."
-    if isinstance(error, _USAGE): text = error.format_message()
-    else: text = str(error)
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        text = f"{error.filename}: {error.strerror}"
-    text = re.sub(r"^features\['(.*?)'\](?= must)", r"--feature \1", text)
-    text = re.sub(r"\bsay as_groups (?=.* if its cells)", "say --as-groups ", text)
-    text = text.replace("marks by decimal and thousands", "marks by --decimal and --thousands")
-    text = text.replace("drop_missing leaves out", "--drop-missing leaves out")
-    text = re.sub(rf"^({'|'.join(_AS_TYPED)})(?= (?:must|may|can't|is not|speaks))",
-                  lambda found: _AS_TYPED[found[0]],
-                  " ".join(text.split()))
-    return f"uqcal: {visible(text) or type(error).__name__}"
-
-# %% ../../nbs/command/66_cli_parts.ipynb #cell-062b
-@contextlib.contextmanager
-def _signals_end(came):
-    """SIGTERM and SIGHUP unwind the command as Ctrl-C does, unless somebody else looks after them;
-    the list gets the number of the one that came."""
-    def end(number,  # of the signal
-            frame):  # where it came, which does not matter
-        "Keep the number and interrupt, as Ctrl-C does; objects half made then go without a word."
-        came.append(number)
-        sys.unraisablehook = lambda found: None
-        raise KeyboardInterrupt
-    usual, taken = (signal.SIG_DFL, signal.default_int_handler), {}
-    said = sys.unraisablehook
-    try:
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number and signal.getsignal(number) in usual:
-                taken[number] = signal.signal(number, end)
-    except ValueError: pass  # only the main thread may
-    try: yield
-    finally:
-        sys.unraisablehook = said
-        for number, handler in taken.items(): signal.signal(number, handler)
-
-# %% ../../nbs/command/66_cli_parts.ipynb #f901ef4e
-def _leave(code):
-    "End this process without taking its modules apart, which can take a second."
-    with contextlib.suppress(OSError, ValueError):
-        for stream in filter(None, (sys.stdout, sys.stderr)): stream.flush()
-    os._exit(code)
-
-# %% ../../nbs/command/66_cli_parts.ipynb #f901ef4e-b
-def _end_in_time(came, patience=0.6):
-    """End this process if a signal has come and a compiled loop keeps the main thread from hearing
-    of it, or if leaving takes long."""
-    if os.name != "posix" or threading.current_thread() is not threading.main_thread(): return
-    heard, told = os.pipe()
-    os.set_blocking(told, False)
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-
-    def watch():
-        "Wait for a signal, then for the main thread."
-        number = 0
-        while number not in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", 0)):
-            number = os.read(heard, 1)[0]
-        time.sleep(patience)
-        if came: time.sleep(5)
-        os._exit(128 + number)
-    threading.Thread(target=watch, daemon=True).start()
-
-# %% ../../nbs/command/66_cli_parts.ipynb #parts-app
-def new_app() -> typer.Typer:
-    """A set of commands that answer in plain text; `run_command` runs one of them.
-
-    Returns
-    -------
-    typer.Typer
-    """
-    return typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False,
-                       context_settings={"help_option_names": ["-h", "--help"]})
-
-# %% ../../nbs/command/66_cli_parts.ipynb #parts-run
-def run_command(
-    app: typer.Typer,  # the commands
-    args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's
-                                        # own unless given
-) -> None:  # never returns: ends with SystemExit
-    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an error of uqcal itself.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The commands.
-    args : Sequence[str] | None, optional
-        What follows `uqcal` on the command line; the process's own unless given.
-    """
-    came = []
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"): stream.reconfigure(errors="backslashreplace")
-    try:
-        with _signals_end(came):
-            if args is None:  # the process is this command's own
-                gc.set_threshold(50_000)  # imports make much that lasts, and little to collect
-                _end_in_time(came)
-            code = typer.main.get_group(app).main(args=args, prog_name="uqcal",
-                                                  standalone_mode=False)
-        if sys.stdout is not None: sys.stdout.flush()
-    # whoever read the output has gone, as `head` does; the parser would end with 1
-    except (BrokenPipeError, SystemExit):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 141
-    except (KeyboardInterrupt, typer.Abort): code = 130
-    except (_USAGE, ValueError, OSError) as error:
-        print(_message(error), file=sys.stderr)
-        code = 2
-    except Exception:
-        traceback.print_exc()
-        code = 70
-    if came and args is None: _leave(128 + came[0])
-    sys.exit(128 + came[0] if came else code if isinstance(code, int) else 0)
-
-# %% ../../nbs/command/66_cli_parts.ipynb #parts-transcript
-def transcript(
-    app: typer.Typer,  # the commands
-    command: str,  # as it is typed, with `uqcal` in front
-    given: str = "",  # what stands on standard input
-) -> str:
-    """All that a terminal would show of a command, with its exit code where that is not 0.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The commands.
-    command : str
-        As it is typed, with `uqcal` in front.
-    given : str, default ""
-        What stands on standard input.
-
-    Returns
-    -------
-    str
-    """
-    said, before = io.StringIO(), sys.stdin
-    sys.stdin = io.TextIOWrapper(io.BytesIO(given.encode()))
-    try:
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            run_command(app, shlex.split(command)[1:])
-    except SystemExit as end: code = end.code
-    finally: sys.stdin = before
-    return f"$ {command}\n{said.getvalue().rstrip()}" + (f"\n[exit code {code}]" if code else "")

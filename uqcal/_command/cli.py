@@ -17,43 +17,28 @@ import numpy as np
 import typer
 
 from .. import __version__
+from .._base.files import display_name
+from .._base.rows_again import check_new_columns
+from .._base.tables import Table, UnknownColumn, read_errors, read_table
 from .cli_compare import comparison_commands
 from .cli_intervals import interval_commands
 from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissing,
-                                     Encoding, Groups, InParts, Jobs, JsonFile, Positive, Progress,
-                                     Report, Seed, Thousands, Verbose, Where, aligned, as_json,
-                                     as_keywords, as_labels, asked_facts, check_features,
-                                     check_outputs, check_sizes, cores, deliver, differing,
-                                     first_words, how_read, in_python, is_mended, label_in_parts,
-                                     mend_command, new_app, on_lines, on_one_line, open_parts,
-                                     option,
-                                     options_in_parts, outcomes_of, outside_words, points_of,
-                                     read_model, refuse_idle, restored, row_details, run_command,
-                                     screen_text, shows_bar, source_facts, source_twice, span_of,
-                                     tell_of_parts, typed, visible, with_groups, wrapped,
-                                     write_rows)
+                                      Encoding, Groups, InParts, Jobs, JsonFile, Positive, Progress,
+                                      Report, Seed, Thousands, Verbose, Where, aligned, as_json,
+                                      as_keywords, as_labels, asked_facts, check_features,
+                                      check_outputs, check_sizes, cores, deliver, differing,
+                                      error_columns, first_words, how_read, in_python, is_mended,
+                                      mend_command, on_lines, on_one_line, open_parts, option,
+                                      options_in_parts, outside_words, points_of, read_model,
+                                      refuse_idle, restored, row_details, screen_text, shows_bar,
+                                      source_twice, span_of, tell_of_parts, typed, visible,
+                                      with_groups, wrapped, write_rows)
+from .cli_scores import read_scores, score_commands
 from .cli_streams import stream_commands
-from .._base.tables import (Table, UnknownColumn, check_new_columns, display_name, read_errors,
-                                read_probabilities, read_table)
+from .running import new_app, run_command
 
 # %% auto #0
 __all__ = ['app', 'main']
-
-# %% ../../nbs/command/70_cli.ipynb #cell-022
-def _columns(error, observed, predicted, uncertainty):
-    "The columns that the options name: [error, uncertainty] or [observed, predicted, uncertainty]."
-    if observed is None and predicted is None:
-        chosen = [error or "error", uncertainty or "uncertainty"]
-    elif error is not None:
-        raise ValueError("give either --error, or --observed and --predicted, not both")
-    elif observed is None or predicted is None:
-        given, other = ("--predicted", "--observed") if observed is None else (
-            "--observed", "--predicted")
-        raise ValueError(f"{given} needs {other}: the error is the difference of the two")
-    else: chosen = [observed, predicted, uncertainty or "uncertainty"]
-    if len(set(chosen)) < len(chosen):
-        raise ValueError(f"the columns must differ, got {', '.join(map(repr, chosen))}")
-    return chosen
 
 # %% ../../nbs/command/70_cli.ipynb #cell-022b
 def _read_errors(source, names, by_default, features=(), how=None):
@@ -197,7 +182,7 @@ def _validate(
     source = _source("validate", file, demo, error, observed, predicted, uncertainty, feature,
                      groups)
     if demo: names = ["E", "uE"]
-    else: names = _columns(error, observed, predicted, uncertainty)
+    else: names = error_columns(error, observed, predicted, uncertainty)
     check_features(feature, no_conclusions, as_groups)
     asked = with_groups(feature, groups, names)
     check_sizes(n_boot=n_boot, n_resamples=n_resamples, n_mc=n_mc)
@@ -322,7 +307,7 @@ def _not_tested(table, data):
 
 # %% ../../nbs/command/70_cli.ipynb #cell-107d
 def _write_report(result, path, data, seed, calls):
-    from uqcal.command.report import write_report
+    from uqcal._command.report import write_report
     details = {"Data": data["source"], "Columns": ", ".join(data["columns"]), "Seed": str(seed)}
     if "features" in data: details["Features"] = ", ".join(data["features"])
     if "groups" in data: details["Column of groups"] = data["groups"]
@@ -393,7 +378,7 @@ def _new_study(name: Annotated[str, typer.Argument(
                    "What it begins from: your_own, regression, classification, streaming, "
                    "intervals or groups.", "PAGE", "--from", default=True)] = "your_own"):
     from uqcal._base.inputs import check_choice
-    from uqcal.command.studies import PAGES, new_study
+    from uqcal._command.studies import PAGES, new_study
     target = new_study(name, check_choice(page, "--from", list(PAGES)))
     typer.echo(f"{visible(display_name(target.name))}: {PAGES[page]}\n"
                + ("Change the cells that begin with # CHANGE THIS CELL." if page == "your_own" else
@@ -494,7 +479,7 @@ def _mend(
 # %% ../../nbs/command/70_cli.ipynb #cell-095b
 def _mend_errors(source, context, roles, how, options):
     "Recalibrate uncertainties: the whole of `uqcal mend --error --uncertainty`."
-    names = _columns(**roles)
+    names = error_columns(**roles)
     feature, groups, as_groups, out, model = (context.params[name] for name in (
         "feature", "groups", "as_groups", "out", "model"))
     asked = with_groups(feature, groups, names)
@@ -658,7 +643,7 @@ def _mend_scores(source, columns, context, how, options):
     "Recalibrate probabilities: the whole of `uqcal mend --outcome --score`."
     outcome, score, cluster, positive = columns
     out, model = context.params["out"], context.params["model"]
-    y, p, _, table = _read_scores(source, outcome, score, None, cluster, how, positive)
+    y, p, _, table = read_scores(source, outcome, score, None, cluster, how, positive)
     if out is not None: check_new_columns(table, ["mended_probability"])
     from uqcal._base.page import write_whole
     from uqcal.corrections.mending import ORIENTATION
@@ -720,181 +705,6 @@ def _applied_scores(context, source, state, how):
     _end_mend(first_words(table, f"{p.size:,} cases") + "\n\n"
               + "\n\n".join(wrapped(one) for one in told) + "\n", kept, out)
 
-# %% ../../nbs/command/70_cli.ipynb #cell-035
-_CALIBRATION = """Validate the probabilities that a classifier predicts.
-
-FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
-as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. With --dask it may
-be a pattern in quotes, for many files.
-
-\b
-Examples:
-  uqcal calibration scores.csv --outcome y --score p --report report.html
-  cat scores.csv | uqcal calibration - --outcome y --score p --json -
-  uqcal calibration 'part-*.parquet' --outcome y --score p --dask
-
-Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
-"""
-_FailOnScores = Annotated[str | None, option(
-    "With invalid: end with exit code 1 if the probabilities are not calibrated; if inconclusive, "
-    "also if that is not decided.", "STATUS", "--fail-on")]
-
-# %% ../../nbs/command/70_cli.ipynb #cell-035b
-@app.command("calibration", help=_CALIBRATION)
-def _calibration(
-    context: typer.Context, file: Annotated[str, FILE], outcome: Annotated[
-        str, option("Column of the outcomes, 0 or 1.", "NAME", default=True)] = "outcome",
-    score: Annotated[str, option("Column of the stated probabilities of outcome 1.", "NAME",
-                                 default=True)] = "score",
-    weight: Annotated[str | None, option("Column of weights.  [default: all 1]", "NAME")] = None,
-    cluster: Cluster = None, positive: Positive = None,
-    n_bins: Annotated[int, option("Bins of the calibration error.", "NUMBER", default=True)] = 15,
-    n_boot: Annotated[int, option("Sets of noise drawn for the lower end of its interval.",
-                                  "NUMBER", default=True)] = 5000,
-    n_resamples: Annotated[int, option("Sets of outcomes drawn for p-values.", "NUMBER",
-                                       default=True)] = 9999,
-    tolerance: Annotated[float, option("Largest mean of outcome minus probability, over a fifth "
-                                       "of the points, that does no harm.", "NUMBER",
-                                       default=True)] = 0.05,
-    confidence: Annotated[float, option("Level of the intervals and of the verdict.", "NUMBER",
-                                        default=True)] = 0.95,
-    seed: Seed = 0, jobs: Jobs = -1,
-    report: Report = None, in_parts: InParts = False, verbose: Verbose = False,
-    json_file: JsonFile = None, fail_on: _FailOnScores = None,
-    decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
-    where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
-    from uqcal._base.inputs import check_choice
-    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "inconclusive"))
-    check_outputs(file, jobs, report=report, json=json_file)
-    check_sizes(n_boot=n_boot, n_resamples=n_resamples)
-    if not 0 < tolerance < 1:
-        raise ValueError(f"--tolerance must lie between 0 and 1, got {tolerance}")
-    how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
-    if in_parts: return _calibration_in_parts(context, (outcome, score, weight))
-    y, p, w, table = _read_scores(file, outcome, score, weight, cluster, how, positive)
-    from uqcal.probabilities.calibration import calibration_report
-    result = calibration_report(
-        y, p, sample_weight=w, cluster=as_labels(table.columns.get(cluster)), n_bins=n_bins,
-        n_boot=n_boot, n_resamples=n_resamples, tolerance=tolerance, rng=seed,
-        confidence=confidence, n_jobs=cores(jobs), progress=shows_bar(progress))
-    roles = dict(outcome=outcome, score=score, weight=weight, cluster=cluster)
-    data = {"source": table.source, "columns": [*filter(None, roles.values())]}
-    data |= source_facts(table) | _contradicted(table, result)
-    if is_mended(table): command = ""
-    else: command = _scores_command(result.step, context, roles)
-    _write_calibration(result, table, data, seed, report, json_file, command, verbose)
-    if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
-
-# %% ../../nbs/command/70_cli.ipynb #cell-037
-def _read_scores(source, outcome, score, weight, cluster=None, how=None, positive=None):
-    """Outcomes, probabilities and weights from a file, and the table, which holds clusters too;
-    with messages on lines."""
-    names = [*filter(None, (outcome, score, weight, cluster))]
-    if len(set(names)) < len(names):
-        raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
-    labels, how = [cluster] if cluster else [], how or {}
-    try:
-        if positive is None:
-            return read_probabilities(source, outcome=outcome, score=score, weight=weight,
-                                      groups=labels, **how)
-        kinds = {score: "probability"} | ({weight: "weight"} if weight else {})
-        table = read_table(source, [*kinds], groups=[outcome, *labels], kinds=kinds, **how)
-    except UnknownColumn as error:
-        raise ValueError(
-            f"{error}; name them with --outcome, --score, --weight and --cluster") from None
-    except ValueError as error:
-        if "say that it came true" in str(error): hint = "; --positive names the label of 1"
-        else: hint = ""
-        raise ValueError(f"{error}{hint}") from None
-    return (outcomes_of(table.columns[outcome], outcome, positive), table.columns[score],
-            table.columns.get(weight), table)
-
-# %% ../../nbs/command/70_cli.ipynb #cell-037b
-def _contradicted(table, result):
-    "Where in the file impossible events occurred."
-    rows = result["calibration"].rows
-    if not rows: return {}
-    places = table.places[list(rows)].tolist()
-    return {"contradicted": {"by": table.place, "count": len(places), "first": places[:5]}}
-
-# %% ../../nbs/command/70_cli.ipynb #cell-037b-b
-def _contradicted_places(found):
-    shown = ", ".join(map(str, found["first"]))
-    left = found["count"] - len(found["first"])
-    return (f"{found['by']}{'s' * (found['count'] > 1)} {shown}"
-            f"{f' and {left:,} more' if left else ''}")
-
-# %% ../../nbs/command/70_cli.ipynb #cell-236
-def _scores_command(step, context, columns):
-    "The next step as a command; empty where none takes it."
-    roles = {role: name for role, name in columns.items() if name}
-    source = shlex.quote(context.params["file"])
-    if step.arguments.get("function") == "mend_probabilities":
-        roles.pop("weight", None)  # all are equal
-        return mend_command(f"uqcal mend {source}", [*_named(roles), *typed(
-            context, *ROWS, "positive", "tolerance", "seed")])
-    if "tolerance" in step.arguments:
-        return on_lines([f"uqcal calibration {source}", *_named(roles), *typed(
-            context, *ROWS, "positive", "n_bins", "n_boot", "n_resamples", "confidence", "seed"),
-            f"--tolerance {step.arguments['tolerance']:.2g}"])
-    if step.verb == "use":
-        roles = {"response": roles.pop("outcome"), **roles}
-        return on_lines([f"uqcal compare {source}", *_named(roles),
-                         *typed(context, *ROWS, "positive", "seed"), "--group COLUMN"])
-    return ""
-
-# %% ../../nbs/command/70_cli.ipynb #cell-236b
-def _named(roles):
-    "Columns as options of a command."
-    return [f"--{role} {shlex.quote(name)}" for role, name in roles.items()]
-
-# %% ../../nbs/command/70_cli.ipynb #cell-237c
-def _write_calibration(result, table, data, seed, report, json_file, command, verbose):
-    "The screen, on the terminal, and all numbers in the files that were asked for."
-    from uqcal._words.probabilities import python_line
-    from uqcal.probabilities.calibration import shown_numbers
-    frame = result.to_frame()
-    numbers = {name: {key: value for key, value in row.items() if value is not None}
-               for name, row in frame.astype(object).where(frame.notna(),
-                                                           None).to_dict("index").items()}
-    rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
-            *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
-    python, more = python_line(result.step), [aligned(rows, (1, 2, 3, 4, 5))]
-    if "(" in python: more.append(f"In Python:\nfrom uqcal import {python.split('(')[0]}\n{python}")
-    text = screen_text(result, table, command, verbose, more)
-    details = {"Data": data["source"], "Columns": ", ".join(data["columns"]),
-               "Seed": str(seed)} | row_details(data)
-    if "contradicted" in data:
-        details["Contradicted"] = _contradicted_places(data["contradicted"])
-        text += "\n\n" + wrapped(f"In the file: {details['Contradicted']}.")
-    deliver(text, as_json(data=data, seed=seed, n=result.walk.n, **result.to_dict(),
-                          numbers=numbers),
-            report, json_file, lambda path: result.to_html(path, details=details))
-
-# %% ../../nbs/command/70_cli.ipynb #cell-116c
-def _calibration_in_parts(context, columns):
-    "Judge probabilities of a table that is read in parts: the whole of --dask."
-    params = options_in_parts(context, "outcome", "score", "positive", "n_bins", "n_boot", "seed",
-                              "verbose")
-    columns = differing(columns)
-    from uqcal.probabilities.calibration import shown_numbers
-    from uqcal.parts.partitions import calibration_of_partitions
-    if params["positive"] is not None: texts = [columns[0]]
-    else: texts = []
-    with open_parts(params, list(filter(None, columns)), texts) as table:
-        result = calibration_of_partitions(
-            table, **dict(zip(("outcome", "probability", "weight"), columns)), rng=params["seed"],
-            pos_label=label_in_parts(table, columns[0], params["positive"]),
-            progress=shows_bar(params["progress"]), **{name: params[name] for name in (
-                "n_bins", "n_boot", "tolerance", "confidence")})
-    frame = result.to_frame()
-    rows = [("", "value", "low", "high", "p-value", "adjusted"),
-            *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
-    tell_of_parts(params, columns, result, [aligned(rows, (1, 2, 3, 4, 5))], numbers={
-        name: {key: value for key, value in row.items() if value is not None}
-        for name, row in frame.astype(object).where(frame.notna(), None).to_dict(
-            "index").items()})
-
 # %% ../../nbs/command/70_cli.ipynb #cell-116v
 def _validation_in_parts(context):
     "Judge uncertainties of a table that is read in parts: the whole of --dask."
@@ -902,9 +712,9 @@ def _validation_in_parts(context):
     if params["fail_on"] is not None:
         from uqcal._base.inputs import check_choice
         check_choice(params["fail_on"], "--fail-on", ("invalid", "inconclusive"))
-    columns = _columns(*(params[name] for name in ("error", "observed", "predicted",
-                                                   "uncertainty")))
-    from uqcal.parts.partitions import errors_of_partitions
+    columns = error_columns(*(params[name] for name in ("error", "observed", "predicted",
+                                                        "uncertainty")))
+    from uqcal.parts.errors_in_parts import errors_of_partitions
     with open_parts(params, columns) as table:
         result = errors_of_partitions(
             table, columns[0] if len(columns) == 2 else tuple(columns[:2]), columns[-1],
@@ -913,7 +723,8 @@ def _validation_in_parts(context):
     tell_of_parts(params, columns, result, tolerance=result.tolerance)
 
 # %% ../../nbs/command/70_cli.ipynb #cli-joined
-for _commands in (interval_commands, stream_commands, comparison_commands):
+for _commands in (score_commands, interval_commands, stream_commands,
+                  comparison_commands):
     app.registered_commands.extend(_commands.registered_commands)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-063

@@ -18,12 +18,14 @@ from .cli_parts import (FILE, ROWS, AsGroups, Decimal, DropMissing, Encoding, Gr
                                      Where, aligned, as_json, as_keywords, as_labels, asked_facts,
                                      check_features, check_outputs, check_sizes, cores, deliver,
                                      differing, first_words, how_read, in_python, is_mended,
-                                     mend_command, new_app, on_one_line, option, outside_words,
-                                     read_model, refuse_crossed, refuse_idle, restored,
-                                     row_details, screen_text, shows_bar, source_twice, typed,
-                                     visible, with_groups, wrapped, write_rows)
-from .._base.tables import (UnknownColumn, check_new_columns, display_name, read_intervals,
-                                read_table)
+                                     mend_command, on_one_line, option, outside_words, read_model,
+                                     refuse_crossed, refuse_idle, restored, row_details,
+                                     screen_text, shows_bar, source_twice, typed, visible,
+                                     with_groups, wrapped, write_rows)
+from .running import new_app
+from .._base.tables import UnknownColumn, read_intervals, read_table
+from .._base.rows_again import check_new_columns
+from .._base.files import display_name
 from .._words.text import counted
 
 # %% auto #0

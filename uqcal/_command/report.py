@@ -22,7 +22,7 @@ from ..statistics.consistency import ConsistencyTest
 from .._base.page import (Picture, Section, check_target, draw_picture, render_page,
                               write_whole)
 from .._base.results import plain_text, three_digits
-from ..sample.sample import whole_run_bins
+from .._sample.sample import whole_run_bins
 from ..statistics.statistics import conditional_calibration_of
 from ..errors.validation import Validation
 

@@ -16,14 +16,12 @@ from .. import __version__
 from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Groups,
                                      InParts, Jobs, JsonFile, Positive, Progress, Report, Seed,
                                      Thousands, Verbose, Where, aligned, as_json, as_labels,
-                                     check_outputs,
-                                     check_sizes, cores, deliver, differing, how_read,
-                                     in_python, is_mended, label_in_parts, new_app,
-                                     on_lines, on_one_line,
-                                     open_parts, option, options_in_parts, outcomes_of,
+                                     check_outputs, check_sizes, cores, deliver, differing,
+                                     how_read, in_python, is_mended, label_in_parts, on_lines,
+                                     on_one_line, open_parts, option, options_in_parts, outcomes_of,
                                      refuse_crossed, row_details, screen_text, shows_bar,
-                                     source_facts,
-                                     tell_of_parts, typed)
+                                     source_facts, tell_of_parts, typed)
+from .running import new_app
 from .._base.inputs import printable
 from .._base.tables import UnknownColumn, read_table
 
@@ -164,7 +162,8 @@ def _comparison(frame, sides, everyone, options):
 
 def _pair_graph(frame, sides, options):
     "The graph of two sides."
-    from uqcal.subgroups.cumulative import comparison_graph, subpopulation_graph
+    from uqcal.subgroups.two_groups import comparison_graph
+    from uqcal.subgroups.against_everyone import subpopulation_graph
     columns = [name for name in ("weight", "cluster") if name in frame]
     first, second = (frame[frame["group"] == side] for side in sides)
     if sides[1] is None:
@@ -182,7 +181,7 @@ def _counted_together(frame, sides):
     them; a screen finds its own."""
     from uqcal._chance.groups import LEAST_GROUPS
     from uqcal.reports import Caution
-    from uqcal.sample.repeats import related_members
+    from uqcal._sample.repeats import related_members
     if "cluster" in frame: return frame, ()
     is_in = (frame["group"].isin(sides) | (sides[1] is None)).to_numpy()
     columns = (frame.loc[is_in, name].to_numpy() for name in ("response", "score", "group"))
@@ -391,7 +390,7 @@ def _graph_picture(graph, sides, p):
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-058b
 def _bins_picture(frame, sides):
-    from uqcal.subgroups.cumulative import paired_reliability
+    from uqcal.subgroups.two_groups import paired_reliability
     from uqcal._base.page import draw_picture
     first = frame[frame["group"] == sides[0]]
     second = frame[frame["group"] != sides[0]] if sides[1] is None else frame[
@@ -477,7 +476,7 @@ def _compare_models(
 def _check_scoring(score, level, dof):
     "Refuse, before anything is read, options that the score does not use; its name in Python."
     from uqcal._base.inputs import check_choice, check_fraction
-    from uqcal.comparison.model_comparison import SCORES
+    from uqcal.comparison.statements import SCORES
     check_choice(score, "--score", [name.replace(" ", "-") for name in SCORES])
     if score == "interval" and level is None:
         raise ValueError("--score interval needs --level, the coverage that intervals state, such "

@@ -18,10 +18,13 @@ import typer
 
 from .. import __version__
 from .cli_parts import (FILE, Decimal, Encoding, Progress, Thousands, Verbose,
-                                     check_csv_name, check_outputs, new_app, on_lines, option,
-                                     refuse_idle, rows_to, shows_bar, wrapped)
-from .._base.tables import (NumberReader, check_encoding, display_name, encoding_of, ends_open,
-                                names_csv, names_text, open_bytes)
+                                     check_csv_name, check_outputs, on_lines, option, refuse_idle,
+                                     rows_to, shows_bar, wrapped)
+from .running import new_app
+from .._base.cells import NumberReader
+from .._base.files import (check_encoding, display_name, encoding_of, ends_open, names_csv,
+                               names_text)
+from .._base.rows_again import open_bytes
 
 # %% auto #0
 __all__ = ['stream_commands']
@@ -314,7 +317,7 @@ def _end_of_rows(file, delimiter):
 def _through(kind):
     "What takes rows of this kind through."
     if kind == "probabilities":
-        from uqcal.adapters.streams import recalibrate_rows
+        from uqcal.adapters.rows import recalibrate_rows
         return recalibrate_rows
     from uqcal.adapters.error_streams import recalibrate_bound_rows, recalibrate_error_rows
     if kind == "uncertainties": return recalibrate_error_rows
@@ -322,7 +325,8 @@ def _through(kind):
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-213b
 def _recalibrated(source, write, label, kind, options):
-    from uqcal.adapters.streams import BrokenLine, make_forecaster
+    from uqcal._adapters.lines import BrokenLine
+    from uqcal.adapters.streams import make_forecaster
     if kind == "probabilities":  # what is refused here is no fault of a line
         make_forecaster(options["method"], rng=options["rng"])
     skipped, rang = [], []
