@@ -16,7 +16,7 @@ from .._base.kernels import kernel
 from ..sample.sample import Ordering, Sample
 from ..statistics.consistency import (NothingToTest, check_groups, check_shuffles,
                                           hypothesis_of, under_hypothesis)
-from .._chance.resampling import (affordable, as_observed, is_settled, shuffle)
+from .._chance.resampling import (affordable, as_observed, is_settled, shuffle_last)
 
 # %% auto #0
 __all__ = ['uniform_law', 'count_law', 'closed_pvalues', 'closed_levels', 'deciding_levels', 'StepDown', 'step_down',
@@ -190,25 +190,46 @@ def deciding_levels(which: int,  # a family
 
 # %% ../../nbs/intervals/54_closed_tests.ipynb #along-all
 @kernel
-def _shuffled_along_all(values, n_shuffles, state, order, is_end, is_grouped):
-    """Range of the cumulative sums along each column, or half the sum of the groups' absolute sums;
-    first for the values as they are, then after each shuffle."""
-    out = np.empty((n_shuffles + 1, order.shape[0]))
+def _reach(total, size, is_grouped):
+    "Range of the cumulative sums of runs, their share of all taken off, or half their absolute sum."
+    path = low = high = 0.0
+    for r in range(total.size):
+        step = total[r] - size[r]
+        if is_grouped:
+            high += 0.5 * abs(step)
+        else:
+            path += step
+            low = min(low, path)
+            high = max(high, path)
+    return high - low
+
+# %% ../../nbs/intervals/54_closed_tests.ipynb #drawn-misses
+@kernel
+def _drawn_misses(rows, n_shuffles, state, misses, code, first, size, is_grouped):
+    """The statistic along each column where the last rows are the misses; for these, then for as
+    many that are drawn."""
+    out, total = np.empty((n_shuffles + 1, code.shape[0])), np.zeros(size.size)
     for r in range(n_shuffles + 1):
         if r > 0:
-            shuffle(values, state)
-        for k in range(order.shape[0]):
-            total = low = high = 0.0
-            for i in range(values.size):
-                total += values[order[k, i]]
-                if is_end[k, i]:
-                    if is_grouped[k]:
-                        high += 0.5 * abs(total)
-                        total = 0.0
-                    else:
-                        low = min(low, total)
-                        high = max(high, total)
-            out[r, k] = high - low
+            shuffle_last(rows, misses, state)
+        for k in range(code.shape[0]):
+            inside = total[first[k]:first[k + 1]]
+            inside[:] = 0.0
+            for i in range(rows.size - misses, rows.size):
+                inside[code[k, rows[i]]] += 1 / misses
+            out[r, k] = _reach(inside, size[first[k]:first[k + 1]], is_grouped[k])
+    return out
+
+# %% ../../nbs/intervals/54_closed_tests.ipynb #valued-rows
+@kernel
+def _valued_rows(values, n_shuffles, state, code, first, size, is_grouped):
+    "The same where each row has a value, misses more; nothing is drawn here."
+    out, total = np.empty((1, code.shape[0])), np.zeros(size.size)
+    for k in range(code.shape[0]):
+        inside = total[first[k]:first[k + 1]]
+        for i in range(values.size):
+            inside[code[k, i]] += values[i]
+        out[0, k] = _reach(inside, np.zeros(inside.size), is_grouped[k])
     return out
 
 # %% ../../nbs/intervals/54_closed_tests.ipynb #ranked
@@ -288,6 +309,18 @@ class SharedShuffles(NamedTuple):
     asked: list[int]  # the columns, as positions in what was given
     method: str  # how sets were drawn: "shuffles", "group shuffles", "signs" or "whole signs"
 
+# %% ../../nbs/intervals/54_closed_tests.ipynb #plan
+def _plan(sample, orders, method):
+    "Kernel, values, and what stays in place, as for `under_shuffles`."
+    fixed = (np.array([along.codes for along in orders], dtype=np.int32),
+             np.cumsum([0, *(along.labels.size for along in orders)]),
+             np.concatenate([along.counts / sample.n for along in orders]),
+             np.array([along.kind == "groups" for along in orders]))
+    if method != "shuffles":
+        return _valued_rows, (sample.error / sample.error.mean() - 1) / sample.n, fixed
+    rows = np.argsort(sample.error, kind="stable").astype(np.int32)  # the misses come last
+    return _drawn_misses, rows, (int(sample.error.sum()), *fixed)
+
 # %% ../../nbs/intervals/54_closed_tests.ipynb #shared-shuffles
 def shared_shuffles(
     sample: Sample,  # the misses as errors of 0 and 1, uncertainties of 1, and their clusters
@@ -324,17 +357,13 @@ def shared_shuffles(
     """
     asked = [k for k, along in enumerate(orders) if _is_testable(sample, along)]
     if not asked: return None
-    values = (sample.error / sample.error.mean() - 1) / sample.n
-    fixed = (np.array([orders[k].order for k in asked], dtype=np.int32),
-             np.array([orders[k].is_end for k in asked]),
-             np.array([orders[k].kind == "groups" for k in asked]))
-    observed = as_observed(_shuffled_along_all, values, fixed)
-    n_resamples = affordable(n_resamples, sample.n * len(asked))
     if by_signs: method = "signs"
     else: method = _drawn_as(sample)
-    null = under_hypothesis(
-        (_shuffled_along_all, values, fixed), sample, np.arange(sample.n), method, n_resamples,
-        is_enough=_settles_all(observed, n_resamples, levels), **work)
+    plan = _plan(sample, [orders[k] for k in asked], method)
+    observed = as_observed(*plan)
+    n_resamples = affordable(n_resamples, sample.n * len(asked), 10**9)
+    null = under_hypothesis(plan, sample, np.arange(sample.n), method, n_resamples,
+                            is_enough=_settles_all(observed, n_resamples, levels), **work)
     return SharedShuffles(np.vstack([observed, null]), asked, method)
 
 # %% ../../nbs/intervals/54_closed_tests.ipynb #testable

@@ -453,7 +453,7 @@ def _missed_above(covered, y, bounds, group, at_bound, setup):
     return above, group[missed]
 
 # %% ../../nbs/intervals/55_coverage.ipynb #sides-finding
-def _sides_finding(count, n_above, missed, answer, setup, null):
+def _sides_finding(count, above, n, answer, setup, null):
     "Whether misses lie on both sides."
     reach, interval = setup.tolerance - 1, _two_sided(count, 0.5, answer, setup)
     is_shown, farthest = answer.pvalue <= setup.alpha, max(0.5 - interval.low, interval.high - 0.5)
@@ -464,17 +464,17 @@ def _sides_finding(count, n_above, missed, answer, setup, null):
     if status == "inconclusive":
         reason = "precision"
         allowed = Interval(max(0.5 - reach, 1e-9), min(0.5 + reach, 1 - 1e-9))
-        needed = _rows_needed(count, missed, 0.5, allowed, answer, setup)
+        needed = _rows_needed(count, above.size, 0.5, allowed, answer, setup) * n / above.size
     return Finding(
         name="sides", kind="sides", status=status, reason=reason, direction=direction,
         estimate=count.share, low=interval.low, high=interval.high, pvalue=answer.pvalue,
-        unit="share", tolerance=reach, n=missed, excluded_beyond=float(farthest),
+        unit="share", tolerance=reach, n=n, excluded_beyond=float(farthest),
         rows_needed=needed,
-        facts={"level": setup.level, "above": n_above, "null": null,
+        facts={"level": setup.level, "above": int(above.sum()), "misses": above.size, "null": null,
                "single_pvalue": answer.alone,
                "beyond": is_shown and (interval.high < 0.5 - reach or interval.low > 0.5 + reach)},
         test=SignificanceTest(statistic=count.share, pvalue=answer.alone,
-                              alternative="two-sided", method=null, n=missed))
+                              alternative="two-sided", method=null, n=above.size))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-051
 def _place(row, along, n):
@@ -1134,9 +1134,8 @@ def _findings(covered, y, bounds, size, checked, rows, questions, setup):
     found = [_whole_finding(counts["coverage"], covered.size, answers["coverage"], setup, null,
                             at_bound)]
     if beyond is not None:
-        above = beyond[0]
-        found.append(_sides_finding(counts["sides"], int(above.sum()), above.size,
-                                    answers["sides"], setup, null))
+        found.append(_sides_finding(counts["sides"], beyond[0], covered.size, answers["sides"],
+                                    setup, null))
     pvalues = dict(zip(order, adjusted))
     return (*found, *(_along_finding(
         _along(question, setup, rows, test), pvalues.get(k, 1.0), question, setup,
