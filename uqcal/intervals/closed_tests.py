@@ -42,7 +42,8 @@ def uniform_law(chance: float = 1.0,  # that there is anything to test, in [0, 1
 # %% ../../nbs/intervals/54_closed_tests.ipynb #count-law
 def count_law(n: int,  # number of rows, ≥ 1
               average: float,  # coverage, on average over calibrations, in (0, 1)
-              n_calibration: int | None = None,  # rows of the calibration; None for a known coverage
+              n_calibration: int | None = None,  # rows of the calibration; None for a known
+                                                 # coverage
               ) -> Callable:  # from x to the chance of a p-value of at most x
     """The law of the two-sided p-value of a count of covered rows.
 
@@ -122,7 +123,7 @@ def closed_pvalues(pvalues: Sequence[float],  # of m families, in (0, 1]
 
 # %% ../../nbs/intervals/54_closed_tests.ipynb #critical
 def _critical(those, shares, laws, level):
-    "The largest c of which the size is at most the level, by halving; the lower end of what is left."
+    "The largest c of which the size is at most the level, by halving."
     low, high = 0.0, 1 / min(shares[j] for j in those)
     for _ in range(60):
         middle = 0.5 * (low + high)
@@ -191,7 +192,7 @@ def deciding_levels(which: int,  # a family
 # %% ../../nbs/intervals/54_closed_tests.ipynb #along-all
 @kernel
 def _reach(total, size, is_grouped):
-    "Range of the cumulative sums of runs, their share of all taken off, or half their absolute sum."
+    "Range of the cumulative sums of runs, less their share of all, or half their absolute sum."
     path = low = high = 0.0
     for r in range(total.size):
         step = total[r] - size[r]
@@ -234,7 +235,7 @@ def _valued_rows(values, n_shuffles, state, code, first, size, is_grouped):
 
 # %% ../../nbs/intervals/54_closed_tests.ipynb #ranked
 def _ranked(table):
-    "The share of rows whose value is as large, for each value of each column; ties but for rounding."
+    "The share of rows whose value is as large but for rounding, for each value of each column."
     found = np.empty(table.shape)
     for k, values in enumerate(table.T):
         slack = 1e-10 * np.median(np.abs(values))
@@ -260,8 +261,8 @@ class StepDown(NamedTuple):
     together: np.ndarray  # p_J of equation (4), of each column in that order and all that follow
 
 # %% ../../nbs/intervals/54_closed_tests.ipynb #step-down
-def step_down(table: np.ndarray,  # statistics, the larger the clearer: the data, then a row for each
-                                  # shuffle, shape (R + 1, K)
+def step_down(table: np.ndarray,  # statistics, the larger the clearer: the data, then a row for
+                                  # each shuffle, shape (R + 1, K)
               ) -> StepDown:
     """P-values of all columns, and of what is left when the clearest ones are taken off.
 
