@@ -61,9 +61,10 @@ def test_the_whole_is_tested_exactly(n_calibration):
     claimed = promised_coverage(0.9, n_calibration)
     p = tail_pvalue(*count_tails(k, 250, claimed, n_calibration))
     assert answer.facts["single_pvalue"] == pytest.approx(p) and p <= answer.pvalue <= p / 0.65
-    toward, away = coverage_interval(k, 250, 0.965, n_calibration), coverage_interval(k, 250, 0.935, n_calibration)  # tails of .0175 and .0325, if all shares are as they stand
+    left = (0.965, 0.935) if n_calibration is None else (0.96, 0.94)                   # twice the tails of .0175 to .02, and what they leave of .05
+    toward, away = (coverage_interval(k, 250, confidence, n_calibration) for confidence in left)
     ends = (away[0], toward[1]) if k < 250 * claimed else (toward[0], away[1])
-    np.testing.assert_allclose(answer.confidence_interval, (min(ends[0], claimed), max(ends[1], claimed)) if answer.pvalue > 0.05 else ends, atol=2e-3)
+    np.testing.assert_allclose(answer.confidence_interval, (min(ends[0], claimed), max(ends[1], claimed)) if answer.pvalue > 0.05 else ends, atol=3e-3)
     assert report.score == pytest.approx(regression_mwi_score(y, bounds * 0.9, 0.9), rel=1e-13) and report.mean_size == pytest.approx(np.mean(bounds[:, 1] - bounds[:, 0]) * 0.9)
 
 
@@ -172,7 +173,7 @@ def test_fifths_are_parts_of_a_fifth_and_small_parts_are_named():
     "Five widths, of which one has 80 of 20,000 rows. Mutation: five parts are fifths, however they came about; small parts of a number left out unsaid."
     rng = np.random.default_rng(1)
     share = rng.permutation(np.repeat([2.0, 4, 6, 8, 10], [4980, 4980, 4980, 4980, 80]))
-    y = np.where(rng.random(20_000) < 0.9, 0.4, 0.9) * share * rng.uniform(0.9, 1, 20_000)
+    y = np.where(rng.random(20_000) < 0.9, 0.4, 0.9) * share * rng.uniform(0.9, 1, 20_000) * rng.choice([-1, 1], 20_000)
     report = interval_report(y, share[:, None] / 2 * [-1, 1], 0.9, **QUICK)
     part = report["by width"].test.parts.iloc[-1]
     width = report["by width"]
@@ -273,7 +274,7 @@ RATES = {
     "coverage .86 is shown": (500, 0.86, 0.9, 3, lambda one: one["coverage"].pvalue <= 0.05, (0.73, 1)),
     "at the tolerance, valid or minor": (1000, beyond(1.5), 0.9, 0, lambda one: one["coverage"].status in ("valid", "minor"), (0, 0.06)),
     "at the tolerance above, valid or minor": (1000, beyond(1 / 1.5), 0.9, 0, lambda one: one["coverage"].status in ("valid", "minor"), (0, 0.06)),
-    "at half the tolerance, invalid": (3000, beyond(1.25), 0.9, 0, lambda one: one.verdict == "invalid", (0, 0.03)),
+    "at half the tolerance, invalid": (3000, beyond(1.5**0.5), 0.9, 0, lambda one: one["coverage"].status == "invalid", (0, 0.033)),
     "at the tolerance, beyond": (1000, beyond(1.5), 0.9, 0, lambda one: one["coverage"].facts["beyond"], (0, 0.03)),
 }
 
@@ -300,7 +301,7 @@ def test_a_harmless_fault_everywhere_is_not_told_again_of_a_part():
     "Coverage 88 % of 20,000 rows. Mutation: parts compared with the claim."
     report = normal(1, 20_000, 0.88)
     assert report.verdict == report["coverage"].status == "minor" and report["by width"].status == "valid"
-    assert report.conclusion.startswith("Covers 87.8 % instead of 90 %, within the tolerance.") and report.unchanged == "minor" and report.step.verb == "use"
+    assert report.conclusion.startswith("Covers 88.2 % instead of 90 %, within the tolerance.") and report.unchanged == "minor" and report.step.verb == "use"
 
 
 def test_misses_on_one_side_are_a_fault_of_the_sides():

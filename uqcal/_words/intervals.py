@@ -244,7 +244,8 @@ def _sides_sentence(finding):
     parts = [f"{above:,} of {_misses(finding)} lie above the interval, {misses - above:,} below: "
              f"{100 * finding.estimate:.0f} % above {_side_limits(finding)} where half is "
              "expected."]
-    if finding.status in ("invalid", "minor"): parts.append(f"Misses lie too often {finding.direction} it.")
+    if finding.status in ("invalid", "minor"):
+        parts.append(f"Misses lie too often {finding.direction} it.")
     if finding.status in ("valid", "minor"):
         parts.append(f"A share outside {_side_span(finding)} is excluded.")
     if finding.status == "inconclusive":
@@ -256,7 +257,8 @@ def _sides_sentence(finding):
 # %% ../../nbs/words/07_intervals.ipynb #sides-line-e
 def _sides_method(finding):
     "How the sides were tested."
-    if finding.facts["null"] == "clusters": name = "binomial test with the effective number of misses"
+    if finding.facts["null"] == "clusters":
+        name = "binomial test with the effective number of misses"
     else: name = "exact binomial test of the misses"
     return f"{name}, {p_text(finding.facts['single_pvalue'])} before the correction"
 
@@ -949,8 +951,10 @@ def hsic_test(test: Any,  # an `HsicTest`
 
 # %% ../../nbs/words/07_intervals.ipynb #words-tables
 LINES: dict[str, Any] = {"coverage": _coverage_line, "sides": _sides_line, "coverage_by": _by_line}
-SENTENCES: dict[str, Any] = {"coverage": _coverage_sentence, "sides": _sides_sentence, "coverage_by": _by_sentence}
-METHODS: dict[str, Any] = {"coverage": _coverage_method, "sides": _sides_method, "coverage_by": _by_method}
+SENTENCES: dict[str, Any] = {"coverage": _coverage_sentence, "sides": _sides_sentence,
+                             "coverage_by": _by_sentence}
+METHODS: dict[str, Any] = {"coverage": _coverage_method, "sides": _sides_method,
+                           "coverage_by": _by_method}
 CAUTIONS: dict[str, Any] = {
     "repeated_intervals": _repeated, "equal_intervals": _maybe_repeated,
     "correlated_intervals": _correlated, "swapped_bounds": _swapped,

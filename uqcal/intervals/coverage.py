@@ -1076,11 +1076,11 @@ def _checked(given, y_intervals, classes):
 def _judged(given, checked, n_crossed, setup):
     "All questions asked and answered, with p-values adjusted for their number."
     covered, size = checked.covered[:, 0], checked.size[:, 0].astype(float)
-    y, bounds, penalty = checked.y_true, None, None
+    y, bounds, score = checked.y_true, None, None
     if y is not None:
         bounds = checked.bounds[:, :, 0]
-        penalty = score_of_ends(bounds[:, 0] - y, y - bounds[:, 1], setup.level)
-    rows = _rows(covered, y, bounds, penalty, given.groups, n_crossed, setup)
+        score = score_of_ends(bounds[:, 0] - y, y - bounds[:, 1], setup.level)
+    rows = _rows(covered, y, bounds, score, given.groups, n_crossed, setup)
     questions = _questions(rows.missed, size, checked, given)
     findings = _findings(covered, y, bounds, size, checked, rows, questions, setup)
     cautions, n_open = list(rows.cautions), int(np.isinf(size).sum())
@@ -1095,7 +1095,7 @@ def _judged(given, checked, n_crossed, setup):
     report = IntervalReport(
         findings=findings, n=covered.size, coverage=setup.level, covered=int(covered.sum()),
         mean_size=float(size.mean()), n_classes=checked.n_classes, n_crossed=n_crossed,
-        score=None if bounds is None else float(np.mean(size + penalty)),
+        score=_mean_score(score, n_open),
         n_open=n_open, n_empty=n_empty, n_calibration=setup.n_calibration,
         tolerance=setup.tolerance,
         n_groups=None if group is None or rows.in_blocks else int(group.max()) + 1,
@@ -1103,6 +1103,13 @@ def _judged(given, checked, n_crossed, setup):
         held_out=held_out, mend=mend)
     report = replace(report, unchanged=_why_unchanged(report))
     return replace(report, step=_next_step(report))
+
+# %% ../../nbs/intervals/55_coverage.ipynb #mean-score
+def _mean_score(score, n_open):
+    "The mean interval score, infinite where a width is; None for label sets."
+    if score is None: return None
+    if n_open: return float("inf")
+    return float(score.mean())
 
 # %% ../../nbs/intervals/55_coverage.ipynb #findings
 @dataclass(frozen=True)
@@ -1197,7 +1204,7 @@ def _n_empty(checked, size):
     return 0
 
 # %% ../../nbs/intervals/55_coverage.ipynb #missed
-def _rows(covered, y, bounds, penalty, groups, n_crossed, setup):
+def _rows(covered, y, bounds, score, groups, n_crossed, setup):
     "The misses in their clusters, whether these are blocks of the file, and what to beware of."
     missed = Sample((~covered).astype(float), np.ones(covered.size), groups)
     cautions, is_free, in_blocks = [], missed.groups is None, False
@@ -1207,7 +1214,7 @@ def _rows(covered, y, bounds, penalty, groups, n_crossed, setup):
     if n_crossed:
         cautions = [*cautions, Caution(code="swapped_bounds",
                                        facts={"crossed": n_crossed, "n": covered.size})]
-    if bounds is not None: cautions = [*cautions, *_open(bounds), *_far_row(penalty)]
+    if bounds is not None: cautions = [*cautions, *_open(bounds), *_far_row(score)]
     if missed.groups is not None and not in_blocks:
         cautions += _few_groups(covered, missed.groups.codes)
     is_one = missed.groups is None and not is_calibrated and _is_one(y, bounds)
@@ -1235,13 +1242,13 @@ def _tried(findings, y, bounds, questions, rows, setup):
     return _mends(y, bounds, setup.level, named, rows.group, rows.in_blocks, setup.draws["rng"])
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-032b
-def _far_row(penalty):
+def _far_row(score):
     "A caution where one row decides the mean score."
-    if not penalty.any(): return []
-    share = penalty.max() / penalty.sum()
-    if penalty.size < 10 or share <= 0.5: return []
+    if not score.any(): return []
+    share = score.max() / score.sum()
+    if score.size < 10 or share <= 0.5: return []
     return [Caution(code="row_decides_score",
-                    facts={"row": int(penalty.argmax()), "share": float(share)})]
+                    facts={"row": int(score.argmax()), "share": float(share)})]
 
 # %% ../../nbs/intervals/55_coverage.ipynb #equal-rows
 def _equal_rows(y, bounds):
