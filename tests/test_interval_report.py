@@ -58,11 +58,14 @@ def test_the_whole_is_tested_exactly(n_calibration):
     y, bounds, *_ = perfect(250, 3)
     report = interval_report(y, bounds * 0.9, 0.9, n_calibration=n_calibration, **QUICK)
     answer, k = report["coverage"], report.covered
-    np.testing.assert_allclose(answer.confidence_interval, coverage_interval(k, 250, 0.95, n_calibration))
-    p = tail_pvalue(*count_tails(k, 250, promised_coverage(0.9, n_calibration), n_calibration))
-    other = report["by width"].test.test.pvalue
-    assert answer.pvalue == pytest.approx(min(1, 2 * p) if p <= other else max(p, min(1, 2 * other)))
-    assert report.score == regression_mwi_score(y, bounds * 0.9, 0.9) and report.mean_size == pytest.approx(np.mean(bounds[:, 1] - bounds[:, 0]) * 0.9)
+    claimed = promised_coverage(0.9, n_calibration)
+    p = tail_pvalue(*count_tails(k, 250, claimed, n_calibration))
+    assert answer.facts["single_pvalue"] == pytest.approx(p) and p <= answer.pvalue <= p / 0.65
+    left = (0.965, 0.935) if n_calibration is None else (0.96, 0.94)                   # twice the tails of .0175 to .02, and what they leave of .05
+    toward, away = (coverage_interval(k, 250, confidence, n_calibration) for confidence in left)
+    ends = (away[0], toward[1]) if k < 250 * claimed else (toward[0], away[1])
+    np.testing.assert_allclose(answer.confidence_interval, (min(ends[0], claimed), max(ends[1], claimed)) if answer.pvalue > 0.05 else ends, atol=3e-3)
+    assert report.score == pytest.approx(regression_mwi_score(y, bounds * 0.9, 0.9), rel=1e-13) and report.mean_size == pytest.approx(np.mean(bounds[:, 1] - bounds[:, 0]) * 0.9)
 
 
 def test_equal_rows_of_a_group_are_worth_one():
@@ -163,14 +166,14 @@ def test_groups_left_out_are_named_in_the_conclusion():
     whole = interval_report(y, bounds, 0.9, features={"ward": np.where(ward == "v", "u", ward)}, rng=1, n_resamples=199)
     assert not whole["by ward"].facts["small"] and "Too few" not in whole.conclusion and not whole.step.facts["has_small"]
     y[:10] = 3.0  # ten misses are enough to tell
-    assert interval_report(y, bounds, 0.9, features={"ward": ward}, rng=1, n_resamples=199).verdict != "valid"
+    assert interval_report(y, bounds, 0.9, features={"ward": ward}, rng=1, n_resamples=199)["by ward"].status != "valid"
 
 
 def test_fifths_are_parts_of_a_fifth_and_small_parts_are_named():
     "Five widths, of which one has 80 of 20,000 rows. Mutation: five parts are fifths, however they came about; small parts of a number left out unsaid."
     rng = np.random.default_rng(1)
     share = rng.permutation(np.repeat([2.0, 4, 6, 8, 10], [4980, 4980, 4980, 4980, 80]))
-    y = np.where(rng.random(20_000) < 0.9, 0.4, 0.9) * share * rng.uniform(0.9, 1, 20_000)
+    y = np.where(rng.random(20_000) < 0.9, 0.4, 0.9) * share * rng.uniform(0.9, 1, 20_000) * rng.choice([-1, 1], 20_000)
     report = interval_report(y, share[:, None] / 2 * [-1, 1], 0.9, **QUICK)
     part = report["by width"].test.parts.iloc[-1]
     width = report["by width"]
@@ -208,16 +211,16 @@ def test_faults_are_found_and_named(change, question, word):
 
 
 def test_valid_means_that_a_part_beyond_the_tolerance_is_excluded():
-    "One fifth of 20,000 points is covered 2.4 % less than the whole: in 12 sets never valid. Of 12 perfect ones most are, else the word has no use."
-    verdicts = {True: [], False: []}
-    for seed in range(12):
+    "Misses of one fifth of 6,000 rows are 1.6 times as many as those of all: in 10 sets never valid or minor along it. Of 10 perfect ones most are valid, else the word has no use."
+    statuses = {True: [], False: []}
+    for seed in range(10):
         rng = np.random.default_rng(seed)
-        x = np.repeat(np.arange(5), 4000)
-        for faulty in verdicts:
-            chance = np.where(x == 0, 0.876, 0.906) if faulty else np.full(20_000, 0.9)
-            y = rng.random(20_000) + np.where(rng.random(20_000) < chance, -0.5, 2)
-            verdicts[faulty].append(interval_report(y, np.tile([-1.0, 1.0], (20_000, 1)), 0.9, features={"x": x}, n_resamples=99, rng=seed).verdict)
-    assert verdicts[True].count("valid") == 0 and verdicts[False].count("valid") > 7
+        x = np.repeat(np.arange(5), 1200)
+        for faulty in statuses:
+            chance = np.where(x == 0, 0.84, 0.915) if faulty else np.full(6000, 0.9)
+            y = rng.choice([-1, 1], 6000) * np.where(rng.random(6000) < chance, rng.uniform(0, 1, 6000), 2)
+            statuses[faulty].append(interval_report(y, np.tile([-1.0, 1.0], (6000, 1)), 0.9, features={"x": x}, n_resamples=99, rng=seed)["by x"].status)
+    assert not {"valid", "minor"} & set(statuses[True]) and statuses[False].count("valid") > 6
 
 
 def test_an_inconclusive_answer_says_what_could_be_there():
@@ -226,28 +229,113 @@ def test_an_inconclusive_answer_says_what_could_be_there():
     answer = report["coverage"]
     low, high = (f"{100 * end:.1f}" for end in answer.confidence_interval)
     assert f"{low} to {high} % is not excluded" in answer.sentence and "rows would decide" in answer.line
-    assert answer.excluded_beyond == pytest.approx(max(0.9 - answer.low, answer.high - 0.9)) and answer.reason == "precision"
-    needed = answer.rows_needed
-    room = 0.02 - abs(answer.estimate - 0.9)
-    assert room > 0 and needed == pytest.approx(answer.estimate * (1 - answer.estimate) * (1.96 / room)**2, rel=1e-3)
+    odds = [(1 - share) / share for share in (answer.low, 0.9, answer.high)]
+    assert answer.excluded_beyond == pytest.approx(max(odds[0] / odds[1], odds[1] / odds[2])) and answer.reason == "precision" and answer.rows_needed > 120
 
 
-def test_a_slight_difference_of_many_points_is_shown_and_called_slight():
+def test_a_slight_difference_of_many_points_is_minor():
+    "Mutation: a fault that is shown is invalid, however small."
     rng = np.random.default_rng(0)
     y = rng.random(100_000) + rng.permutation(np.where(np.arange(100_000) % 1000 < 905, -0.5, 2))
     report = interval_report(y, np.tile([-1.0, 1.0], (100_000, 1)), 0.9, **QUICK)
     answer = report["coverage"]
-    assert (answer.status, answer.direction, answer.facts["is_slight"]) == ("invalid", "too large", True)
-    assert "within the tolerance of ± 2 percentage points" in answer.sentence
-    assert names_of(report) == ["coverage"]                          # one width: nothing to compare
+    assert (answer.status, answer.direction) == ("minor", "too large") and answer.excluded_beyond < 1.2
+    assert "It is within the tolerance: a coverage outside 85.7 to 93.1 % is excluded." in answer.sentence
+    assert names_of(report) == ["coverage", "sides"] and report["sides"].direction == "above"  # one width: nothing to compare
 
 
-def test_the_tolerance_follows_the_level():
-    for level, tolerance in ((0.5, 0.1), (0.9, 0.02), (0.99, 0.002), (0.1, 0.02)):
+def test_the_tolerance_is_a_factor_of_the_odds_of_a_miss():
+    for level, allowed in ((0.5, (0.4, 0.6)), (0.9, (0.857, 0.931)), (0.99, (0.985, 0.9933)), (0.1, (0.069, 0.143))):
         y, bounds, *_ = perfect(300, 1, level)
-        assert interval_report(y, bounds, level, **QUICK).tolerance == pytest.approx(tolerance)
+        report = interval_report(y, bounds, level, **QUICK)
+        assert report.tolerance == 1.25 and report["coverage"].tolerance == 1.5 and report["coverage"].facts["allowed"] == pytest.approx(allowed, abs=6e-4)
+    assert interval_report(y, bounds, 0.9, tolerance=1.5, **QUICK)["coverage"].tolerance == 2
+    with pytest.raises(ValueError, match="tolerance must be a factor above 1"): interval_report(y, bounds, 0.9, tolerance=0.02)
     text = interval_report(*perfect(3000, 1, 0.999)[:2], 0.999, **QUICK)["coverage"].sentence
     assert re.search(r"\d\d\.\d{3} %", text), text                            # as many digits as the level asks for
+
+
+def normal(seed, n, true=0.9, level=0.9, features=0):
+    "A report on normal intervals that cover a true share; their widths are right up to one factor."
+    rng = np.random.default_rng([7, seed])
+    mean, u = rng.normal(size=n), np.exp(0.4 * rng.normal(size=n))
+    columns = {f"x{k}": rng.normal(size=n) for k in range(features)}
+    y, half = mean + u * rng.normal(size=n), stats.norm.ppf(0.5 + true / 2) * u
+    return interval_report(y, np.column_stack([mean - half, mean + half]), level, y_pred=mean if features else None, features=columns or None, n_resamples=199, rng=1)
+
+
+def beyond(factor): return 1 / (1 + factor / 9)
+
+
+# n, true coverage, claimed, features, what is counted, its share in 2,000 sets
+RATES = {
+    "right, valid": (1000, 0.9, 0.9, 0, lambda one: one.verdict == "valid", (0.88, 1)),
+    "right, a fault anywhere": (500, 0.9, 0.9, 3, lambda one: any(x.status in ("minor", "invalid") for x in one.findings), (0, 0.06)),
+    "coverage .86 is shown": (500, 0.86, 0.9, 3, lambda one: one["coverage"].pvalue <= 0.05, (0.73, 1)),
+    "at the tolerance, valid or minor": (1000, beyond(1.5), 0.9, 0, lambda one: one["coverage"].status in ("valid", "minor"), (0, 0.06)),
+    "at the tolerance above, valid or minor": (1000, beyond(1 / 1.5), 0.9, 0, lambda one: one["coverage"].status in ("valid", "minor"), (0, 0.06)),
+    "at half the tolerance, invalid": (3000, beyond(1.5**0.5), 0.9, 0, lambda one: one["coverage"].status == "invalid", (0, 0.033)),
+    "at the tolerance, beyond": (1000, beyond(1.5), 0.9, 0, lambda one: one["coverage"].facts["beyond"], (0, 0.03)),
+}
+
+
+@pytest.mark.parametrize("name", RATES)
+@pytest.mark.parametrize("sets", [60, pytest.param(2000, marks=pytest.mark.slow)])
+def test_verdicts_are_as_often_right_as_they_are_said_to_be(name, sets):
+    "Rates within three standard errors of what is promised. Mutations: joint limits alone (no right set is valid), Holm (.59 of coverage .86), limits undivided toward the claim."
+    n, true, level, features, is_so, (least, most) = RATES[name]
+    share = np.mean([is_so(normal(seed, n, true, level, features)) for seed in range(sets)])
+    slack = [3 * np.sqrt(edge * (1 - edge) / sets) for edge in (least, most)]
+    assert least - slack[0] <= share <= most + slack[1], share
+
+
+def test_marks_and_limits_never_contradict_each_other():
+    "60 sets in which coverage and width may be wrong. Mutation: the interval of the coverage at 95 %, in 14 to 29 % of sets."
+    for seed in range(60):
+        report = normal(seed, 400, (0.9, 0.87, 0.85)[seed % 3], features=seed % 2)
+        for answer, claimed in ((report["coverage"], 0.9), (report["sides"], 0.5)):
+            assert (answer.pvalue > 0.05) == (answer.low <= claimed <= answer.high) == (answer.status in ("valid", "inconclusive"))
+
+
+def test_a_harmless_fault_everywhere_is_not_told_again_of_a_part():
+    "Coverage 88 % of 20,000 rows. Mutation: parts compared with the claim."
+    report = normal(1, 20_000, 0.88)
+    assert report.verdict == report["coverage"].status == "minor" and report["by width"].status == "valid"
+    assert report.conclusion.startswith("Covers 88.2 % instead of 90 %, within the tolerance.") and report.unchanged == "minor" and report.step.verb == "use"
+
+
+def test_misses_on_one_side_are_a_fault_of_the_sides():
+    "Mutation: sides are not asked; or asked of one-sided bounds, of counts, or of a calibration."
+    y = np.random.default_rng(0).normal(size=1000)
+    bounds = np.column_stack([np.full(1000, -9.0), np.full(1000, 1.0)])
+    report = interval_report(y, bounds, 0.84, **QUICK)
+    answer = report["sides"]
+    assert report["coverage"].status == "valid" and (answer.status, answer.direction, answer.scope) == ("invalid", "above", "whole") and answer.facts["beyond"]
+    assert report.conclusion == f"100 % of {answer.facts['misses']} misses lie above the interval." and answer.estimate == 1 and answer.low > 0.9
+    open_bounds = np.column_stack([np.full(1000, -np.inf), np.full(1000, 1.0)])
+    assert "sides" not in names_of(interval_report(y, open_bounds, 0.84, **QUICK)) + names_of(interval_report(y, bounds, 0.84, n_calibration=300, **QUICK))
+    counts = np.random.default_rng(1).poisson(2.0, 1000) * 1.0
+    assert "sides" not in names_of(interval_report(counts, np.tile([0.0, 5.0], (1000, 1)), 0.98, **QUICK))
+
+
+def test_columns_are_checked_once_and_each_order_is_found_once(monkeypatch):
+    "Counted at the doors and at numpy's sorts. Mutations: bounds read again for the score, features read twice, an order for the graph."
+    import uqcal.intervals.intervals as room
+    import uqcal._sample.sample as sample
+    counted = {"bounds": 0, "values": 0, "orders": 0}
+
+    def counting(module, name, key):
+        plain = getattr(module, name)
+
+        def called(*given, **options):
+            counted[key] += 1
+            return plain(*given, **options)
+        monkeypatch.setattr(module, name, called)
+    counting(room, "check_bounds", "bounds")
+    counting(room, "read_vector", "values")
+    counting(sample, "stable_order", "orders")
+    asked(300, 1)
+    assert counted["bounds"] == 1 and counted["values"] <= 3 and counted["orders"] <= 8, counted
 
 
 # --- what comes in -------------------------------------------------------------------------------------------------------------------
@@ -266,7 +354,7 @@ def test_repeated_rows_count_once():
     y, bounds, *_ = perfect(200, 4)
     once, thrice = (interval_report(np.tile(y, k), np.tile(bounds, (k, 1)), 0.9, **QUICK) for k in (1, 3))
     assert once.n_groups is None and thrice.n_groups == 200 and codes(thrice) == ["repeated_intervals"] and thrice.cautions[0].facts["repeated"] == 400
-    np.testing.assert_allclose(thrice["coverage"].confidence_interval, once["coverage"].confidence_interval, atol=2e-3)
+    np.testing.assert_allclose(thrice["coverage"].confidence_interval, once["coverage"].confidence_interval, atol=4e-3)
     assert thrice["coverage"].pvalue > 0.5 * once["coverage"].pvalue
     assert (thrice.step.verb, thrice.step.why) == ("look", "repeated_intervals") and "in 200 clusters" in thrice.title
 
@@ -279,7 +367,7 @@ def test_groups_of_rows_keep_the_level_that_rows_alone_break():
         y = np.where(rng.random(1000) < rng.beta(4.5, 0.5, 40)[person], rng.uniform(-1, 1, 1000), 1 + rng.exponential(size=1000))
         for told in wrong:
             found = interval_report(y, np.tile([-1.0, 1.0], (1000, 1)), 0.9, groups=person if told else None, **QUICK)
-            wrong[told] += found.verdict == "invalid"
+            wrong[told] += found["coverage"].pvalue <= 0.05
     assert wrong[True] <= 9 and wrong[False] >= 15
     with pytest.raises(ValueError, match="n_calibration must be left out"): interval_report(y, np.tile([-1.0, 1.0], (1000, 1)), 0.9, groups=person, n_calibration=50)
 
@@ -434,7 +522,7 @@ def test_units_and_the_order_of_rows_do_not_matter():
 
 @pytest.mark.parametrize(("y", "bounds", "questions"), [
     ([0, 0], [[-1, 1], [-1, 2]], ["coverage", "by width"]),                      # two points, all covered
-    ([5, 5, 5], [[-1, 1], [-1, 2], [0, 1]], ["coverage", "by width"]),           # none covered
+    ([5, 5, 5], [[-1, 1], [-1, 2], [0, 1]], ["coverage", "sides", "by width"]),           # none covered
     ([0, 5, 0, 0, 1], [[-1, 1]] * 5, ["coverage"]),                           # one width
     ([0, 5, 0, 1], [[0, 0], [0, 5], [1, 1], [1, 1]], ["coverage", "by width"]),  # no width at all
 ])

@@ -23,10 +23,10 @@ def is_sound(text):
 
 def whole(status, **changes):
     "A finding on the coverage: 80 of 100 rows, 90 % claimed."
-    facts = {"level": 0.9, "promised": 0.9, "covered": 80, "n_calibration": None, "needs_calibrations": False, "is_slight": False, "null": "binomial", "single_pvalue": 0.004,
+    facts = {"level": 0.9, "promised": 0.9, "covered": 80, "n_calibration": None, "needs_calibrations": False, "beyond": False, "allowed": (0.88, 0.92), "null": "binomial", "single_pvalue": 0.004,
              "at_bound": None} | changes.pop("facts", {})
-    return Finding(**{"name": "coverage", "kind": "coverage", "status": status, "direction": "too small" if status == "invalid" else None, "estimate": 0.8, "low": 0.708, "high": 0.873,
-                      "pvalue": 0.008, "unit": "share", "tolerance": 0.02, "rows_needed": 3264.0, "n": 100, "facts": facts, "test": object()} | changes)
+    return Finding(**{"name": "coverage", "kind": "coverage", "status": status, "direction": "too small" if status in ("invalid", "minor") else None, "estimate": 0.8, "low": 0.708, "high": 0.873,
+                      "pvalue": 0.008, "unit": "share", "tolerance": 1.5, "rows_needed": 3264.0, "n": 100, "facts": facts, "test": object()} | changes)
 
 
 def place(first, last, count=40, by_group=False): return Place(along="site" if by_group else "width", first=first, last=last, count=count, of=200, by_group=by_group)
@@ -35,18 +35,31 @@ def place(first, last, count=40, by_group=False): return Place(along="site" if b
 def along(status, by_group=False, **facts):
     "A finding on the coverage in parts, 78 to 98 %."
     ends = [place("north", "north", by_group=True), place("south", "south", by_group=True)] if by_group else [place(0.3, 0.9), place(2.1, 5.0)]
-    told = {"level": 0.9, "overall": 0.9, "span": (0.7, 0.99), "lowest": ends[0], "highest": ends[1], "highest_coverage": 0.98, "in_fifths": not by_group, "small": (), "small_covered": 0,
+    told = {"level": 0.9, "overall": 0.9, "allowed": (0.88, 0.92), "span": (0.7, 0.99), "lowest": ends[0], "highest": ends[1], "highest_coverage": 0.98, "in_fifths": not by_group, "small": (), "small_covered": 0,
             "n_empty": 0, "null": "rows"} | facts
-    return Finding(name="by site" if by_group else "by width", kind="coverage_by", status=status, by=ends[0].along, by_group=by_group, estimate=0.78, low=0.7, high=0.85, pvalue=0.003,
-                   unit="share", tolerance=0.02, n=200, facts=told, test=object())
+    return Finding(name="by site" if by_group else "by width", kind="coverage_by", status=status, scope="place", by=ends[0].along, by_group=by_group, estimate=0.78, low=0.7, high=0.85, pvalue=0.003,
+                   unit="share", tolerance=1.5, n=200, facts=told, test=object())
+
+
+def sides(status, null="binomial", **changes):
+    "A finding on the sides: 30 of 40 misses above."
+    return Finding(**{"name": "sides", "kind": "sides", "status": status, "direction": "above" if status in ("invalid", "minor") else None, "estimate": 0.75, "low": 0.6, "high": 0.86,
+                      "pvalue": 0.004, "unit": "share", "tolerance": 0.25, "rows_needed": 900.0, "n": 400,
+                      "facts": {"level": 0.9, "above": 30, "misses": 40, "null": null, "single_pvalue": 0.002, "beyond": False}, "test": object()} | changes)
 
 
 @pytest.mark.parametrize(("finding", "line", "sentence"), [
     (whole("invalid"), "undercoverage: 80.0 % of 100 rows covered [70.8, 87.3], 90 % claimed (p = 0.008)", "80 of 100 rows are covered: 80.0 % [70.8, 87.3] where 90 % is claimed. That is undercoverage."),
     (whole("invalid", direction="too large"), "overcoverage: 80.0 %", "That is overcoverage."),
-    (whole("invalid", facts={"is_slight": True}), "undercoverage", "within the tolerance of ± 2 percentage points."),
+    (whole("invalid", facts={"beyond": True}), "undercoverage", "It is beyond the tolerance of 88.0 to 92.0 %."),
+    (whole("minor"), "90 % claimed; within the tolerance: outside 88.0 to 92.0 % is excluded (p = 0.008)", "It is within the tolerance: a coverage outside 88.0 to 92.0 % is excluded."),
+    (along("minor"), "coverage depends on width within the tolerance (p = 0.003): 78.0 % [70.0, 85.0]", "In a fifth of the rows, a coverage outside 88.0 to 92.0 % is excluded."),
+    (sides("valid"), "75 % of 40 misses above [60, 86]; outside 25 to 75 % is excluded", "30 of 40 misses lie above the interval, 10 below: 75 % above [60, 86] where half is expected. A share outside 25 to 75 %"),
+    (sides("minor"), "50 % expected; within the tolerance (p = 0.004)", "Misses lie too often above it. A share outside"),
+    (sides("invalid", direction="below", estimate=0.25), "25 % of 40 misses above [60, 86], 50 % expected (p = 0.004)", "Misses lie too often below it."),
+    (sides("inconclusive"), "75 % of 40 misses above [60, 86]; about 900 rows would decide", "No fault is found, but 60 to 86 % is not excluded; about 900 rows would decide."),
     (whole("invalid", direction="too large", facts={"at_bound": 0.123, "n_calibration": 50}), "overcoverage", "12.3 % of the values equal a bound; values in steps can raise the coverage above the claim. A calibrated"),
-    (whole("valid"), "; coverage outside 88.0 to 92.0 % is excluded", "A coverage outside 88.0 to 92.0 % is excluded."),
+    (whole("valid"), "90 % claimed; outside 88.0 to 92.0 % is excluded", "A coverage outside 88.0 to 92.0 % is excluded."),
     (whole("inconclusive"), "90 % claimed; about 3,300 rows would decide", "No fault is found, but 70.8 to 87.3 % is not excluded; about 3,300 rows would decide."),
     (whole("inconclusive", rows_needed=None), "many more rows would be needed", "many more rows would be needed."),
     (whole("inconclusive", facts={"needs_calibrations": True, "n_calibration": 200}), "only other calibrations would decide", "The limits are those of the method, calibrated on 200 rows."),
@@ -66,6 +79,10 @@ def test_a_finding_has_a_line_and_a_sentence(finding, line, sentence):
 def test_the_test_of_the_whole_is_named(null, method): assert method in is_sound(whole("valid", facts={"null": null}).method)
 
 
+@pytest.mark.parametrize(("null", "method"), [("binomial", "exact binomial test of the misses, p = 0.002 before"), ("clusters", "effective number of misses")])
+def test_the_test_of_the_sides_is_named(null, method): assert method in is_sound(sides("valid", null).method)
+
+
 @pytest.mark.parametrize(("null", "method"), [("rows", "shuffled over the rows"), ("clusters", "whole clusters"), ("blocks", "random signs of blocks"), (None, "cumulative misses along width")])
 def test_the_test_of_parts_is_named(null, method): assert is_sound(along("valid", null=null).method).endswith(method) or method in along("valid", null=null).method
 
@@ -79,8 +96,12 @@ def test_the_test_of_parts_is_named(null, method): assert is_sound(along("valid"
     ([whole("invalid", direction="too large")], "Underconfident: 80.0 % covered, 90 % claimed."),
     ([whole("invalid"), along("invalid", by_group=True)], "Coverage depends on site: 78.0 % in site north, 98.0 % in site south."),
     ([whole("inconclusive"), along("invalid"), along("invalid", by_group=True)], "Coverage depends on width and site. Inconclusive: coverage."),
-    ([whole("inconclusive"), along("inconclusive")], "No fault found; coverage 70.8 to 87.3 % is not excluded (about 3,300 rows would decide). Inconclusive: by width."),
-    ([whole("valid"), along("inconclusive")], "Coverage as claimed on the whole. Inconclusive: by width.")])
+    ([whole("inconclusive"), along("inconclusive")], "No fault found; coverage 70.8 to 87.3 % is not excluded (about 3,300 rows would decide)."),
+    ([whole("valid", estimate=0.9), along("inconclusive")], "No dependence on width found; 70.0 to 99.0 % in a fifth of the rows is not excluded."),
+    ([whole("valid", estimate=0.9), along("inconclusive"), along("inconclusive", by_group=True)], "No dependence on width and site found; 70.0 to 99.0 % in a part of the rows is not excluded."),
+    ([whole("minor", estimate=0.89), sides("minor"), along("minor")], "Covers 89.0 % instead of 90 %, within the tolerance. 75 % of 40 misses lie above the interval, within the tolerance. It depends on width within the tolerance: 78.0 %"),
+    ([whole("valid"), sides("invalid", direction="below", estimate=0.0), along("valid")], "100 % of 40 misses lie below the interval."),
+    ([whole("valid"), sides("inconclusive")], "No fault of the coverage found on the whole. Inconclusive: sides.")])
 def test_the_conclusion_is_made_from_findings(findings, conclusion): assert conclusion in is_sound(words.conclusion(findings))
 
 
@@ -132,7 +153,7 @@ def test_every_template_was_tried():
     assert {code for code, *_ in CAUTIONS} == set(words.CAUTIONS) and {step[:2] for step in STEPS} == set(words.STEPS)
 
 
-@pytest.mark.parametrize(("code", "reason"), [("label_sets", "made anew"), ("no_fault", "no fault is found"), ("row_decides", "row 17 (counted from 0) decides"), ("few_rows", "fewer than 50"),
+@pytest.mark.parametrize(("code", "reason"), [("label_sets", "made anew"), ("no_fault", "no fault is found"), ("minor", "within the tolerance"), ("row_decides", "row 17 (counted from 0) decides"), ("few_rows", "fewer than 50"),
                                               ("few_for_level", "bounds of 99 %"), ("no_gain", "neither shifting")])
 def test_why_there_is_no_correction_is_said(code, reason): assert reason in is_sound(words.why_unchanged(code, WHY))
 
@@ -150,7 +171,7 @@ def test_a_screen_has_rows_of_numbers_where_they_fit_and_never_more_than_24_line
     head, numbers = (line for line in lines if line.startswith(("  kind ", "  covered %")))
     shares = [f"{100 * share:.1f}" for share in report["by kind"].parts["estimate"]]
     assert head.split() == ["kind", "kind", "0", "kind", "1"] and numbers.split() == ["covered", "%", *shares] and head.index("kind 1") + 6 == len(head) == len(numbers)
-    assert lines[0].startswith("90 % intervals, 600 rows") and lines[0].endswith("[95 % each]") and len(lines) <= 24 and max(map(len, lines)) <= 80
+    assert lines[0].startswith("90 % intervals, 600 rows") and lines[0].endswith("[95 % each; faults joint]") and len(lines) <= 24 and max(map(len, lines)) <= 80
     assert not judged(7).table_lines() and not any(line.startswith("  covered %") for line in str(judged(7)).splitlines())
     full = report.screen(command="\n".join(["uqcal"] * 11))                       # no room: the numbers go, findings stay
     assert len(full.splitlines()) <= 24 and "covered %" not in full and "By kind" in full
@@ -160,7 +181,7 @@ def test_a_screen_has_rows_of_numbers_where_they_fit_and_never_more_than_24_line
 def test_a_report_as_data_holds_no_sentence_but_what_words_make_of_it():
     report = judged()
     table = report.to_dict()
-    assert [one["name"] for one in table["findings"]] == ["coverage", "by kind"] and table["step"]["verb"] == "recalibrate" and table["verdict"] == "invalid"
+    assert [one["name"] for one in table["findings"]] == ["coverage", "sides", "by kind"] and table["step"]["verb"] == "recalibrate" and table["verdict"] == "invalid"
     for finding in report.findings:
         values = [getattr(finding, field.name) for field in dataclasses.fields(finding) if field.name != "test"]
         assert not [text for text in [*values, *finding.facts.values()] if isinstance(text, str) and text.count(" ") > 2]

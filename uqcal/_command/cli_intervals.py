@@ -61,9 +61,9 @@ _SortBounds = Annotated[bool, option("Swap bounds that are crossed, in place of 
                                      None, "--sort-bounds")]
 _Level = Annotated[float | None, option(
     "Coverage that is claimed, from 0 to 1; needed but with --apply.", "NUMBER")]
-_Away = Annotated[float | None, option(
-    "Difference in coverage that does no harm.  [default: a fifth of what may be missed]",
-    "NUMBER")]
+_Away = Annotated[float, option(
+    "The largest fault that does no harm, as a factor above 1. The odds of a miss may differ by "
+    "twice it less one: with 1.25, 90 % may be 85.7 to 93.1 %.", "NUMBER", default=True)]
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-105
 _MendedBounds = Annotated[str | None, option(
@@ -99,7 +99,7 @@ def _intervals(
         "Column along which coverage is validated: numbers, or text for groups; may be repeated.",
         "NAME", "--feature")] = None, as_groups: AsGroups = None,
     groups: Groups = None, sort_bounds: _SortBounds = False,
-    n_calibration: _FewFitted = None, tolerance: _Away = None,
+    n_calibration: _FewFitted = None, tolerance: _Away = 1.25,
     confidence: Annotated[float, option("Level of the intervals of coverage and of the verdict.",
                                         "NUMBER", default=True)] = 0.95,
     n_resamples: Annotated[int, option("Shuffles for each question.", "NUMBER",

@@ -34,10 +34,9 @@ def _span(low, high, level):
     return f"{percent(low, level)} to {percent(high, level)} %"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-tolerated
-def _tolerated(finding, middle):
+def _tolerated(finding):
     "The coverages that do no harm."
-    reach = finding.tolerance
-    return _span(max(middle - reach, 0), min(middle + reach, 1), finding.facts["level"])
+    return _span(*finding.facts["allowed"], finding.facts["level"])
 
 # %% ../../nbs/words/07_intervals.ipynb #words-level
 def _claimed(level): return f"{100 * level:g} %"
@@ -58,14 +57,20 @@ def _what_decides(finding):
 def _coverage_line(finding):
     "The coverage against its claim."
     claimed = f"{_claimed(finding.facts['level'])} claimed"
+    if finding.status == "minor":
+        return f"{_seen(finding)}, {claimed}; {_within(finding)} ({p_text(finding.pvalue)})"
     if finding.status == "invalid":
         if finding.direction == "too small": fault = "undercoverage"
         else: fault = "overcoverage"
         return f"{fault}: {_seen(finding)}, {claimed} ({p_text(finding.pvalue)})"
     if finding.status == "inconclusive":
         return f"{_seen(finding)}, {claimed}; {_what_decides(finding)}"
-    allowed = _tolerated(finding, finding.facts["promised"])
-    return f"{_seen(finding)}, {claimed}; coverage outside {allowed} is excluded"
+    return f"{_seen(finding)}, {claimed}; outside {_tolerated(finding)} is excluded"
+
+# %% ../../nbs/words/07_intervals.ipynb #within-tolerance
+def _within(finding):
+    "That a fault is small, and what is excluded."
+    return f"within the tolerance: outside {_tolerated(finding)} is excluded"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-coverage-sentence
 def _coverage_sentence(finding):
@@ -77,10 +82,14 @@ def _coverage_sentence(finding):
     calibration = finding.facts["n_calibration"]
     if calibration is not None:
         parts.append(f"The limits are those of the method, calibrated on {counted(calibration)}.")
-    if finding.status == "invalid": parts += _faulty_coverage(finding)
+    if finding.status in ("invalid", "minor"): parts += _faulty_coverage(finding)
+    if finding.status == "minor":
+        parts.append(f"It is within the tolerance: a coverage outside {_tolerated(finding)} is "
+                     "excluded.")
+    if finding.status == "invalid" and finding.facts["beyond"]:
+        parts.append(f"It is beyond the tolerance of {_tolerated(finding)}.")
     if finding.status == "valid":
-        allowed = _tolerated(finding, finding.facts["promised"])
-        parts.append(f"A coverage outside {allowed} is excluded.")
+        parts.append(f"A coverage outside {_tolerated(finding)} is excluded.")
     if finding.status == "inconclusive":
         parts.append(f"No fault is found, but {_span(finding.low, finding.high, level)} is not "
                      f"excluded; {_what_decides(finding)}.")
@@ -88,13 +97,10 @@ def _coverage_sentence(finding):
 
 # %% ../../nbs/words/07_intervals.ipynb #words-faulty
 def _faulty_coverage(finding):
-    "The direction of a fault, whether it is within the tolerance, and values at the bounds."
+    "The direction of a fault, and values at the bounds."
     facts, parts = finding.facts, []
     if finding.direction == "too small": parts.append("That is undercoverage.")
     else: parts.append("That is overcoverage.")
-    if facts["is_slight"]:
-        parts.append(f"The difference is within the tolerance of ± {100 * finding.tolerance:.3g} "
-                     "percentage points.")
     if facts["at_bound"] is not None:
         parts.append(f"{100 * facts['at_bound']:.1f} % of the values equal a bound; values in "
                      "steps can raise the coverage above the claim.")
@@ -143,13 +149,16 @@ def _small_parts(finding):
 def _by_line(finding):
     "Whether coverage depends on a column."
     level, (low, high) = finding.facts["level"], finding.facts["span"]
-    if finding.status == "invalid":
-        return (f"coverage depends on {printable(finding.by)} ({p_text(finding.pvalue)}): "
+    if finding.status in ("invalid", "minor"):
+        if finding.status == "minor": within = " within the tolerance"
+        else: within = ""
+        return (f"coverage depends on {printable(finding.by)}{within} "
+                f"({p_text(finding.pvalue)}): "
                 f"{_share(finding.estimate, level)} {_limits(finding)} "
                 f"{place_text(finding.facts['lowest'])}, {_highest(finding)}")
     if finding.status == "valid":
-        allowed = _tolerated(finding, finding.facts["overall"])
-        text = f"no dependence found; outside {allowed} in {_of_part(finding)} is excluded"
+        text = (f"no dependence found; outside {_tolerated(finding)} in {_of_part(finding)} is "
+                "excluded")
     else:
         text = (f"no dependence found; {_span(low, high, level)} in {_of_part(finding)} is not "
                 "excluded")
@@ -163,7 +172,7 @@ def _by_sentence(finding):
     level, (low, high) = finding.facts["level"], finding.facts["span"]
     by, found = printable(finding.by), ""
     if finding.pvalue is not None: found = f" ({p_text(finding.pvalue)})"
-    if finding.status == "invalid":
+    if finding.status in ("invalid", "minor"):
         parts = [f"Coverage depends on {by}{found}.",
                  f"It is lowest {place_text(finding.facts['lowest'])}: "
                  f"{_share(finding.estimate, level)} {_limits(finding)}.",
@@ -172,11 +181,14 @@ def _by_sentence(finding):
     elif finding.status == "valid":
         parts = [f"No dependence on {by} is found{found}.",
                  f"In {_of_part(finding)}, a coverage outside "
-                 f"{_tolerated(finding, finding.facts['overall'])} is excluded."]
+                 f"{_tolerated(finding)} is excluded."]
     else:
         parts = [f"No dependence on {by} is found{found}.",
                  f"In {_of_part(finding)}, a coverage of {_span(low, high, level)} is not "
                  "excluded."]
+    if finding.status == "minor":
+        parts.append(f"In {_of_part(finding)}, a coverage outside {_tolerated(finding)} is "
+                     "excluded.")
     return " ".join([*parts, *_left_out(finding)])
 
 # %% ../../nbs/words/07_intervals.ipynb #words-left-out
@@ -203,6 +215,52 @@ def _by_method(finding):
     null = finding.facts["null"]
     if null is None: return tested
     return f"{tested}, {names[null]}"
+
+# %% ../../nbs/words/07_intervals.ipynb #sides-line
+def _side_limits(finding):
+    "Both limits of the share of misses above, in percent."
+    return f"[{100 * finding.low:.0f}, {100 * finding.high:.0f}]"
+
+# %% ../../nbs/words/07_intervals.ipynb #sides-line-b
+def _sides_line(finding):
+    "On which side misses lie."
+    seen = f"{100 * finding.estimate:.0f} % of {_misses(finding)} above {_side_limits(finding)}"
+    if finding.status == "invalid": return f"{seen}, 50 % expected ({p_text(finding.pvalue)})"
+    if finding.status == "minor":
+        return f"{seen}, 50 % expected; within the tolerance ({p_text(finding.pvalue)})"
+    if finding.status == "valid": return f"{seen}; outside {_side_span(finding)} is excluded"
+    return f"{seen}; {would_decide(finding.rows_needed, finding.n)}"
+
+# %% ../../nbs/words/07_intervals.ipynb #sides-line-c
+def _side_span(finding):
+    "The shares of misses above that do no harm."
+    low, high = max(0.5 - finding.tolerance, 0), min(0.5 + finding.tolerance, 1)
+    return f"{100 * low:.0f} to {100 * high:.0f} %"
+
+# %% ../../nbs/words/07_intervals.ipynb #sides-line-d
+def _sides_sentence(finding):
+    "The count of misses above and below, and what follows."
+    above, misses = finding.facts["above"], finding.facts["misses"]
+    parts = [f"{above:,} of {_misses(finding)} lie above the interval, {misses - above:,} below: "
+             f"{100 * finding.estimate:.0f} % above {_side_limits(finding)} where half is "
+             "expected."]
+    if finding.status in ("invalid", "minor"):
+        parts.append(f"Misses lie too often {finding.direction} it.")
+    if finding.status in ("valid", "minor"):
+        parts.append(f"A share outside {_side_span(finding)} is excluded.")
+    if finding.status == "inconclusive":
+        parts.append(f"No fault is found, but {100 * finding.low:.0f} to "
+                     f"{100 * finding.high:.0f} % is not excluded; "
+                     f"{would_decide(finding.rows_needed, finding.n)}.")
+    return " ".join(parts)
+
+# %% ../../nbs/words/07_intervals.ipynb #sides-line-e
+def _sides_method(finding):
+    "How the sides were tested."
+    if finding.facts["null"] == "clusters":
+        name = "binomial test with the effective number of misses"
+    else: name = "exact binomial test of the misses"
+    return f"{name}, {p_text(finding.facts['single_pvalue'])} before the correction"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-table
 def part_lines(finding: Any,  # one on the coverage in parts
@@ -315,14 +373,57 @@ def conclusion(findings: Any,  # the findings of a report, the coverage first
         One sentence or two.
     """
     wrong = [finding for finding in findings if finding.status == "invalid"]
-    unclear = [finding for finding in findings if finding.status == "inconclusive"]
+    unclear = [finding for finding in findings
+               if finding.status == "inconclusive" and finding.scope == "whole"]
     if wrong: return _what_is_wrong(wrong, unclear)
     if unclear: return _what_is_unclear(unclear)
-    level, others = findings[0].facts["level"], [printable(one.by) for one in findings[1:]]
-    share = _share(findings[0].estimate, level)
-    text = f"Coverage as claimed: {share} of rows ({_claimed(level)} claimed)."
-    if others: text += f" No dependence on {enumerated(others)} found."
-    return text + _told_of_small(findings)
+    parts = [_told_of_whole(findings[0])]
+    parts += [_told_of_sides(finding) for finding in findings
+              if finding.kind == "sides" and finding.status == "minor"]
+    parts += _told_of_parts([one for one in findings if one.kind == "coverage_by"])
+    return " ".join(parts) + _told_of_small(findings)
+
+# %% ../../nbs/words/07_intervals.ipynb #told-of-whole
+def _told_of_whole(finding):
+    "The coverage on the whole, where it is right or within the tolerance."
+    level = finding.facts["level"]
+    share, claimed = _share(finding.estimate, level), _claimed(level)
+    if finding.status == "minor":
+        return f"Covers {share} instead of {claimed}, within the tolerance."
+    return f"Coverage as claimed: {share} of rows ({claimed} claimed)."
+
+# %% ../../nbs/words/07_intervals.ipynb #told-of-sides
+def _told_of_sides(finding):
+    "On which side misses lie."
+    if finding.direction == "above": share = finding.estimate
+    else: share = 1 - finding.estimate
+    if finding.status == "minor": within = ", within the tolerance"
+    else: within = ""
+    return (f"{100 * share:.0f} % of {_misses(finding)} lie "
+            f"{finding.direction} the interval{within}.")
+
+# %% ../../nbs/words/07_intervals.ipynb #misses
+def _misses(finding):
+    "The number of misses."
+    number = finding.facts["misses"]
+    if number == 1: return "1 miss"
+    return f"{number:,} misses"
+
+# %% ../../nbs/words/07_intervals.ipynb #told-of-parts
+def _told_of_parts(findings):
+    "What coverage depends on within the tolerance, and what was found along the other columns."
+    parts = [f"It depends on {printable(one.by)} within the tolerance: {_lowest(one)}, "
+             f"{_highest(one)}." for one in findings if one.status == "minor"]
+    others = [one for one in findings if one.status != "minor"]
+    if not others: return parts
+    text = f"No dependence on {enumerated([printable(one.by) for one in others])} found"
+    unclear = [one for one in others if one.status == "inconclusive"]
+    if not unclear: return [*parts, f"{text}."]
+    low, high = (end(one.facts["span"][k] for one in unclear) for k, end in ((0, min), (1, max)))
+    if len(unclear) == 1: part = _of_part(unclear[0])
+    else: part = "a part of the rows"
+    return [*parts, f"{text}; {_span(low, high, unclear[0].facts['level'])} in {part} is not "
+                    "excluded."]
 
 # %% ../../nbs/words/07_intervals.ipynb #words-told-of-small
 def _told_of_small(findings):
@@ -338,6 +439,7 @@ def _what_is_wrong(wrong, unclear):
     whole = [finding for finding in wrong if finding.kind == "coverage"]
     along = [finding for finding in wrong if finding.kind == "coverage_by"]
     sentences = [_fault_of_coverage(finding) for finding in whole]
+    sentences += [_told_of_sides(finding) for finding in wrong if finding.kind == "sides"]
     if len(along) == 1:
         sentences.append(f"Coverage depends on {printable(along[0].by)}: {_lowest(along[0])}, "
                          f"{_highest(along[0])}.")
@@ -364,7 +466,7 @@ def _what_is_unclear(unclear):
         text = f"No fault found; coverage {shares} is not excluded ({_what_decides(first)})."
         if rest: return f"{text} Inconclusive: {_names(rest)}."
         return text
-    return f"Coverage as claimed on the whole. Inconclusive: {_names(unclear)}."
+    return f"No fault of the coverage found on the whole. Inconclusive: {_names(unclear)}."
 
 # %% ../../nbs/words/07_intervals.ipynb #words-names
 def _names(findings): return enumerated([printable(finding.name) for finding in findings])
@@ -535,6 +637,7 @@ def why_unchanged(code: str,  # why there is no correction
     reasons = {
         "label_sets": "label sets are made anew from probabilities",
         "no_fault": "no fault is found",
+        "minor": "the fault is within the tolerance",
         "row_decides": f"{row_text(facts)} decides the interval score",
         "few_rows": "there are fewer than 50 rows",
         "few_for_level": f"there are too few {rows} for bounds of {_claimed(facts['level'])}",
@@ -847,9 +950,11 @@ def hsic_test(test: Any,  # an `HsicTest`
             f"p = {test.pvalue:.3g} ({test.n_resamples:,} shuffles)")
 
 # %% ../../nbs/words/07_intervals.ipynb #words-tables
-LINES: dict[str, Any] = {"coverage": _coverage_line, "coverage_by": _by_line}
-SENTENCES: dict[str, Any] = {"coverage": _coverage_sentence, "coverage_by": _by_sentence}
-METHODS: dict[str, Any] = {"coverage": _coverage_method, "coverage_by": _by_method}
+LINES: dict[str, Any] = {"coverage": _coverage_line, "sides": _sides_line, "coverage_by": _by_line}
+SENTENCES: dict[str, Any] = {"coverage": _coverage_sentence, "sides": _sides_sentence,
+                             "coverage_by": _by_sentence}
+METHODS: dict[str, Any] = {"coverage": _coverage_method, "sides": _sides_method,
+                           "coverage_by": _by_method}
 CAUTIONS: dict[str, Any] = {
     "repeated_intervals": _repeated, "equal_intervals": _maybe_repeated,
     "correlated_intervals": _correlated, "swapped_bounds": _swapped,

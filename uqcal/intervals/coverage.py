@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,24 +17,24 @@ from numpy.typing import ArrayLike
 import scipy
 from scipy import special
 
-from ..errors.conclusions import read_features
+from ..errors.conclusions import check_tolerance, read_features
+from .closed_tests import (closed_levels, closed_pvalues, count_law,
+                                          deciding_levels, shared_shuffles, step_down,
+                                          uniform_law)
 from .conformal import ConformalBounds
-from ..statistics.consistency import (NothingToTest, check_groups, check_shuffles,
-                                          consistency_of, shuffle_plan, under_hypothesis)
 from .._chance.coverage_counts import (count_tails, coverage_interval, promised_coverage,
                                            tail_pvalue)
 from .._chance.groups import sum_variance
 from .._base.inputs import (check_column, check_count, check_fraction, check_generator,
-                                check_labels_agree, plain_array, printable, read_vector)
-from .intervals import (check_bounds, check_no_sets, check_statement, read_bound,
-                                       regression_mwi_score, score_of_ends)
+                                check_labels_agree, plain_array, printable)
+from .intervals import (check_no_sets, check_statement, read_bound,
+                                       score_of_ends)
 from .._sample.repeats import repeats_of
-from .._chance.resampling import affordable, as_observed, holm, monte_carlo_pvalue
 from .._base.results import (Interval, Result, SignificanceTest, html_table, new_axes,
                                  plain_text, three_digits)
 from ..reports import Caution, Finding, Place, Report, Step
 from .._sample.sample import Sample, bin_starts, eleven_digits
-from ..corrections.scaling import LogLinearScaling, read_columns
+from ..corrections.scaling import LogLinearScaling
 from .._words import intervals as words
 from .._words.text import percent
 
@@ -54,13 +55,29 @@ class _Setup:
     confidence: float
     tolerance: float
     draws: dict
-    count: int = 1  # of questions
 
     @property
-    def drawn(self) -> dict:
-        "Options of a test, which may stop once no number of questions changes its answer."
-        alpha = 1 - self.confidence
-        return self.draws | {"levels": tuple(alpha / k for k in range(1, self.count + 1))}
+    def alpha(self) -> float:
+        "The level of all questions together."
+        return 1 - self.confidence
+
+    @property
+    def odds_factor(self) -> float:
+        "By what the odds of a miss may differ without harm."
+        return 2 * self.tolerance - 1
+
+# %% ../../nbs/intervals/55_coverage.ipynb #harmless
+def _harmless(coverage, factor):
+    "The coverages of which the odds of a miss differ by at most a factor."
+    odds = (1 - coverage) / coverage
+    return Interval(1 / (1 + odds * factor), 1 / (1 + odds / factor))
+
+# %% ../../nbs/intervals/55_coverage.ipynb #harmless-b
+def _largest_factor(interval, coverage):
+    "The largest factor of the odds of a miss that an interval does not exclude."
+    odds = (1 - coverage) / coverage
+    if interval.low <= 0 or interval.high >= 1: return np.inf
+    return max(1.0, (1 / interval.low - 1) / odds, odds / (1 / interval.high - 1))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #rows
 @dataclass(frozen=True)
@@ -128,27 +145,54 @@ def _few_groups(covered, group):
     return [Caution(code="few_clusters_for_coverage", facts={"clusters": n_groups}, decides=True)]
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-007b
-def _limits(covered, group, confidence):
-    "The interval of Clopper and Pearson for as many points as the rows are worth."
-    if group is None: return Interval(*coverage_interval(int(covered.sum()), covered.size,
-                                                         confidence))
-    n, tail = effective_number(covered, group, confidence), (1 - confidence) / 2
-    k = covered.mean() * n
-    return Interval(float(scipy.stats.beta.ppf(tail, k, n - k + 1)) if k > 0 else 0.0,
-                    float(scipy.stats.beta.isf(tail, k + 1, n - k)) if k < n else 1.0)
+@dataclass(frozen=True)
+class _Count:
+    "How many of so many rows, and how many independent ones they are worth."
+    hits: float
+    worth: float
+    n_calibration: int | None = None
+    is_exact: bool = True  # whether rows count once each
+
+    @property
+    def share(self) -> float: return self.hits / self.worth
+
+    def limits(self, low_tail, high_tail):
+        """One-sided limits of Clopper and Pearson, each with a tail of its own.
+
+        Parameters
+        ----------
+        low_tail
+        high_tail
+        """
+        k, n = self.hits, self.worth
+        if self.n_calibration is not None:
+            return Interval(coverage_interval(k, n, 1 - 2 * low_tail, self.n_calibration)[0],
+                            coverage_interval(k, n, 1 - 2 * high_tail, self.n_calibration)[1])
+        low, high = 0.0, 1.0
+        if k > 0: low = float(scipy.stats.beta.ppf(low_tail, k, n - k + 1))
+        if k < n: high = float(scipy.stats.beta.isf(high_tail, k + 1, n - k))
+        return Interval(low, high)
+
+    def pvalue(self, expected):
+        """Of so many or so few, twice the smaller tail.
+
+        Parameters
+        ----------
+        expected
+        """
+        k, n = self.hits, self.worth
+        if self.is_exact: return tail_pvalue(*count_tails(k, n, expected, self.n_calibration))
+        below = above = 1.0
+        if k < n: below = float(special.betainc(n - k, k + 1, 1 - expected))
+        if k > 0: above = float(special.betainc(k, n - k + 1, expected))
+        return tail_pvalue(below, above)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-007c
-def _pvalue(covered, group, promised, n_calibration):
-    "Of so many or so few covered points, twice the smaller tail."
-    if group is None:
-        return tail_pvalue(*count_tails(int(covered.sum()), covered.size, promised, n_calibration))
-    n = effective_number(covered, group)
-    k = covered.mean() * n
-    if k < n: below = special.betainc(n - k, k + 1, 1 - promised)
-    else: below = 1.0
-    if k > 0: above = special.betainc(k, n - k + 1, promised)
-    else: above = 1.0
-    return tail_pvalue(float(below), float(above))
+def _counted(hits, group, confidence, n_calibration=None):
+    "The count of rows; of clustered ones, as of as many independent rows as they are worth."
+    if group is None: return _Count(int(hits.sum()), hits.size, n_calibration)
+    worth = effective_number(hits, group, confidence)
+    return _Count(float(hits.mean()) * worth, worth, None, False)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-011
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +213,8 @@ class CoverageAlong(Result):
         Level of the parts' intervals.
     parts : pd.DataFrame, optional
         A row for each: first, last (values) or name; count, covered, coverage, low, high;
-        least, most (limits that hold for all parts together), is_small.
+        least, most (limits that hold for all parts together); floor, ceiling (one-sided, of
+        the part against the whole); is_small.
     test : Any, optional
         The test of no dependence; None where there is nothing to test.
     """
@@ -180,7 +225,8 @@ class CoverageAlong(Result):
     overall: float  # the coverage of all points
     confidence: float  # level of the parts' intervals
     parts: pd.DataFrame = field(repr=False)  # a row for each: first, last (values) or name; count,
-    # covered, coverage, low, high; least, most (limits that hold for all parts together), is_small
+    # covered, coverage, low, high; least, most (limits that hold for all parts together); floor,
+    # ceiling (one-sided, of the part against the whole); is_small
     test: Any = field(repr=False)  # the test of no dependence; None where there is nothing to test
 
     @property
@@ -190,9 +236,9 @@ class CoverageAlong(Result):
 
     @property
     def span(self) -> Interval:
-        "The least and the largest coverage that no part of usual size excludes."
+        "The least and the largest coverage, against that of all, that no large part excludes."
         large = self.parts[~self.parts["is_small"]]
-        return Interval(float(large["least"].min()), float(large["most"].max()))
+        return Interval(float(large["floor"].min()), float(large["ceiling"].max()))
 
     @property
     def sentence(self) -> str:
@@ -261,64 +307,104 @@ def _groups_of(sample, is_one):
     return sample.groups.codes
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-013
-def _parts(covered, group, along, confidence):
+def _parts(covered, group, along, setup):
     "A row for each part."
     part = _part_of_each(along)
     count, rows = np.bincount(part), []
-    joint = 1 - (1 - confidence) / count.size
-    members = np.split(np.argsort(part, kind="stable"), np.cumsum(count)[:-1])
-    for rows_of in members:
-        own, units = covered[rows_of], None if group is None else group[rows_of]
-        values = along.labels[along.codes[rows_of]]
-        ends = {"name": values[0]} if along.kind == "groups" else {
-            name: float(end) if end < _FARTHEST else np.inf
-            for name, end in (("first", values.min()), ("last", values.max()))}
-        low, high = _limits(own, units, confidence)
-        least, most = _limits(own, units, joint)
+    alpha, away = setup.alpha, setup.alpha * (1 - _SHARES["along"] / 2)
+    for rows_of in np.split(along.order, np.cumsum(count)[:-1]):
+        own = covered[rows_of]
+        if group is None: units = None
+        else: units = group[rows_of]
+        values = along.labels[along.codes[rows_of[[0, -1]]]]
+        if along.kind == "groups": ends = {"name": values[0]}
+        else: ends = {name: float(end) if end < _FARTHEST else np.inf
+                      for name, end in zip(("first", "last"), values)}
+        one = _counted(own, units, setup.confidence)
+        joint = _counted(own, units, 1 - alpha / count.size)
+        free = 1 / max(1 - own.size / covered.size, 0.5)  # by what it varies less against the whole
+        beside = _Count(one.hits * free, one.worth * free)
+        (low, high), (least, most), (floor, ceiling) = (
+            one.limits(alpha / 2, alpha / 2), joint.limits(*[alpha / count.size / 2] * 2),
+            beside.limits(away, away))
         rows.append(ends | {"count": own.size, "covered": int(own.sum()), "coverage": own.mean(),
-                            "low": low, "high": high, "least": least, "most": most})
+                            "low": low, "high": high, "least": least, "most": most,
+                            "floor": floor, "ceiling": ceiling})
     table = pd.DataFrame(rows)
     tells = (table["least"] > covered.mean()) | (table["most"] < covered.mean())
     return table.assign(is_small=(table["count"] < table["count"].mean() / 10) & ~tells)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-013b
-def _along(sample, along, name, setup, rows):
-    "Coverage along one thing, and the test that it does not depend on it."
-    group, test = _groups_of(sample, rows.is_one), None
+def _along(question, setup, rows, test):
+    "Coverage along one thing, with the test that it does not depend on it."
+    sample, along = question.missed, question.along
     covered = sample.error == 0
-    if rows.in_blocks: tested = _by_signs
-    else: tested = consistency_of
-    if 0 < covered.sum() < covered.size:
-        try: test = tested(sample, along, **setup.drawn)
-        except NothingToTest: pass
+    if along.kind == "groups": by = "groups"
+    else: by = "values"
     return CoverageAlong(
-        along=name, by="groups" if along.kind == "groups" else "values", claimed=setup.level,
-        overall=float(covered.mean()), confidence=setup.confidence, test=test,
-        parts=_parts(covered, group, along, setup.confidence))
+        along=question.name, by=by, claimed=setup.level, overall=float(covered.mean()),
+        confidence=setup.confidence, test=test,
+        parts=_parts(covered, _groups_of(sample, rows.is_one), along, setup))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #by-signs
-def _by_signs(sample, along, n_resamples, levels, **work):
-    "The same test with random signs of stretches of the file, which leave rows in their order."
-    check_shuffles(sample, along)
-    check_groups(sample, along)
-    plan = shuffle_plan("kuiper", sample, along, 20)
-    value = float(as_observed(*plan))
-    null = under_hypothesis(plan, sample, along.order, "signs", affordable(n_resamples, sample.n),
-                            **work)
-    return SignificanceTest(
-        statistic=value, pvalue=monte_carlo_pvalue(value, null, "greater"), alternative="greater",
-        method="random signs of stretches of the file", n=sample.n, n_resamples=null.size,
-        null_distribution=null)
+def _tested(questions, rows, setup, levels):
+    "The tests of no dependence, None where there is nothing to test, and their joint p-values."
+    tests, tables, asked = [None] * len(questions), [], []
+    samples = {id(one.missed): one.missed for one in questions}
+    if len(samples) > 1: levels = ()
+    for key, sample in samples.items():
+        those = [k for k, one in enumerate(questions) if id(one.missed) == key]
+        shared = shared_shuffles(sample, [questions[k].along for k in those],
+                                 by_signs=rows.in_blocks, levels=levels, **setup.draws)
+        if shared is None: continue
+        tables.append(shared.table)
+        asked += [(those[k], shared.method, sample.n) for k in shared.asked]
+    if not asked: return tests, [], None
+    shortest = min(len(table) for table in tables)
+    table = np.column_stack([one[:shortest] for one in tables])
+    steps = step_down(table)
+    for column, (k, method, n) in enumerate(asked):
+        tests[k] = SignificanceTest(
+            statistic=float(table[0, column]), pvalue=float(steps.alone[column]),
+            alternative="greater", method=_DRAWN[method], n=n, n_resamples=shortest - 1,
+            null_distribution=table[1:, column])
+    return tests, [asked[column][0] for column in steps.order], steps.together
+
+
+_DRAWN = {"shuffles": "shuffled misses", "group shuffles": "shuffled clusters of misses",
+          "signs": "random signs of clusters", "whole signs": "random signs of whole clusters"}
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-016
-def _rows_needed(covered, group, setup):
-    "Rows that would decide whether the coverage differs by more than the tolerance, or None."
-    share = covered.mean()
-    room = setup.tolerance - abs(share - setup.promised)
-    if room <= 0: return None
-    z = scipy.stats.norm.ppf((1 + setup.confidence) / 2)
-    needed = share * (1 - share) * (z / room)**2 * covered.size / effective_number(covered, group)
-    return float(needed)
+def _status(is_shown, is_excluded):
+    "What is known of a fault, and of one beyond the tolerance."
+    if is_shown and is_excluded: return "minor"
+    if is_shown: return "invalid"
+    if is_excluded: return "valid"
+    return "inconclusive"
+
+# %% ../../nbs/intervals/55_coverage.ipynb #two-sided
+def _two_sided(count, claimed, answer, setup):
+    """Limits of a share: toward the claim at the level of the closed test, away from it at what is
+    left of the whole level; joined with the claim where no fault is shown."""
+    toward = answer.level / 2
+    away = setup.alpha - toward
+    tails = [away, away]
+    if count.share < claimed: tails[1] = toward
+    if count.share > claimed: tails[0] = toward
+    low, high = count.limits(*tails)
+    if answer.pvalue > setup.alpha: low, high = min(low, claimed), max(high, claimed)
+    return Interval(low, high)
+
+# %% ../../nbs/intervals/55_coverage.ipynb #rows-needed
+def _rows_needed(count, n, claimed, allowed, answer, setup):
+    "Rows that would show a fault, or exclude one beyond the tolerance; more than there are."
+    share, (low, high) = count.share, allowed
+    z_toward, z_away = scipy.stats.norm.isf([answer.level / 2, setup.alpha - answer.level / 2])
+    if low < share < high:
+        needed = max(low * (1 - low) * (z_away / (share - low))**2,
+                     high * (1 - high) * (z_away / (high - share))**2)
+    else: needed = claimed * (1 - claimed) * (z_toward / (share - claimed))**2
+    return float(max(needed * n / count.worth, 1.1 * n))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #of-steps
 def _at_bounds(share, setup, at_bound):
@@ -327,40 +413,68 @@ def _at_bounds(share, setup, at_bound):
     return None
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-017
-def _whole_finding(covered, group, setup, pvalues, at_bound):
+def _whole_finding(count, n, answer, setup, null, at_bound):
     "Whether the coverage is what was claimed."
-    n_calibration, tolerance, promised = setup.n_calibration, setup.tolerance, setup.promised
-    single, adjusted = pvalues
-    share = float(covered.mean())
-    interval = _limits(covered, group, setup.confidence) if n_calibration is None else Interval(
-        *coverage_interval(int(covered.sum()), covered.size, setup.confidence, n_calibration))
-    needed, needs_calibrations = None, False
-    status, reason, direction = "inconclusive", "precision", None
-    if adjusted <= 1 - setup.confidence:
-        status, reason = "invalid", None
-        if share < promised: direction = "too small"
-        else: direction = "too large"
-    elif promised - tolerance <= interval.low and interval.high <= promised + tolerance:
-        status, reason = "valid", None
-    else:
-        needed = _rows_needed(covered, group, setup)
-        needs_calibrations = (n_calibration is not None and needed is not None
-                              and needed > n_calibration / 2)
-    if group is not None: null = "clusters"
-    else: null = "binomial"
-    if n_calibration is not None: null = "beta-binomial"
+    n_calibration, promised, share = setup.n_calibration, setup.promised, count.share
+    interval = _two_sided(count, promised, answer, setup)
+    allowed = _harmless(promised, setup.odds_factor)
+    is_shown = answer.pvalue <= setup.alpha
+    status = _status(is_shown, allowed.low <= interval.low and interval.high <= allowed.high)
+    reason, direction, needed, needs_calibrations = None, None, None, False
+    if is_shown and share < promised: direction = "too small"
+    elif is_shown: direction = "too large"
+    if status == "inconclusive":
+        reason = "precision"
+        needed = _rows_needed(count, n, promised, allowed, answer, setup)
+        needs_calibrations = n_calibration is not None and needed > n_calibration / 2
+    if needs_calibrations: needed = np.inf
     return Finding(
         name="coverage", kind="coverage", status=status, reason=reason, direction=direction,
-        estimate=share, low=interval.low, high=interval.high, pvalue=adjusted, unit="share",
-        tolerance=tolerance, n=covered.size,
-        excluded_beyond=float(max(promised - interval.low, interval.high - promised, 0.0)),
-        rows_needed=np.inf if needs_calibrations else needed,
-        facts={"level": setup.level, "promised": promised, "covered": int(covered.sum()),
+        estimate=share, low=interval.low, high=interval.high, pvalue=answer.pvalue, unit="share",
+        tolerance=setup.odds_factor, n=n, excluded_beyond=_largest_factor(interval, promised),
+        rows_needed=needed,
+        facts={"level": setup.level, "promised": promised, "covered": round(share * n),
                "n_calibration": n_calibration, "needs_calibrations": needs_calibrations,
-               "is_slight": abs(share - promised) <= tolerance, "null": null,
-               "single_pvalue": single, "at_bound": _at_bounds(share, setup, at_bound)},
-        test=SignificanceTest(statistic=share, pvalue=single, alternative="two-sided",
-                              method=null, n=covered.size))
+               "allowed": tuple(allowed), "null": null, "single_pvalue": answer.alone,
+               "beyond": is_shown and (interval.high < allowed.low or interval.low > allowed.high),
+               "at_bound": _at_bounds(share, setup, at_bound)},
+        test=SignificanceTest(statistic=share, pvalue=answer.alone, alternative="two-sided",
+                              method=null, n=n))
+
+# %% ../../nbs/intervals/55_coverage.ipynb #missed-above
+def _missed_above(covered, y, bounds, group, at_bound, setup):
+    "Which misses lie above their interval, and their clusters; None where sides are not claimed."
+    if bounds is None or setup.n_calibration is not None: return None
+    if at_bound > (1 - setup.level) / 10: return None
+    missed = np.flatnonzero(~covered & np.isfinite(bounds).all(axis=1))
+    if not missed.size: return None
+    above = y[missed] > bounds[missed, 1]
+    if group is None: return above, None
+    return above, group[missed]
+
+# %% ../../nbs/intervals/55_coverage.ipynb #sides-finding
+def _sides_finding(count, above, n, answer, setup, null):
+    "Whether misses lie on both sides."
+    reach, interval = setup.tolerance - 1, _two_sided(count, 0.5, answer, setup)
+    is_shown, farthest = answer.pvalue <= setup.alpha, max(0.5 - interval.low, interval.high - 0.5)
+    status = _status(is_shown, farthest <= reach)
+    reason, direction, needed = None, None, None
+    if is_shown and count.share > 0.5: direction = "above"
+    elif is_shown: direction = "below"
+    if status == "inconclusive":
+        reason = "precision"
+        allowed = Interval(max(0.5 - reach, 1e-9), min(0.5 + reach, 1 - 1e-9))
+        needed = _rows_needed(count, above.size, 0.5, allowed, answer, setup) * n / above.size
+    return Finding(
+        name="sides", kind="sides", status=status, reason=reason, direction=direction,
+        estimate=count.share, low=interval.low, high=interval.high, pvalue=answer.pvalue,
+        unit="share", tolerance=reach, n=n, excluded_beyond=float(farthest),
+        rows_needed=needed,
+        facts={"level": setup.level, "above": int(above.sum()), "misses": above.size, "null": null,
+               "single_pvalue": answer.alone,
+               "beyond": is_shown and (interval.high < 0.5 - reach or interval.low > 0.5 + reach)},
+        test=SignificanceTest(statistic=count.share, pvalue=answer.alone,
+                              alternative="two-sided", method=null, n=above.size))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-051
 def _place(row, along, n):
@@ -379,33 +493,36 @@ def _finding_parts(along):
                          "high": table["most"]})
 
 # %% ../../nbs/intervals/55_coverage.ipynb #along-finding
-def _along_finding(along, adjusted, question, setup, n_empty, null):
-    "Whether the coverage is the same along one thing."
-    table, span, tolerance = along.parts, along.span, setup.tolerance
+def _along_finding(along, pvalue, question, setup, n_empty, null):
+    "Whether the coverage is the same along one thing; parts are compared with the whole."
+    table, span, overall, factor = along.parts, along.span, along.overall, setup.odds_factor
     n = int(table["count"].sum())
     low, high = (table.loc[table["coverage"].idxmin()], table.loc[table["coverage"].idxmax()])
-    beyond = max(along.overall - span.low, span.high - along.overall)
-    if adjusted <= 1 - setup.confidence: status = "invalid"
-    else: status = "valid" if beyond <= tolerance else "inconclusive"
+    middle = float(np.clip(overall, 0.5 / (n + 1), (n + 0.5) / (n + 1)))
+    allowed, is_shown = _harmless(middle, factor), pvalue <= setup.alpha
+    status = _status(is_shown, allowed.low <= span.low and span.high <= allowed.high)
+    large = table[~table["is_small"]]
+    most = float(low["most"])
+    if not is_shown: most = max(most, overall)
     is_even = len(table) == 5 and np.ptp(table["count"]) <= 0.05 * n
-    small = table[table["is_small"]]
-    lowest = _place(low, along, n)
-    was_tested = along.test is not None or along.overall in (0, 1)  # then all orders are the same
+    small, lowest = table[table["is_small"]], _place(low, along, n)
+    was_tested = along.test is not None or overall in (0, 1)  # then all orders are the same
     return Finding(
         name=f"by {along.along}", kind="coverage_by", status=status,
         reason="precision" if status == "inconclusive" else None,
-        scope="named" if question.is_feature else "whole", by=along.along,
-        by_group=along.by_group, estimate=float(low["coverage"]), low=float(low["least"]),
-        high=float(low["most"]), pvalue=adjusted if was_tested else None, unit="share",
-        tolerance=tolerance, excluded_beyond=float(beyond), n=n,
-        part=lowest if status == "invalid" else None,
-        facts={"level": setup.level, "overall": along.overall, "span": tuple(span),
-               "lowest": lowest, "highest": _place(high, along, n),
+        scope="named" if question.is_feature else "place", by=along.along,
+        by_group=along.by_group, estimate=float(low["coverage"]), low=float(low["floor"]),
+        high=most, pvalue=pvalue if was_tested else None, unit="share", tolerance=factor,
+        excluded_beyond=_largest_factor(span, middle), n=n, part=lowest if is_shown else None,
+        facts={"level": setup.level, "overall": overall, "span": tuple(span),
+               "allowed": tuple(allowed), "lowest": lowest, "highest": _place(high, along, n),
                "highest_coverage": float(high["coverage"]), "in_fifths": bool(is_even),
                "small": tuple(_place(row, along, n) for _, row in small.iterrows()),
                "small_covered": int(small["covered"].sum()),
                "n_empty": 0 if question.is_feature or along.along != "set size" else n_empty,
-               "null": None if along.test is None else null},
+               "null": None if along.test is None else null,
+               "beyond": bool(is_shown and (large["most"].min() < allowed.low
+                                            or large["least"].max() > allowed.high))},
         parts=_finding_parts(along), test=along)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-020
@@ -482,7 +599,8 @@ def _scored(y, made, level, unit):
 class IntervalReport(Report):
     """All that is known about the coverage of intervals or sets; what `interval_report` returns.
 
-    The findings are called "coverage", "by width" or "by set size", "by prediction", and "by NAME".
+    The findings are called "coverage", "sides", "by width" or "by set size", "by prediction", and
+    "by NAME".
 
     Attributes
     ----------
@@ -516,7 +634,8 @@ class IntervalReport(Report):
     n_groups : int | None
         Clusters of rows.
     tolerance : float
-        Difference in coverage that does no harm.
+        The largest fault that does no harm, as a factor; the odds of a miss may differ by
+        twice the tolerance less one.
     confidence : float
         Level of intervals and verdict.
     mends : pd.DataFrame | None
@@ -529,8 +648,8 @@ class IntervalReport(Report):
         The best, fitted to all rows: `.predict(y_intervals, features)` corrects others;
         None where none helps.
     unchanged : str | None
-        The code of why there is none: "label_sets", "no_fault", "row_decides", "few_rows",
-        "few_for_level" or "no_gain".
+        The code of why there is none: "label_sets", "no_fault", "minor", "row_decides",
+        "few_rows", "few_for_level" or "no_gain".
     """
     n: int  # number of rows
     coverage: float  # the coverage that was claimed
@@ -544,7 +663,8 @@ class IntervalReport(Report):
     n_empty: int  # label sets without any label
     n_calibration: int | None  # rows on which intervals were calibrated
     n_groups: int | None  # clusters of rows
-    tolerance: float  # difference in coverage that does no harm
+    tolerance: float  # the largest fault that does no harm, as a factor; the odds of a miss may
+                      # differ by twice the tolerance less one
     confidence: float  # level of intervals and verdict
     mends: pd.DataFrame | None = field(repr=False)  # corrections: name, coverage, width, score,
     # gain, gain_error (of the score), all held out; None where nothing was tried
@@ -553,13 +673,7 @@ class IntervalReport(Report):
     mend: ConformalBounds | None = field(repr=False, compare=False)  # the best, fitted to all
     # rows: `.predict(y_intervals, features)` corrects others; None where none helps
     unchanged: str | None = None  # the code of why there is none: "label_sets", "no_fault",
-    # "row_decides", "few_rows", "few_for_level" or "no_gain"
-
-    @property
-    def verdict(self) -> str:
-        "That of the worst finding: \"valid\", \"invalid\" or \"inconclusive\"."
-        statuses = {finding.status for finding in self.findings}
-        return next(one for one in ("invalid", "inconclusive", "valid") if one in statuses)
+    # "minor", "row_decides", "few_rows", "few_for_level" or "no_gain"
 
     @property
     def conclusion(self) -> str:
@@ -574,13 +688,22 @@ class IntervalReport(Report):
     @property
     def limits(self) -> str:
         "What the limits in brackets are."
-        return f"[{100 * self.confidence:g} % each]"
+        return f"[{100 * self.confidence:g} % each; faults joint]"
 
     @property
     def why_unchanged(self) -> str:
         "Why there is no `mend`, in words that follow \"since\"; empty where there is one."
         if self.unchanged is None: return ""
         return words.why_unchanged(self.unchanged, _reasons(self))
+
+    def along(self) -> tuple[Finding, ...]:
+        """The findings on coverage along something.
+
+        Returns
+        -------
+        tuple[Finding, ...]
+        """
+        return tuple(finding for finding in self.findings if finding.kind == "coverage_by")
 
     def table_lines(self) -> list[str]:
         """The coverage of the parts with the clearest fault, if they fit on a screen.
@@ -605,7 +728,7 @@ class IntervalReport(Report):
         whole = self["coverage"]
         rows = [{"question": "coverage", "part": "all", "count": self.n, "covered": self.covered,
                  "coverage": whole.estimate, "low": whole.low, "high": whole.high}]
-        for finding in self.findings[1:]:
+        for finding in self.along():
             ends = finding.parts.to_dict("records")
             for place, row in zip(ends, finding.test.parts.to_dict("records")):
                 rows.append({"question": finding.name, "part": words.part_name(finding, place), **{
@@ -665,12 +788,13 @@ def _next_step(report):
         return Step(verb="conformalize", why="set_size" if wrong == ["by set size"] else "sets")
     if report.verdict == "invalid": return _correction(report)
     if report.verdict == "inconclusive":
-        unclear = [finding for finding in report.findings if finding.status == "inconclusive"]
+        unclear = [finding for finding in report.findings
+                   if finding.status == "inconclusive" and finding.scope == "whole"]
         return Step(verb="collect", why="coverage", facts={
             "by_cluster": report.n_groups is not None,
             "needs_calibrations": all(finding.facts.get("needs_calibrations")
                                       for finding in unclear)})
-    asked = report.findings[1:]
+    asked = report.along()
     return Step(verb="use", why="coverage", facts={
         "has_small": any(finding.facts["small"] for finding in asked),
         "has_ranges": any(not finding.by_group for finding in asked)})
@@ -715,6 +839,8 @@ def _why_unchanged(report):
     "The code of why there is no correction; None where there is one."
     if report.mend is not None: return None
     if report.n_classes: return "label_sets"
+    if any(finding.status == "minor" for finding in report.findings) and (
+            report.verdict != "invalid"): return "minor"
     if report.verdict != "invalid": return "no_fault"
     if any(caution.code == "row_decides_score" for caution in report.cautions):
         return "row_decides"
@@ -760,7 +886,7 @@ def shown_parts(report: IntervalReport,  # what `interval_report` returned
 def _plot_report(report, axes):
     import matplotlib.pyplot as plt
 
-    asked = report.findings[1:]
+    asked = report.along()
     if not asked: raise ValueError("there are no parts to draw: no width, prediction or feature "
                                    "varies")
     if axes is None:
@@ -778,7 +904,7 @@ def _report_page(report, path, details):
     pictures = [draw_picture(
         finding.plot, f"{finding.name}: {finding.sentence}", width=5, height=3.8,
         caption="A square lies apart from the coverage of all rows, all parts taken together.")
-        for finding in report.findings[1:]]
+        for finding in report.along()]
     facts = details | _page_facts(report) | {"uqcal": __version__}
     sections = [Section("Coverage by part", pictures=tuple(pictures)),
                 Section("Numbers", paragraphs=tuple(one.sentence for one in report.cautions),
@@ -807,7 +933,8 @@ def _page_facts(report):
     if report.n_groups: facts["Clusters"] = f"{report.n_groups:,}"
     if report.n_calibration: facts["Calibrated on"] = f"{report.n_calibration:,} rows"
     return facts | {"Claimed": f"{100 * report.coverage:g} %",
-                    "Tolerance": f"± {100 * report.tolerance:.3g} %",
+                    "Tolerance": f"a factor of {report.tolerance:g}; for the odds of a miss "
+                                 f"{2 * report.tolerance - 1:.3g}",
                     "Level": f"{100 * report.confidence:g} %"}
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-029
@@ -827,8 +954,8 @@ def interval_report(
     n_calibration: int | None = None,  # rows on which a split conformal method was calibrated;
                                        # None asks about these very intervals
     sort_bounds: bool = False,  # whether crossed bounds are swapped, in place of being refused
-    tolerance: float | None = None,  # difference in coverage that does no harm, in (0, 1); None: a
-                                     # fifth of what may be missed, or covered if less
+    tolerance: float = 1.25,  # the largest fault that does no harm, as a factor above 1: the odds
+                              # of a miss may differ by twice the tolerance less one, 1.5
     confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
     n_resamples: int = 9999,  # shuffles for each question about parts
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -860,9 +987,9 @@ def interval_report(
         intervals.
     sort_bounds : bool, default False
         Whether crossed bounds are swapped, in place of being refused.
-    tolerance : float | None, optional
-        Difference in coverage that does no harm, in (0, 1); None: a fifth of what may be
-        missed, or covered if less.
+    tolerance : float, default 1.25
+        The largest fault that does no harm, as a factor above 1: the odds of a miss may
+        differ by twice the tolerance less one, 1.5.
     confidence : float, default 0.95
         Level of intervals and verdict, in (0, 1).
     n_resamples : int, default 9999
@@ -889,15 +1016,14 @@ def interval_report(
     draws = dict(n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng),
                  n_jobs=n_jobs, progress=progress)
     given = _Given(y_true, y_pred, features, groups)
-    check_labels_agree(y_true=y_true, y_intervals=y_intervals, y_pred=y_pred, groups=groups)
+    check_labels_agree(y_true=y_true, y_intervals=y_intervals, y_pred=y_pred, groups=groups,
+                       **_feature_columns(features))
     n_calibration = _checked_calibration(n_calibration, groups)
     bounds, n_crossed = _sorted(y_true, y_intervals, classes, sort_bounds)
     checked = _checked(given, bounds, classes)
-    if tolerance is None: tolerance = min(level, 1 - level) / 5
-    else: tolerance = check_fraction(tolerance, "tolerance")
     setup = _Setup(level, promised_coverage(level, n_calibration), n_calibration, confidence,
-                   tolerance, draws)
-    return _judged(given, bounds, checked, n_crossed, setup)
+                   check_tolerance(tolerance), draws)
+    return _judged(given, checked, n_crossed, setup)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-030
 @dataclass(frozen=True)
@@ -907,6 +1033,15 @@ class _Given:
     y_pred: Any
     features: Any
     groups: Any
+
+# %% ../../nbs/intervals/55_coverage.ipynb #feature-columns
+def _feature_columns(features):
+    "Features by the names that refusals call them, if they are columns with names."
+    if isinstance(features, Mapping): names = list(features)
+    elif hasattr(features, "columns") and hasattr(features, "__getitem__"):
+        names = list(features.columns)
+    else: return {}
+    return {f"features[{printable(name)!r}]": features[name] for name in names}
 
 # %% ../../nbs/intervals/55_coverage.ipynb #checked-calibration
 def _checked_calibration(n_calibration, groups):
@@ -935,22 +1070,21 @@ def _checked(given, y_intervals, classes):
                          f"{checked.covered.shape[1]} levels; take one of them, "
                          "y_intervals[:, :, 0]")
     if len(checked.covered) < 2: raise ValueError("y_true must hold at least two values, got 1")
-    read_columns(given.features, len(checked.covered), y_true=given.y_true,
-                 y_intervals=y_intervals, y_pred=given.y_pred,
-                 groups=given.groups)  # refuses other labels
     return checked
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-031
-def _judged(given, y_intervals, checked, n_crossed, setup):
+def _judged(given, checked, n_crossed, setup):
     "All questions asked and answered, with p-values adjusted for their number."
     covered, size = checked.covered[:, 0], checked.size[:, 0].astype(float)
-    y, bounds = _numbers(given, y_intervals, checked)
-    rows = _rows(covered, y, bounds, given.groups, n_crossed, setup)
+    y, bounds, score = checked.y_true, None, None
+    if y is not None:
+        bounds = checked.bounds[:, :, 0]
+        score = score_of_ends(bounds[:, 0] - y, y - bounds[:, 1], setup.level)
+    rows = _rows(covered, y, bounds, score, given.groups, n_crossed, setup)
     questions = _questions(rows.missed, size, checked, given)
     findings = _findings(covered, y, bounds, size, checked, rows, questions, setup)
     cautions, n_open = list(rows.cautions), int(np.isinf(size).sum())
-    if checked.n_classes: n_empty = int(np.sum(size == 0))
-    else: n_empty = 0
+    n_empty = _n_empty(checked, size)
     is_far = any(caution.code == "row_decides_score" for caution in cautions)
     mends, held_out, mend = None, None, None
     if bounds is not None and not is_far:
@@ -961,7 +1095,7 @@ def _judged(given, y_intervals, checked, n_crossed, setup):
     report = IntervalReport(
         findings=findings, n=covered.size, coverage=setup.level, covered=int(covered.sum()),
         mean_size=float(size.mean()), n_classes=checked.n_classes, n_crossed=n_crossed,
-        score=None if bounds is None else float(regression_mwi_score(y, bounds, setup.level)),
+        score=_mean_score(score, n_open),
         n_open=n_open, n_empty=n_empty, n_calibration=setup.n_calibration,
         tolerance=setup.tolerance,
         n_groups=None if group is None or rows.in_blocks else int(group.max()) + 1,
@@ -970,34 +1104,107 @@ def _judged(given, y_intervals, checked, n_crossed, setup):
     report = replace(report, unchanged=_why_unchanged(report))
     return replace(report, step=_next_step(report))
 
-# %% ../../nbs/intervals/55_coverage.ipynb #numbers
-def _numbers(given, y_intervals, checked):
-    "True values and bounds; None for label sets."
-    if checked.n_classes: return None, None
-    low, up = (side[:, 0] for side in check_bounds(y_intervals)[:2])
-    return read_vector(given.y_true, "y_true"), np.column_stack([low, up])
+# %% ../../nbs/intervals/55_coverage.ipynb #mean-score
+def _mean_score(score, n_open):
+    "The mean interval score, infinite where a width is; None for label sets."
+    if score is None: return None
+    if n_open: return float("inf")
+    return float(score.mean())
 
 # %% ../../nbs/intervals/55_coverage.ipynb #findings
+@dataclass(frozen=True)
+class _Answer:
+    "What the closed test says of one question."
+    alone: float  # its p-value
+    pvalue: float  # adjusted for all questions
+    level: float  # at which the p-value alone is compared
+
+
+_SHARES = {"sides": 0.1, "along": 0.2}  # of the level; the coverage has the rest
+
+# %% ../../nbs/intervals/55_coverage.ipynb #findings-b
 def _findings(covered, y, bounds, size, checked, rows, questions, setup):
     "The answers to all questions, the coverage on the whole first."
     if setup.n_calibration is not None: group = None
     else: group = rows.group
-    setup = replace(setup, count=1 + len(questions))
-    along = [_along(one.missed, one.along, one.name, setup, rows) for one in questions]
-    pvalues = [_pvalue(covered, group, setup.promised, setup.n_calibration)]
-    pvalues += [1.0 if one.test is None else one.test.pvalue for one in along]
-    adjusted = [float(pvalue) for pvalue in holm(pvalues)]
-    whole = _whole_finding(covered, group, setup, (pvalues[0], adjusted[0]), _at_bound(y, bounds))
-    if rows.missed.groups is None: null = "rows"
-    else: null = "clusters"
-    if rows.in_blocks: null = "blocks"
-    if checked.n_classes: n_empty = int(np.sum(size == 0))
-    else: n_empty = 0
-    return (whole, *(_along_finding(one, pvalue, question, setup, n_empty, null)
-                     for one, pvalue, question in zip(along, adjusted[1:], questions)))
+    at_bound = _at_bound(y, bounds)
+    beyond = _missed_above(covered, y, bounds, group, at_bound, setup)
+    joint = 1 - (1 - _SHARES["along"]) * setup.alpha
+    counts = {"coverage": _counted(covered, group, joint, setup.n_calibration)}
+    if beyond is not None: counts["sides"] = _counted(*beyond, joint)
+    laws = _laws(covered.size, group, beyond is not None, questions, setup)
+    tests, order, together = _tested(questions, rows, setup, _stops(laws, setup.alpha))
+    answers, adjusted = _answered(counts, laws, together, setup)
+    if group is not None: null = "clusters"
+    else: null = "binomial"
+    if setup.n_calibration is not None: null = "beta-binomial"
+    found = [_whole_finding(counts["coverage"], covered.size, answers["coverage"], setup, null,
+                            at_bound)]
+    if beyond is not None:
+        found.append(_sides_finding(counts["sides"], beyond[0], covered.size, answers["sides"],
+                                    setup, null))
+    pvalues = dict(zip(order, adjusted))
+    return (*found, *(_along_finding(
+        _along(question, setup, rows, test), pvalues.get(k, 1.0), question, setup,
+        _n_empty(checked, size), _null_of(rows))
+        for k, (question, test) in enumerate(zip(questions, tests))))
+
+# %% ../../nbs/intervals/55_coverage.ipynb #laws
+def _laws(n, group, has_sides, questions, setup):
+    "Shares of the level and laws of the p-values, by family."
+    shares = {"coverage": 1 - _SHARES["along"]}
+    laws: dict[str, Callable] = {"coverage": uniform_law()}
+    if group is None: laws["coverage"] = count_law(n, setup.promised, setup.n_calibration)
+    if has_sides:
+        shares |= {"coverage": shares["coverage"] - _SHARES["sides"], "sides": _SHARES["sides"]}
+        laws["sides"] = uniform_law()
+    if questions:
+        shares["along"] = _SHARES["along"]
+        varies = 1.0
+        if group is None and setup.n_calibration is None:
+            varies -= setup.promised**n + (1 - setup.promised)**n
+        laws["along"] = uniform_law(varies)
+    return {name: (shares[name], law) for name, law in laws.items()}
+
+# %% ../../nbs/intervals/55_coverage.ipynb #answered
+def _answered(counts, laws, together, setup):
+    "The answer of each count, and adjusted p-values of what is asked along, the clearest first."
+    expected = {"coverage": setup.promised, "sides": 0.5}
+    alone = {name: count.pvalue(expected[name]) for name, count in counts.items()}
+    if together is None: laws, steps = {name: laws[name] for name in alone}, []
+    else: steps = list(together)
+    shares, chances = zip(*laws.values())
+    pvalues, adjusted = [*alone.values(), *steps[:1]], []
+    closed = closed_pvalues(pvalues, shares, chances)
+    levels = closed_levels(pvalues, shares, chances, setup.alpha)
+    for step in steps:
+        adjusted.append(closed_pvalues([*alone.values(), step], shares, chances)[-1])
+    return ({name: _Answer(alone[name], float(p), float(level))
+             for name, p, level in zip(alone, closed, levels)},
+            [float(p) for p in np.maximum.accumulate(adjusted)])
+
+# %% ../../nbs/intervals/55_coverage.ipynb #answered-b
+def _stops(laws, alpha):
+    "The levels with which joint p-values along columns may be compared."
+    if "along" not in laws: return []
+    shares, chances = zip(*laws.values())
+    return deciding_levels(len(shares) - 1, shares, chances, alpha)
+
+# %% ../../nbs/intervals/55_coverage.ipynb #answered-c
+def _null_of(rows):
+    "How misses were drawn, by code."
+    if rows.in_blocks: return "blocks"
+    if rows.missed.groups is None: return "rows"
+    return "clusters"
+
+# %% ../../nbs/intervals/55_coverage.ipynb #answered-d
+def _n_empty(checked, size):
+    "How many label sets are empty."
+    if checked.n_classes: return int(np.sum(size == 0))
+    return 0
 
 # %% ../../nbs/intervals/55_coverage.ipynb #missed
-def _rows(covered, y, bounds, groups, n_crossed, setup):
+def _rows(covered, y, bounds, score, groups, n_crossed, setup):
     "The misses in their clusters, whether these are blocks of the file, and what to beware of."
     missed = Sample((~covered).astype(float), np.ones(covered.size), groups)
     cautions, is_free, in_blocks = [], missed.groups is None, False
@@ -1007,20 +1214,20 @@ def _rows(covered, y, bounds, groups, n_crossed, setup):
     if n_crossed:
         cautions = [*cautions, Caution(code="swapped_bounds",
                                        facts={"crossed": n_crossed, "n": covered.size})]
-    if bounds is not None: cautions = [*cautions, *_open(bounds), *_far_row(y, bounds, setup.level)]
+    if bounds is not None: cautions = [*cautions, *_open(bounds), *_far_row(score)]
     if missed.groups is not None and not in_blocks:
         cautions += _few_groups(covered, missed.groups.codes)
     is_one = missed.groups is None and not is_calibrated and _is_one(y, bounds)
     return _Rows(missed, in_blocks, is_one, cautions)
 
-
+# %% ../../nbs/intervals/55_coverage.ipynb #missed-b
 def _open(bounds):
     "A caution on intervals without a bound on one side or both."
     number = int(np.isinf(bounds).any(axis=1).sum())
     if not number: return []
     return [Caution(code="infinite_bounds", facts={"infinite": number, "n": len(bounds)})]
 
-
+# %% ../../nbs/intervals/55_coverage.ipynb #missed-c
 def _at_bound(y, bounds):
     "The share of values that equal a bound, but for rounding."
     if bounds is None: return 0.0
@@ -1035,12 +1242,11 @@ def _tried(findings, y, bounds, questions, rows, setup):
     return _mends(y, bounds, setup.level, named, rows.group, rows.in_blocks, setup.draws["rng"])
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-032b
-def _far_row(y, bounds, level):
+def _far_row(score):
     "A caution where one row decides the mean score."
-    score = score_of_ends(bounds[:, 0] - y, y - bounds[:, 1], level)
-    if score.any(): share = score.max() / score.sum()
-    else: share = 0
-    if y.size < 10 or share <= 0.5: return []
+    if not score.any(): return []
+    share = score.max() / score.sum()
+    if score.size < 10 or share <= 0.5: return []
     return [Caution(code="row_decides_score",
                     facts={"row": int(score.argmax()), "share": float(share)})]
 

@@ -432,12 +432,18 @@ class Statement(NamedTuple):
         Rounding error of a size, shape (k,).
     n_classes : int
         0 for intervals.
+    y_true : np.ndarray | None
+        True values, shape (n,); None for sets.
+    bounds : np.ndarray | None
+        Shape (n, 2, k), lower first; None for sets.
     """
 
     covered: np.ndarray  # booleans, shape (n, k)
     size: np.ndarray  # widths, infinite where a bound is, or numbers of classes, shape (n, k)
     rounding: np.ndarray  # rounding error of a size, shape (k,)
     n_classes: int  # 0 for intervals
+    y_true: np.ndarray | None = None  # true values, shape (n,); None for sets
+    bounds: np.ndarray | None = None  # shape (n, 2, k), lower first; None for sets
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-021b
 def check_statement(
@@ -475,8 +481,8 @@ def check_statement(
     if truths or classes is not None:
         covered, member, _ = _check_sets(y_true, y_intervals, None, "y_intervals", classes)
         return Statement(covered, member.sum(axis=1), np.zeros(member.shape[2]), member.shape[1])
-    _, low, up, covered, _ = _check_intervals(y_true, y_intervals)
-    return Statement(covered, up - low, _rounding(low, up), 0)
+    y, low, up, covered, _ = _check_intervals(y_true, y_intervals)
+    return Statement(covered, up - low, _rounding(low, up), 0, y, np.stack([low, up], axis=1))
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-021c
 def _check_levels(coverage, k):
