@@ -17,9 +17,9 @@ from .text import (capital, counted, minus, p_text, row_names, two_digits,
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'TITLES', 'conclusion_text', 'title_text', 'fifths_lines',
            'python_line', 'calibration_in_parts_line', 'calibration_in_parts_sentence',
-           'calibration_in_parts_conclusion', 'brier_text', 'largest_difference_text', 'event_ratio_text',
-           'calibration_error_text', 'ece_test_text', 'diagram_text', 'tests_text', 'multiclass_text', 'logistic_text',
-           'steps_text', 'temperature_text']
+           'calibration_in_parts_conclusion', 'brier_text', 'joint_text', 'coefficient_text', 'largest_difference_text',
+           'event_ratio_text', 'calibration_error_text', 'ece_test_text', 'diagram_text', 'tests_text',
+           'multiclass_text', 'logistic_text', 'steps_text', 'temperature_text']
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-015
 def _short(x):
@@ -594,7 +594,9 @@ STEPS: dict[Any, Any] = {
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-052
 TITLES = {"kolmogorov_smirnov": "Kolmogorov–Smirnov", "kuiper": "Kuiper",
-          "spiegelhalter": "Spiegelhalter"}
+          "spiegelhalter": "Spiegelhalter", "ece": "calibration error",
+          "hosmer_lemeshow": "Hosmer–Lemeshow", "offset": "offset", "slope": "slope",
+          "offset_and_slope": "offset and slope"}
 
 
 def brier_text(
@@ -615,6 +617,53 @@ def brier_text(
             f"{three_digits(parts.miscalibration)} − discrimination "
             f"{three_digits(parts.discrimination)} + uncertainty "
             f"{three_digits(parts.uncertainty)}")
+
+# %% ../../nbs/words/08_probabilities.ipynb #joint-text
+def joint_text(
+    tests: Any,  # `JointTests`
+) -> str:
+    """What several tests say together, and which of them are beyond chance among all.
+
+    Parameters
+    ----------
+    tests : Any
+        `JointTests`.
+
+    Returns
+    -------
+    str
+    """
+    if not tests.names: return f"{tests.n:,} rows: nothing to test"
+    rejected = [TITLES[name] for name in tests.names if tests.shown(name)]
+    if rejected: says = f"beyond chance among all: {enumerated(rejected)}"
+    else: says = "no test is beyond chance among all"
+    return f"{tests.n:,} rows, {len(tests.names)} tests: {p_text(tests.pvalue)}; {says}"
+
+# %% ../../nbs/words/08_probabilities.ipynb #coefficient-text
+def coefficient_text(
+    name: str,  # "O/E", "calibration slope" …
+    estimate: float,  # its value
+    low: float,  # lower limit
+    high: float,  # upper limit
+) -> str:
+    """A number of a calibration model with its limits.
+
+    Parameters
+    ----------
+    name : str
+        "O/E", "calibration slope" ….
+    estimate : float
+        Its value.
+    low : float
+        Lower limit.
+    high : float
+        Upper limit.
+
+    Returns
+    -------
+    str
+    """
+    return f"{name} {minus(f'{estimate:.3g}')} [{minus(f'{low:.3g}')}, {minus(f'{high:.3g}')}]"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-053
 def largest_difference_text(
