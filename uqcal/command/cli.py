@@ -812,7 +812,7 @@ def _read_scores(source, outcome, score, weight, cluster=None, how=None, positiv
 # %% ../../nbs/command/70_cli.ipynb #cell-037b
 def _contradicted(table, result):
     "Where in the file impossible events occurred."
-    rows = result["calibration"].rows
+    rows = result["locally"].rows
     if not rows: return {}
     places = table.places[list(rows)].tolist()
     return {"contradicted": {"by": table.place, "count": len(places), "first": places[:5]}}

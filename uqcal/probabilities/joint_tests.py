@@ -235,6 +235,8 @@ class JointTests(Result):
         P-value of each among all.
     critical : float
         P-values alone of at most this are beyond chance among all.
+    level : float
+        Of all tests together.
     method : str
         "exact", "asymptotic" (normal blocks), "binomial" (one probability), "cluster
         signs", "whole clusters", "signs" (of rows) or "contradiction".
@@ -250,6 +252,7 @@ class JointTests(Result):
     alone: tuple[float, ...]  # p-value of each test alone
     adjusted: tuple[float, ...]  # p-value of each among all
     critical: float  # p-values alone of at most this are beyond chance among all
+    level: float  # of all tests together
     method: str  # "exact", "asymptotic" (normal blocks), "binomial" (one probability), "cluster
                  # signs", "whole clusters", "signs" (of rows) or "contradiction"
     n: int  # rows
@@ -278,6 +281,22 @@ class JointTests(Result):
         """
         return dict(zip(self.names, self.adjusted)).get(name, 1.0)
 
+    def by_itself(self, name: str,  # of `TESTS`
+                  ) -> float:  # 1 for a test that was not made
+        """The p-value of a test alone.
+
+        Parameters
+        ----------
+        name : str
+            Of `TESTS`.
+
+        Returns
+        -------
+        float
+            1 for a test that was not made.
+        """
+        return dict(zip(self.names, self.alone)).get(name, 1.0)
+
     def shown(self, name: str,  # of `TESTS`
               ) -> bool:
         """Whether a test is beyond chance among all.
@@ -291,8 +310,7 @@ class JointTests(Result):
         -------
         bool
         """
-        alone = dict(zip(self.names, self.alone)).get(name, 1.0)
-        return alone <= self.critical * (1 + 1e-9)
+        return self.of(name) <= self.level + 1e-12
 
     @property
     def sentence(self) -> str:
@@ -400,7 +418,7 @@ def joint_tests(
     how = _method_of(walk, method)
     if not walk.variance > 0:
         return JointTests(names=(), statistics=(), alone=(), adjusted=(), critical=level,
-                          method=how, n=walk.n, n_resamples=None)
+                          level=level, method=how, n=walk.n, n_resamples=None)
     shape = _shape_of(walk, edges, how)
     if how == "auto" or how == "contradiction":
         if _blocks_serve(walk, shape): drawing = "asymptotic"
@@ -415,7 +433,7 @@ def joint_tests(
         alone = np.full(len(at), _two_sided(walk))
         return JointTests(names=names, statistics=tuple(statistic.tolist()),
                           alone=tuple(alone.tolist()), adjusted=tuple(alone.tolist()),
-                          critical=level, method=how, n=walk.n, n_resamples=None,
+                          critical=level, level=level, method=how, n=walk.n, n_resamples=None,
                           drawn=_drawn(walk, shape, "exact", n_resamples, rng, n_jobs, progress)[
                               :, at] / _scales_of(walk)[at])
     drawn = _drawn(walk, shape, drawing, n_resamples, rng, n_jobs, progress)
@@ -424,7 +442,7 @@ def joint_tests(
     if how == "contradiction": alone, adjusted = np.zeros(len(at)), np.zeros(len(at))
     return JointTests(names=names, statistics=tuple(statistic.tolist()),
                       alone=tuple(alone.tolist()), adjusted=tuple(adjusted.tolist()),
-                      critical=critical, method=how, n=walk.n, n_resamples=len(drawn),
+                      critical=critical, level=level, method=how, n=walk.n, n_resamples=len(drawn),
                       drawn=drawn[:, at] / _scales_of(walk)[at])
 
 # %% ../../nbs/probabilities/71_joint_tests.ipynb #joint-022

@@ -5,18 +5,19 @@
 # %% ../../nbs/probabilities/72_slope.ipynb #slope-003
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special, stats
 
-from .._base.results import Result
+from .._base.results import Interval, Result
 from .._words.probabilities import coefficient_text
 from .joint_tests import log_odds_of
 from .walk import Walk, units_of
 
 # %% auto #0
-__all__ = ['Coefficient', 'coefficients_of']
+__all__ = ['Coefficient', 'ratio_of', 'coefficients_of', 'held_together']
 
 # %% ../../nbs/probabilities/72_slope.ipynb #slope-004
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +90,33 @@ def _scatter(parts, unit):
     sums = np.transpose([np.bincount(unit, column) for column in parts.T])
     return sums.T @ sums * len(sums) / (len(sums) - 1)
 
+# %% ../../nbs/probabilities/72_slope.ipynb #slope-006r
+def ratio_of(walk: Walk,  # outcomes along their stated probabilities
+             common: bool = False,  # count cases without the event instead
+             ) -> Coefficient:  # its standard error is that of the logarithm
+    """Observed over predicted events, of which both there are some.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+    common : bool, default False
+        Count cases without the event instead.
+
+    Returns
+    -------
+    Coefficient
+        Its standard error is that of the logarithm.
+    """
+    y, p, w = walk.outcome, walk.score, walk.weight
+    if common: y, p = 1 - y, 1 - p
+    ratio = (w @ y) / (w @ p)
+    variance = _scatter((w * (y - ratio * p))[:, None], units_of(walk))[0, 0] / (w @ y)**2
+    if walk.n_clusters is None: freedom = np.inf
+    else: freedom = walk.n_clusters - 1.0
+    return Coefficient(name="O/E", estimate=float(ratio), standard_error=float(np.sqrt(variance)),
+                       null=1.0, freedom=freedom)
+
 # %% ../../nbs/probabilities/72_slope.ipynb #slope-007
 def coefficients_of(walk: Walk,  # outcomes along their stated probabilities
                     ) -> dict[str, Coefficient]:  # by name, without those that are not finite
@@ -121,8 +149,7 @@ def coefficients_of(walk: Walk,  # outcomes along their stated probabilities
         made[name] = Coefficient(name=name, estimate=float(estimate), null=null, freedom=freedom,
                                  standard_error=float(np.sqrt(variance)))
 
-    ratio = ones / stated
-    keep("O/E", ratio, _scatter((w * (y - ratio * p))[:, None], unit)[0, 0] / ones**2, 1.0)
+    made["O/E"] = ratio_of(walk)
     at = log_odds_of(walk)
     found = _fitted_alone(at, y, w)
     if found is not None:
@@ -154,3 +181,59 @@ def _fitted_alone(at, y, w):
         offset += step
         if abs(step) < 1e-10: return offset, curvature
     return None
+
+# %% ../../nbs/probabilities/72_slope.ipynb #slope-008h
+def held_together(
+    limit: Callable[[float, int], float],  # of a tail and a side, −1 or 1, as `Coefficient.limit`
+    estimate: float,  # the number
+    null: float,  # its value where probabilities are right
+    *,
+    shown: bool,  # whether its test is beyond chance among all
+    alone: float,  # the p-value of its test alone
+    critical: float,  # the largest one that is beyond chance among all
+    level: float,  # of all tests together
+) -> Interval:
+    """Limits that leave out the null value if and only if a fault is shown.
+
+    Parameters
+    ----------
+    limit : Callable[[float, int], float]
+        Of a tail and a side, −1 or 1, as `Coefficient.limit`.
+    estimate : float
+        The number.
+    null : float
+        Its value where probabilities are right.
+    shown : bool
+        Whether its test is beyond chance among all.
+    alone : float
+        The p-value of its test alone.
+    critical : float
+        The largest one that is beyond chance among all.
+    level : float
+        Of all tests together.
+
+    Returns
+    -------
+    Interval
+
+    References
+    ----------
+    Miettinen (1976) for limits by a test.
+    """
+    joint = min(max(critical, 1e-9), level) / 2
+    away = level - joint
+    if estimate >= null: side = -1
+    else: side = 1
+    near, far = limit(joint, side), limit(away, -side)
+    if not shown: near = _further(limit(away, side), null, side)
+    elif side * (near - null) >= 0:
+        share = stats.norm.isf(joint) / max(stats.norm.isf(alone / 2), 1e-9)
+        near = estimate + (null - estimate) * min(share, 0.999)
+    if side < 0: return Interval(float(near), float(far))
+    return Interval(float(far), float(near))
+
+# %% ../../nbs/probabilities/72_slope.ipynb #slope-008i
+def _further(limit, null, side):
+    "The one of two that lies further on a side."
+    if side < 0: return min(limit, null)
+    return max(limit, null)
