@@ -191,6 +191,7 @@ def _signed(x, outward=0):
 # %% ../../nbs/words/08_probabilities.ipynb #cell-027
 def _calibration_method(finding):
     facts = finding.facts
+    if not facts["tests"]: return "a limit of the mean difference in any fifth of the rows"
     return (f"{facts['tests']} tests from the same draws, with one p-value (minimum, by "
             f"{_DRAWS[facts['method']]})")
 
@@ -234,7 +235,7 @@ def verdict_fragment(
     facts, limit = locally.facts, _at_most(locally.high)
     if locally.status == "valid":
         return f"calibrated: {_anywhere(facts)} off by at most {limit} ({_tolerated(locally)})"
-    if overall is None and slope is None:
+    if locally.scope == "whole":
         return (f"no fault found; a mean difference of up to {limit} {_somewhere(facts)} is not "
                 f"excluded ({_decide(facts)})")
     return (f"calibrated on average; a mean difference of up to {limit} {_somewhere(facts)} is "

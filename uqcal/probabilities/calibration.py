@@ -17,17 +17,15 @@ from scipy import special
 from scipy.optimize import brentq, isotonic_regression
 from scipy.special import ndtr
 
-from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator, check_labels_agree,
                                 read_labels)
 from .._base.kernels import kernel
 from .joint_tests import JointTests, joint_tests, log_odds_of
 from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
-                                             ece_test, errors_of_columns)
+                                             errors_of_columns)
 from .slope import Coefficient, coefficients_of, held_together, ratio_of
 from ..sample.repeats import related_cases
-from .._chance.resampling import holm
 from .._base.results import (Interval, Result, SignificanceTest, html_table,
                                  json_plain, new_axes)
 from .._words.probabilities import (brier_text, conclusion_text, event_ratio_text, fifths_lines,
@@ -774,7 +772,7 @@ def report_of(
     ratio = event_ratio_of(walk, confidence=confidence)
     rows = np.flatnonzero((p == 1 - y) & (w > 0))
     coefficients = coefficients_of(walk)
-    held = _held_limits(tests, coefficients)
+    held = _held_limits(walk, tests, coefficients)
     overall = _overall(walk, tests, ratio, largest, rows)
     slope = _slope(walk, tests, coefficients, held, largest, rows)
     locally = _locally(walk, tests, largest, tolerance, rows, (overall, slope))
@@ -941,7 +939,7 @@ def _ratio_limits(walk, ratio):
     common = ratio.events != "events"
     events = walk.weight * (walk.outcome if not common else 1 - walk.outcome)
     if walk.n_clusters is not None: events = np.bincount(walk.cluster, events)
-    many = events.sum()**2 >= 20 * (events @ events) and walk.end.size > 1
+    many = events.sum()**2 >= 20 * (events @ events) > 0 and walk.end.size > 1
 
     def exact(tail, side):
         "Of the event ratio."
@@ -989,7 +987,7 @@ def _slope(walk, tests, coefficients, held, largest, rows):
     "The calibration slope; None where there is none to speak of."
     level, found = tests.level, coefficients.get("calibration slope")
     asked = found is not None and "slope" in tests.names
-    pvalue, alone = _slope_pvalues(walk, tests)
+    pvalue, alone, _ = _slope_test(walk, tests, coefficients)
     shown = asked and not rows.size and pvalue <= level + 1e-12
     backwards = (rows.size or tests.pvalue <= level + 1e-12) and _runs_backwards(walk, level)
     if not asked and not backwards: return None
@@ -1011,25 +1009,30 @@ def _slope(walk, tests, coefficients, held, largest, rows):
         facts={**_facts_of(largest, needed), **_facts_of_test(tests, "slope"), "alone": alone})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012s-b
-def _slope_pvalues(walk, tests):
-    "Those of the slope, among all tests and alone; beside the offset, where that is shown."
-    found = tests.of("slope"), tests.by_itself("slope")
-    if not tests.shown("offset") or tests.method == "contradiction": return found
-    beside = float(2 * ndtr(-abs(_tilt(walk))))
-    return max(found[0], beside), max(found[1], beside)
+def _slope_test(walk, tests, coefficients):
+    """The p-value of the slope among all tests, alone, and the critical one; beside an offset, in a
+    closed test, where an offset is shown."""
+    offset = coefficients.get("calibration-in-the-large")
+    if offset is None or not tests.shown("offset") or tests.method == "contradiction":
+        return tests.of("slope"), tests.by_itself("slope"), tests.critical
+    beside = float(2 * ndtr(-abs(_tilt(walk, offset.estimate))))
+    return max(tests.pvalue, beside), beside, tests.level
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012s-c
-def _held_limits(tests, coefficients):
+def _held_limits(walk, tests, coefficients):
     "Limits of each number that the test of offset or slope does not contradict."
-    by = {"O/E": "offset", "calibration-in-the-large": "offset", "calibration slope": "slope"}
+    offset = tests.of("offset"), tests.by_itself("offset"), tests.critical
+    by = {"O/E": offset, "calibration-in-the-large": offset}
+    if "slope" in tests.names: by["calibration slope"] = _slope_test(walk, tests, coefficients)
     held = {}
     for name, found in coefficients.items():
-        if name not in by or by[name] not in tests.names or tests.method == "contradiction":
-            held[name] = Interval(found.limit(tests.level / 2, -1), found.limit(tests.level / 2, 1))
-        else:
+        if name in by and tests.method != "contradiction" and "offset" in tests.names:
+            pvalue, alone, critical = by[name]
             held[name] = held_together(
-                found.limit, found.estimate, found.null, shown=tests.shown(by[name]),
-                alone=tests.by_itself(by[name]), critical=tests.critical, level=tests.level)
+                found.limit, found.estimate, found.null, shown=pvalue <= tests.level + 1e-12,
+                alone=alone, critical=critical, level=tests.level)
+        else:
+            held[name] = Interval(found.limit(tests.level / 2, -1), found.limit(tests.level / 2, 1))
     return held
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012l
@@ -1065,12 +1068,10 @@ def _units_in_a_row(largest):
     return largest.n_clusters / largest.n
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035c
-def _tilt(walk):
+def _tilt(walk, offset):
     "Score test of the slope, once an offset has set the mean right, by the scale that says less."
-    at, y, w = log_odds_of(walk), walk.outcome, walk.weight
-    if not 0 < w @ y < w.sum() or np.ptp(at) == 0: return 0.0
-    reach = 60.0 + np.abs(at).max()
-    offset = brentq(lambda a: w @ (y - special.expit(at + a)), -reach, reach)
+    at, y = log_odds_of(walk), walk.outcome
+    if np.ptp(at) == 0: return 0.0
     return _scored(walk, special.expit(at + offset), y - walk.score)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035e
@@ -1126,16 +1127,15 @@ def _fifths(walk):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-059
 def _mended_by(walk, diagram, level):
     "The first of two maps that leaves no fault that the tests find on the points it is fitted to."
-    y, w, wide = walk.outcome, walk.weight, np.sqrt(widening(walk)) or 1.0
+    y, w = walk.outcome, walk.weight
     edges = np.r_[0.0, diagram.bins["edge_high"].iloc[:-1], 1.0]
+    if walk.n_clusters is None: code = None
+    else: code = walk.cluster
     for name, scaling in (("Platt scaling", PlattScaling), ("beta scaling", BetaScaling)):
         p = scaling().fit(walk.score, y, w).predict(walk.score)
-        left = walk_of(y, p, w, walk.cluster)
-        binned = ece_test(y, p, strategy=edges, sample_weight=w, cluster=walk.cluster,
-                          n_resamples=999, rng=0)
-        found = (kuiper_null.sf(left.statistic("kuiper") / wide), binned.pvalue,
-                 kolmogorov_smirnov_null.sf(left.statistic("kolmogorov_smirnov") / wide))
-        if min(holm(found)) >= level: return name
+        tests = joint_tests(walk_of(y, p, w, code), edges, confidence=1 - level, n_resamples=999,
+                            rng=0)
+        if tests.pvalue > level: return name
     return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167
@@ -1208,10 +1208,12 @@ def _step_of_scores(walk):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-039
 def _too_few(walk):
     "How many rows or clusters of the rarer outcome there are, where they are too few for a map."
-    if walk.n_clusters is None: unit = np.arange(walk.n)
-    else: unit = walk.cluster
-    counts = {outcome: np.unique(unit[(walk.outcome == outcome) & (walk.weight > 0)]).size
-              for outcome in (1, 0)}
+    if walk.n_clusters is None:
+        ones = int(walk.outcome.sum())
+        counts = {1: ones, 0: walk.n - ones}
+    else:
+        counts = {outcome: np.count_nonzero(np.bincount(walk.cluster[walk.outcome == outcome]))
+                  for outcome in (1, 0)}
     rarer = min(counts, key=counts.get)
     if counts[rarer] >= 10: return None
     return {"outcome": rarer, "count": counts[rarer],

@@ -115,7 +115,8 @@ def _task_of_blocks(deviation, shape, n, rng):
     return _numbers(rng.standard_normal((n, deviation.size)) * deviation, *shape)
 
 # %% ../../nbs/probabilities/71_joint_tests.ipynb #joint-011
-_BLOCKS, _MIN_ROWS, _MIN_BETS, _MIN_TENTH, _MAX_SKEWNESS = 2048, 5000, 100, 25, 0.05
+_BLOCK_SETS = 1999  # where sums over blocks are drawn
+_BLOCKS, _MIN_ROWS, _MIN_BETS, _MIN_TENTH, _MAX_SKEWNESS = 1024, 5000, 100, 25, 0.05
 
 
 @dataclass
@@ -187,7 +188,8 @@ def _shape_of(walk, edges, how):
 def _blocks_serve(walk, shape):
     "Whether sums over blocks of rows are as good as normal."
     if walk.n < _MIN_ROWS or walk.n_bets < _MIN_BETS: return False
-    held = np.bincount(shape.tenths, shape.variance, _TENTHS)[np.bincount(shape.tenths) > 0]
+    is_held = np.bincount(shape.tenths, minlength=_TENTHS) > 0
+    held = np.bincount(shape.tenths, shape.variance, _TENTHS)[is_held]
     if held.min() < _MIN_TENTH * walk.variance / walk.n_bets: return False
     number = 1 + np.count_nonzero(np.diff(shape.bins))
     if number > _BLOCKS // 10: return False
@@ -372,7 +374,8 @@ def joint_tests(
     method: str = "auto",  # "auto", "asymptotic" (normal blocks) or "exact" (drawn outcomes);
                            # "auto" alone allows for clusters and for weights that may tell
     confidence: float = 0.95,  # one minus the level of all tests together, in (0, 1)
-    n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 1e9 draws, never under 199
+    n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 1e9 draws, never under 199,
+                              # and at most 1,999 where rows are taken in blocks
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
@@ -393,7 +396,8 @@ def joint_tests(
     confidence : float, default 0.95
         One minus the level of all tests together, in (0, 1).
     n_resamples : int, default 9999
-        Sets of drawn outcomes; fewer above 1e9 draws, never under 199.
+        Sets of drawn outcomes; fewer above 1e9 draws, never under 199, and at most 1,999
+        where rows are taken in blocks.
     rng : int | np.random.Generator | None, optional
         Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
         run.
@@ -471,8 +475,10 @@ def _drawn(walk, shape, how, n_resamples, rng, n_jobs, progress):
     else:
         task = functools.partial(_task_of_units, walk, how != "whole clusters", shape.arguments())
         cost = walk.n
-    return run_chunks(task, affordable(n_resamples, cost, 10**9), max(1, 2**19 // cost), rng,
-                      n_jobs=n_jobs, progress=progress, description="drawn outcomes")
+    if how == "asymptotic": number = min(n_resamples, _BLOCK_SETS)
+    else: number = affordable(n_resamples, cost, 10**9)
+    return run_chunks(task, number, max(1, 2**19 // cost), rng, n_jobs=n_jobs, progress=progress,
+                      description="drawn outcomes")
 
 # %% ../../nbs/probabilities/71_joint_tests.ipynb #joint-024
 def _pvalues(table, level, widened):

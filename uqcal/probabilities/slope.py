@@ -14,7 +14,7 @@ from scipy import special, stats
 from .._base.results import Interval, Result
 from .._words.probabilities import coefficient_text
 from .joint_tests import log_odds_of
-from .walk import Walk, units_of
+from .walk import Walk
 
 # %% auto #0
 __all__ = ['Coefficient', 'ratio_of', 'coefficients_of', 'held_together']
@@ -73,21 +73,22 @@ class Coefficient(Result):
 def _fitted(x, y, w, start):
     "Weighted logistic fit by Newton's steps, and the inverse curvature; None without a finite one."
     b = np.array(start)
-    for _ in range(50):
+    for _ in range(200):
         q = special.expit(x @ b)
         curvature = (x.T * (w * q * (1 - q))) @ x
         push = x.T @ (w * (y - q))
         if not np.linalg.cond(curvature) < 1e12: return None
         step = np.linalg.solve(curvature, push)
-        step /= max(1.0, np.abs(step).max())
+        step /= max(1.0, np.abs(step).max() / 2)
         b = b + step
         if np.abs(step).max() < 1e-9: return b, np.linalg.inv(curvature)
     return None
 
 # %% ../../nbs/probabilities/72_slope.ipynb #slope-006
-def _scatter(parts, unit):
-    "Σ s sᵀ of sums over units, times G/(G − 1)."
-    sums = np.transpose([np.bincount(unit, column) for column in parts.T])
+def _scatter(parts, walk):
+    "Σ s sᵀ of sums over clusters, or rows, times G/(G − 1)."
+    if walk.n_clusters is None: sums = parts
+    else: sums = np.transpose([np.bincount(walk.cluster, column) for column in parts.T])
     return sums.T @ sums * len(sums) / (len(sums) - 1)
 
 # %% ../../nbs/probabilities/72_slope.ipynb #slope-006r
@@ -111,7 +112,7 @@ def ratio_of(walk: Walk,  # outcomes along their stated probabilities
     y, p, w = walk.outcome, walk.score, walk.weight
     if common: y, p = 1 - y, 1 - p
     ratio = (w @ y) / (w @ p)
-    variance = _scatter((w * (y - ratio * p))[:, None], units_of(walk))[0, 0] / (w @ y)**2
+    variance = _scatter((w * (y - ratio * p))[:, None], walk)[0, 0] / (w @ y)**2
     if walk.n_clusters is None: freedom = np.inf
     else: freedom = walk.n_clusters - 1.0
     return Coefficient(name="O/E", estimate=float(ratio), standard_error=float(np.sqrt(variance)),
@@ -136,10 +137,9 @@ def coefficients_of(walk: Walk,  # outcomes along their stated probabilities
     ----------
     Cox (1958); sandwich covariance of White (1982), by clusters of Liang & Zeger (1986).
     """
-    y, p, w, unit = walk.outcome, walk.score, walk.weight, units_of(walk)
-    number = int(unit.max()) + 1
-    if walk.n_clusters is None: freedom = np.inf
-    else: freedom = number - 1.0
+    y, p, w = walk.outcome, walk.score, walk.weight
+    if walk.n_clusters is None: number, freedom = walk.n, np.inf
+    else: number, freedom = walk.n_clusters, walk.n_clusters - 1.0
     ones, stated = w @ y, w @ p
     if number < 3 or not 0 < ones < w.sum() or not 0 < stated < w.sum(): return {}
     made = {}
@@ -155,17 +155,18 @@ def coefficients_of(walk: Walk,  # outcomes along their stated probabilities
     if found is not None:
         offset, curvature = found
         parts = (w * (y - special.expit(at + offset)))[:, None]
-        keep("calibration-in-the-large", offset, _scatter(parts, unit)[0, 0] / curvature**2, 0.0)
+        keep("calibration-in-the-large", offset, _scatter(parts, walk)[0, 0] / curvature**2, 0.0)
     if walk.end.size == 1: return made
     centre = np.average(at, weights=w)
-    x = np.column_stack([np.ones(walk.n), at - centre])
-    found = _fitted(x, y, w, [centre, 1.0])
+    spread = np.sqrt(np.average((at - centre)**2, weights=w))
+    x = np.column_stack([np.ones(walk.n), (at - centre) / spread])
+    found = _fitted(x, y, w, [special.logit(ones / w.sum()), 0.0])
     if found is not None:
         b, inverse = found
         parts = x * (w * (y - special.expit(x @ b)))[:, None]
-        covariance = inverse @ _scatter(parts, unit) @ inverse
-        turn = np.array([1.0, -centre])
-        keep("calibration slope", b[1], covariance[1, 1], 1.0)
+        covariance = inverse @ _scatter(parts, walk) @ inverse
+        turn = np.array([1.0, -centre / spread])
+        keep("calibration slope", b[1] / spread, covariance[1, 1] / spread**2, 1.0)
         keep("calibration intercept", turn @ b, turn @ covariance @ turn, 0.0)
     return made
 
@@ -173,13 +174,13 @@ def coefficients_of(walk: Walk,  # outcomes along their stated probabilities
 def _fitted_alone(at, y, w):
     "The offset beside a slope of 1, and the curvature; None where it is not found."
     offset = 0.0
-    for _ in range(100):
+    for _ in range(400):
         q = special.expit(at + offset)
         curvature = w @ (q * (1 - q))
         if not curvature > 0: return None
-        step = np.clip(w @ (y - q) / curvature, -1, 1)
+        step = np.clip(w @ (y - q) / curvature, -2, 2)
         offset += step
-        if abs(step) < 1e-10: return offset, curvature
+        if abs(step) < 1e-9: return offset, curvature
     return None
 
 # %% ../../nbs/probabilities/72_slope.ipynb #slope-008h
