@@ -27,6 +27,7 @@ __all__ = ['TESTS', 'log_odds_of', 'JointTests', 'joint_tests']
 TESTS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter", "ece", "hosmer_lemeshow", "offset",
          "slope", "offset_and_slope")
 _TENTHS = 10
+_BY_UNITS = ("signs", "cluster signs", "whole clusters")  # how sums over clusters or rows are drawn
 
 
 @kernel
@@ -168,7 +169,7 @@ def _shape_of(walk, edges, how):
     at = log_odds_of(walk)
     if how == "whole clusters": parts = walk.weight * np.sqrt(chance)
     else: parts = walk.weight * (walk.outcome - walk.score)
-    if how in ("exact", "asymptotic"):
+    if how not in _BY_UNITS:
         noise = walk.weight**2 * chance
         centre = noise @ at / noise.sum()
         square, mixed, apart = noise.sum(), 0.0, noise @ (at - centre)**2
@@ -455,7 +456,7 @@ def _asked(walk, shape, how):
     without = set()
     if not walk.brier_variance > 0: without.add("spiegelhalter")
     if not shape.lever.any(): without |= {"slope", "offset_and_slope"}
-    if how in ("signs", "cluster signs", "whole clusters"): without.add("hosmer_lemeshow")
+    if how in _BY_UNITS: without.add("hosmer_lemeshow")
     return tuple(name for name in TESTS if name not in without)
 
 # %% ../../nbs/probabilities/71_joint_tests.ipynb #joint-023
