@@ -116,6 +116,7 @@ def _task_of_blocks(deviation, shape, n, rng):
     return _numbers(rng.standard_normal((n, deviation.size)) * deviation, *shape)
 
 # %% ../../nbs/probabilities/71_joint_tests.ipynb #joint-011
+_MIN_SIGNS = 1000  # effective rows from which signs of rows are asked alone
 _BLOCK_SETS = 1999  # where sums over blocks are drawn
 _BLOCKS, _MIN_ROWS, _MIN_BETS, _MIN_TENTH, _MAX_SKEWNESS = 1024, 5000, 100, 25, 0.05
 
@@ -445,10 +446,15 @@ def joint_tests(
     alone, adjusted, critical = _pvalues(np.vstack([seen, drawn])[:, at], level, functools.partial(
         _few_clusters, walk, names, seen[0, at]))
     if how == "contradiction": alone, adjusted = np.zeros(len(at)), np.zeros(len(at))
-    return JointTests(names=names, statistics=tuple(statistic.tolist()),
-                      alone=tuple(alone.tolist()), adjusted=tuple(adjusted.tolist()),
-                      critical=critical, level=level, method=how, n=walk.n, n_resamples=len(drawn),
-                      drawn=drawn[:, at] / _scales_of(walk)[at])
+    found = JointTests(names=names, statistics=tuple(statistic.tolist()),
+                       alone=tuple(alone.tolist()), adjusted=tuple(adjusted.tolist()),
+                       critical=critical, level=level, method=how, n=walk.n, n_resamples=len(drawn),
+                       drawn=drawn[:, at] / _scales_of(walk)[at])
+    if how != "signs" or walk.total_weight**2 / (walk.weight @ walk.weight) >= _MIN_SIGNS:
+        return found
+    plain = joint_tests(walk, edges, method="exact", confidence=confidence,
+                        n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
+    return max(found, plain, key=lambda tests: tests.pvalue)
 
 # %% ../../nbs/probabilities/71_joint_tests.ipynb #joint-022
 def _asked(walk, shape, how):
