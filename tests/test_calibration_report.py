@@ -62,7 +62,7 @@ def test_report_holds_the_numbers_of_its_parts():
     assert report.verdict == "invalid" and report["overall"].direction == "too small" and ours["ece"] == pytest.approx(report.null.statistic)
     frame = report.to_frame()
     assert frame.loc["ece", "value"] == pytest.approx(expected_calibration_error(y, p, sample_weight=w), rel=1e-12) and frame.loc["ece", "value"] == report.diagram.ece == report.null.statistic
-    assert frame.loc["ece", "low"] <= frame.loc["ece", "value"] and (frame["adjusted"].dropna() >= frame["pvalue"].dropna()).all() and frame["adjusted"].count() == len(report.tests.names) == 7
+    assert frame.loc["ece", "low"] <= frame.loc["ece", "value"] and (frame["adjusted"].dropna() >= frame["pvalue"].dropna()).all() and frame["adjusted"].count() == len(report.tests.names) == 8
     left, right = report.plot()
     assert left.get_xlabel() and right.get_xlabel()
 
