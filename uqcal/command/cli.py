@@ -854,9 +854,6 @@ def _write_calibration(result, table, data, seed, report, json_file, command, ve
     from uqcal._words.probabilities import python_line
     from uqcal.probabilities.calibration import shown_numbers
     frame = result.to_frame()
-    numbers = {name: {key: value for key, value in row.items() if value is not None}
-               for name, row in frame.astype(object).where(frame.notna(),
-                                                           None).to_dict("index").items()}
     rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
     python, more = python_line(result.step), [aligned(rows, (1, 2, 3, 4, 5))]
@@ -867,8 +864,7 @@ def _write_calibration(result, table, data, seed, report, json_file, command, ve
     if "contradicted" in data:
         details["Contradicted"] = _contradicted_places(data["contradicted"])
         text += "\n\n" + wrapped(f"In the file: {details['Contradicted']}.")
-    deliver(text, as_json(data=data, seed=seed, n=result.walk.n, **result.to_dict(),
-                          numbers=numbers),
+    deliver(text, as_json(data=data, seed=seed, n=result.walk.n, **result.to_dict()),
             report, json_file, lambda path: result.to_html(path, details=details))
 
 # %% ../../nbs/command/70_cli.ipynb #cell-116c
