@@ -61,7 +61,7 @@ def test_the_pvalue_that_decides_stands_beside_the_band():
     bias, along, named = bias_test(error, u, rng=1, n_resamples=99), consistency_test(error, u, rng=1, n_resamples=99), consistency_test(
         error, u, by=np.where(g, "a", "b"), rng=1, n_resamples=99)
     graph, report = comparison_graph(y[g], score[g], y[~g], score[~g], rng=1), calibration_report(y, score, n_boot=99, n_resamples=99, rng=1)
-    drawn = next(one for one in report.tests if one.name == "kolmogorov_smirnov").pvalue
+    drawn = report.tests.by_itself("kolmogorov_smirnov")
     for pvalue, draw in ((bias.pvalue, bias.plot), (along.pvalue, along.plot_graph), (named.pvalue, named.plot_graph), (graph.kuiper_pvalue, graph.plot),
                          (drawn, lambda: report.plot()[1])):
         ax = draw()

@@ -44,8 +44,7 @@ def test_report_and_numbers_are_written(capsys):
 
 @pytest.mark.parametrize(("args", "command", "python"), [
     (["--score", "bad"], "uqcal mend scores.csv --outcome y --score bad", "from uqcal import mend_probabilities"),
-    (["--score", "bad", "--weight", "w"], None, "from uqcal import"), (["--score", "p"], "uqcal calibration scores.csv --outcome y --score p", "from uqcal import"),
-    (["--score", "p", "--tolerance", "0.3", "--where", "p > 0.3"], "uqcal compare scores.csv --response y --score p", "from uqcal import screen")])
+    (["--score", "bad", "--weight", "w"], None, "from uqcal import"), (["--score", "p"], "uqcal compare scores.csv --response y --score p", "from uqcal import screen")])
 def test_each_verdict_ends_with_a_step_as_a_command_and_in_python(capsys, args, command, python):
     screen, out = (run(capsys, "scores.csv", "--outcome", "y", *args, *QUICK, *more)[1] for more in ((), ("--verbose",)))
     assert "\nNEXT     " in screen and python not in screen and len(screen.splitlines()) <= 24 and max(map(len, screen.splitlines())) <= 80
@@ -59,7 +58,7 @@ def test_a_step_that_would_be_refused_is_not_printed(capsys):
     assert "there are 7 with the event" in " ".join(out.split()) and "uqcal mend" not in out
 
 
-@pytest.mark.parametrize(("column", "more", "code"), [("p", ["invalid"], 0), ("bad", ["invalid"], 1), ("p", ["inconclusive"], 1), ("bad", ["inconclusive"], 1), ("p", ["inconclusive", "--tolerance", "0.5"], 0)])
+@pytest.mark.parametrize(("column", "more", "code"), [("p", ["invalid"], 0), ("bad", ["invalid"], 1), ("p", ["inconclusive"], 0), ("bad", ["inconclusive"], 1), ("p", ["inconclusive", "--tolerance", "0.5"], 0)])
 def test_fail_on(capsys, column, more, code):
     assert run(capsys, "scores.csv", "--outcome", "y", "--score", column, *QUICK, "--fail-on", *more)[0] == code
 

@@ -43,7 +43,10 @@ def kinds():
     jagged = (many + np.where((many * 15).astype(int) % 2, 0.1, -0.1)).clip(0, 1)
     yield "in parts", np.random.default_rng(5).uniform(size=5000) < jagged, many, {}
     yield "contradicted", np.r_[1, outcomes(p)[1:]], np.r_[0.0, p[1:]], {}
-    yield "inconclusive", outcomes(p), p, {}
+    yield "unseen", outcomes(p), p, {}
+    yield "few rows", outcomes(p)[:60], p[:60], {}
+    large = np.random.default_rng(6).uniform(0.02, 0.98, 60_000)
+    yield "within", (np.random.default_rng(7).random(60_000) < 1 / (1 + np.exp(-0.93 * logit(large)))) * 1, large, {}
     yield "clusters", outcomes(p), p, {"cluster": np.arange(1500) // 3}
     yield "weights", outcomes(p), p, {"sample_weight": rng.uniform(1, 2, 1500)}
     yield "valid", outcomes(p), p, {"tolerance": 0.4}
@@ -70,27 +73,36 @@ def test_every_report_is_plain_and_fits_its_screen(reports):
 @pytest.mark.parametrize(("name", "says"), [
     ("overconfident", "Overconfident: too close to 0 and 1"), ("underconfident", "Underconfident: too far from 0 and 1"), ("too low", "too low by 0.0"), ("too high", "too high by 0.1"),
     ("reversed", "Reversed: events are rarer where predictions are higher."), ("in parts", "Miscalibrated in parts; no difference on average is shown."),
-    ("contradicted", "Contradicted: predictions of 0 or 1 were wrong in row 0"), ("inconclusive", "in a fifth of the rows is not excluded (about"), ("clusters", "clusters would decide"),
-    ("valid", "Calibrated: any fifth of the rows off by at most 0.1"), ("one score", "over all rows is not excluded"), ("rare", "tolerance 0.05; predictions there average 0.001")])
+    ("contradicted", "Contradicted: predictions of 0 or 1 were wrong in row 0"), ("unseen", "Calibrated on average; a mean difference of up to 0.1"), ("clusters", "in a fifth of the rows is not excluded."), ("within", "within the tolerance."),
+    ("valid", "Calibrated: any fifth of the rows off by at most 0.0"), ("one score", "over all rows is not excluded"), ("rare", "No fault found; O/E of 0 to "), ("few rows", "slopes of ")])
 def test_the_conclusion_says_what_was_found(reports, name, says):
     assert says in reports[name].conclusion and reports[name].conclusion.count(".") >= 1
 
 
 def test_numbers_of_the_findings_are_printed(reports):
     over = reports["overconfident"]
-    fifth = over["worst fifth"]
-    assert f"({fifth.part.count} rows)" in fifth.line and f"off by more than {words._at_most(fifth.high)}" in fifth.sentence
+    fifth = over["locally"]
+    assert f"({fifth.part.count} rows; p" in fifth.line and f"off by more than {words._at_most(fifth.high)}" in fifth.sentence
     assert f"{round(1500 * over.ratio.observed):,} " in over["overall"].line and "O/E" in over["overall"].line and "in 15 bins" in over["ECE"].line
     assert "a rate of" in reports["weights"]["overall"].line and reports["clusters"].title == "probabilities, 1,500 rows in 500 clusters"
-    assert "limits contain 1" in over["overall"].sentence and "does not show the fault" in over["overall"].sentence
-    assert "predicted %" in str(over) and "predicted %" not in str(reports["rare"]) and "worst fifth" not in [one.name for one in reports["rare"].findings]
+    assert "calibration slope 0.5" in over["slope"].line and "overconfident, too close to 0 and 1" in over["slope"].line and "beyond chance" in over["slope"].sentence
+    assert "predicted %" in str(over) and "predicted %" not in str(reports["rare"]) and "beyond 1.25 is excluded" in reports["within"]["slope"].sentence
     assert [len(line) for line in over.table_lines()] == [59, 59]
 
 
-def test_facts_decide_nothing(reports):
+def test_the_verdict_is_the_worst_of_the_questions(reports):
     for report in reports.values():
-        assert {finding.status for finding in report.findings[1:]} == {"fact"} and report.verdict == report["calibration"].status
-        assert "fact" not in " ".join(report.details()) and "· " in str(report)
+        statuses = {finding.status for finding in report.findings if finding.scope == "whole"}
+        assert ("invalid" in {one.status for one in report.findings}) == (report.verdict == "invalid") and report["ECE"].status == "fact"
+        assert (report.verdict == "inconclusive") <= ("inconclusive" in statuses) and "fact. " not in " ".join(report.details()) and "· " in str(report)
+    assert reports["within"].verdict == "minor" and reports["few rows"].verdict == "inconclusive"
+
+
+def test_a_small_p_value_is_put_beside_the_number_of_tests():
+    from uqcal.reports import Finding
+    slope = Finding(name="slope", kind="slope", status="inconclusive", estimate=0.8, low=0.5, high=1.1, pvalue=0.14, facts={
+        "alone": 0.03, "level": 0.05, "tests": 8, "units_needed": 900, "units": 300, "unit": "row"})
+    assert "Taken alone, its p = 0.03; one of 8 tests shows as much in 14 % of calibrated models." in plain(slope.sentence)
 
 
 @pytest.mark.parametrize(("code", "facts", "says"), [
@@ -106,11 +118,13 @@ GIVEN = {"weighted": False, "clustered": True}
 
 
 @pytest.mark.parametrize(("verb", "why", "facts", "arguments", "says", "python"), [
-    ("check", "reversed_outcomes", {}, {}, "how the outcomes are coded", ""), ("check", "impossible_rows", {"rows": (3,), "step": None}, {}, "Look at row 3 first", 'report["calibration"].rows'),
-    ("check", "impossible_rows", {"rows": (3, 5), "step": 0.1}, {}, "keep them 0.05 away from 0 and 1", 'report["calibration"].rows'),
+    ("check", "reversed_outcomes", {}, {}, "how the outcomes are coded", ""), ("check", "impossible_rows", {"rows": (3,), "step": None}, {}, "Look at row 3 first", 'report["locally"].rows'),
+    ("check", "impossible_rows", {"rows": (3, 5), "step": 0.1}, {}, "keep them 0.05 away from 0 and 1", 'report["locally"].rows'),
     ("collect", "few_events", {"unit": "row", "outcome": 1, "count": 7}, {}, "there are 7 with the event", ""), ("collect", "few_events", {"unit": "cluster", "outcome": 0, "count": 3}, {}, "ten clusters with the event", ""),
     ("recalibrate", "map_passes", {}, {**GIVEN, "function": "mend_probabilities", "map": "Platt scaling"}, "Platt scaling, fitted in-sample", "mend_probabilities(y_true, y_prob, cluster=cluster)"),
     ("recalibrate", "no_map_passes", {}, {**GIVEN, "function": "HistogramBinning"}, "Recalibrate in bins", "HistogramBinning().fit(y_prob, y_true)"),
+    ("collect", "unseen_ratio", {"more": 3812.0, "unit": "row", "open": ["overall", "slope"], "factor": 1.25}, GIVEN, "that would decide on O/E and the calibration slope (tolerance 1.25)", ""),
+    ("collect", "unseen_ratio", {"more": np.inf, "unit": "row", "open": ["overall"], "factor": 1.25}, GIVEN, "O/E cannot be judged yet", ""),
     ("collect", "unseen_difference", {"more": 3812.0, "unit": "cluster", "limit": 0.27}, {**GIVEN, "tolerance": 0.1}, "about 3,800 more clusters", "calibration_report(y_true, y_prob, cluster=cluster, tolerance=0.1)"),
     ("collect", "unseen_difference", {"more": None, "unit": "row", "limit": 0.27}, {**GIVEN, "tolerance": 0.1}, "beyond 0.27 is excluded", "calibration_report("),
     ("validate", "rare_tolerance", {"tolerance": 0.05, "rare": 0.001, "n_scores": 9}, {**GIVEN, "tolerance": 0.0005}, "average 0.001 in a fifth", "calibration_report("),
@@ -147,4 +161,4 @@ def test_a_recalibration_reads_the_findings():
     rng = np.random.default_rng(2)
     p = rng.uniform(0.02, 0.98, 600)
     found = mend_probabilities((rng.random(600) < 0.3 + 0.4 * p) * 1, p, **FEW)
-    assert found.is_mended and found.before["calibration"].facts["slope"] == "overconfident"
+    assert found.is_mended and found.before["slope"].direction == "overconfident"

@@ -147,7 +147,7 @@ def read_scores(source: str,  # a file, or "-"
 # %% ../../nbs/command/89_cli_scores.ipynb #cell-037b
 def _contradicted(table, result):
     "Where in the file impossible events occurred."
-    rows = result["calibration"].rows
+    rows = result["locally"].rows
     if not rows: return {}
     places = table.places[list(rows)].tolist()
     return {"contradicted": {"by": table.place, "count": len(places), "first": places[:5]}}
@@ -189,9 +189,6 @@ def _write_calibration(result, table, data, seed, report, json_file, command, ve
     from uqcal._words.probabilities import python_line
     from uqcal.probabilities.calibration import shown_numbers
     frame = result.to_frame()
-    numbers = {name: {key: value for key, value in row.items() if value is not None}
-               for name, row in frame.astype(object).where(frame.notna(),
-                                                           None).to_dict("index").items()}
     rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
     python, more = python_line(result.step), [aligned(rows, (1, 2, 3, 4, 5))]
@@ -202,8 +199,7 @@ def _write_calibration(result, table, data, seed, report, json_file, command, ve
     if "contradicted" in data:
         details["Contradicted"] = _contradicted_places(data["contradicted"])
         text += "\n\n" + wrapped(f"In the file: {details['Contradicted']}.")
-    deliver(text, as_json(data=data, seed=seed, n=result.walk.n, **result.to_dict(),
-                          numbers=numbers),
+    deliver(text, as_json(data=data, seed=seed, n=result.walk.n, **result.to_dict()),
             report, json_file, lambda path: result.to_html(path, details=details))
 
 # %% ../../nbs/command/89_cli_scores.ipynb #cell-116c

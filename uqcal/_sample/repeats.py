@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 import scipy
 
 from .._base.inputs import check_generator
+from .._base.kernels import kernel
 from .._base.results import Result
+from .._chance.resampling import shuffle_state, shuffle_within
 from .._words.file import REPEATS
 from ..reports import Caution
 from .sample import Ordering, Sample, stable_order
@@ -110,14 +112,26 @@ def _rows_by_chance(sample, rng, width=20):
     the p-value of as few as the data's."""
     n_sets = 39 if sample.n <= 100_000 else 9  # large ones differ less
     order = np.lexsort((rng.random(sample.n), sample.uncertainty))
-    error, uncertainty, found = sample.error[order], sample.uncertainty[order], []
+    first = np.unique(sample.error, return_inverse=True)[1][order]
+    second = np.cumsum(np.r_[0, np.diff(sample.uncertainty[order]) != 0])
+    distinct, found = int(_distinct(first, second)), []
     for _ in range(n_sets):
-        stretch = (np.arange(sample.n) + rng.integers(width)) // width
-        moved = error[np.lexsort((rng.random(sample.n), stretch))]
-        found.append(np.unique(_pairs(moved, uncertainty)).size)
+        cuts = np.arange(width - rng.integers(width), sample.n, width)
+        moved = first.copy()
+        shuffle_within(moved, np.r_[0, cuts, sample.n], shuffle_state(rng))
+        found.append(_distinct(moved, second))
     mean, spread = np.mean(found), np.std(found, ddof=1) * np.sqrt(1 + 1 / n_sets) + 0.5
-    distinct = np.unique(_pairs(error, uncertainty)).size
     return mean, float(scipy.stats.t.sf((mean - distinct) / spread, n_sets - 1))
+
+# %% ../../nbs/sample/28_repeats.ipynb #cell-009c-k
+@kernel
+def _distinct(first, second):
+    "How many pairs of whole numbers differ; equal second ones stand together."
+    last, number = np.full(first.max() + 1, -1), 0
+    for k in range(first.size):
+        if last[first[k]] != second[k]: number += 1
+        last[first[k]] = second[k]
+    return number
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-036
 def _is_own(sample, rows):
@@ -415,8 +429,8 @@ def _block(code):
     "The length of a block that the rows consist of, again and again; ten kinds of rows in it."
     for times in range(20, 1, -1):
         size = code.size // times
-        if code.size % times or size < 20 or np.unique(code[:size]).size < 10: continue
-        if np.array_equal(code[size:], code[:-size]): return size
+        if code.size % times or size < 20 or not np.array_equal(code[size:], code[:-size]): continue
+        if np.unique(code[:size]).size >= 10: return size
     return None
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042r

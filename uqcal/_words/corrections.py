@@ -9,6 +9,7 @@ from typing import Any
 
 from .._base.inputs import printable
 from .._base.results import enumerated, plus_minus, three_digits
+from .probabilities import verdict_fragment
 from .text import capital, row_names, two_digits
 
 # %% auto #0
@@ -119,7 +120,7 @@ def _answer_sentence(finding):
 # %% ../../nbs/words/33_corrections.ipynb #w-calibration
 def _short(report):
     "A calibration report in a few words, without a full stop."
-    return report["calibration"].line
+    return verdict_fragment(report.findings)
 
 
 def _calibration_line(finding):

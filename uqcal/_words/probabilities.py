@@ -15,11 +15,11 @@ from .text import (capital, counted, minus, p_text, row_names, two_digits,
                                value_text, would_decide)
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'TITLES', 'conclusion_text', 'title_text', 'fifths_lines',
-           'python_line', 'calibration_in_parts_line', 'calibration_in_parts_sentence',
-           'calibration_in_parts_conclusion', 'brier_text', 'largest_difference_text', 'event_ratio_text',
-           'calibration_error_text', 'ece_test_text', 'diagram_text', 'tests_text', 'multiclass_text', 'logistic_text',
-           'steps_text', 'temperature_text']
+__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'TITLES', 'verdict_fragment', 'conclusion_text', 'title_text',
+           'fifths_lines', 'python_line', 'calibration_in_parts_line', 'calibration_in_parts_sentence',
+           'calibration_in_parts_conclusion', 'brier_text', 'joint_text', 'coefficient_text', 'largest_difference_text',
+           'event_ratio_text', 'calibration_error_text', 'ece_test_text', 'diagram_text', 'tests_text',
+           'multiclass_text', 'logistic_text', 'steps_text', 'temperature_text']
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-015
 def _short(x):
@@ -46,9 +46,9 @@ def _factor(x, outward=0):
     return minus(f"{rounded:.2g}")
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-020
-_SLOPES = {"overconfident": "overconfident: too close to 0 and 1",
-           "underconfident": "underconfident: too far from 0 and 1",
-           "reversed": "reversed: events are rarer where predictions are higher"}
+_MEANING = {"overconfident": "too close to 0 and 1", "underconfident": "too far from 0 and 1",
+            "reversed": "events are rarer where predictions are higher"}
+_SLOPES = {name: f"{name}: {meaning}" for name, meaning in _MEANING.items()}
 
 
 def _off(difference):
@@ -58,13 +58,25 @@ def _off(difference):
     return f"too high by {_short(-difference)}"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-021
-def _faults(finding):
+def _shown(finding):
+    "Whether a fault is shown."
+    return finding is not None and finding.status in ("invalid", "minor")
+
+# %% ../../nbs/words/08_probabilities.ipynb #cell-021-b
+def _faults(overall, slope):
     "What is wrong, as fragments; none where it is only in parts."
-    facts, faults = finding.facts, []
-    if facts["slope"] is not None: faults.append(_SLOPES[facts["slope"]])
-    if finding.direction is not None:
-        faults.append(f"{_off(facts['observed'] - facts['predicted'])} on average")
+    faults = []
+    if slope is not None and slope.direction is not None: faults.append(_SLOPES[slope.direction])
+    if _shown(overall):
+        facts = overall.facts
+        faults.append(f"{_off(facts['observed_events'] - facts['predicted_events'])} on average")
     return faults
+
+# %% ../../nbs/words/08_probabilities.ipynb #cell-021-c
+def _questions(findings):
+    "Overall, slope, and locally; None for what was not asked."
+    named = {finding.name: finding for finding in findings}
+    return named.get("overall"), named.get("slope"), named["locally"]
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-022
 def _anywhere(facts):
@@ -99,15 +111,15 @@ def _counted_rows(facts, n):
     return rows
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-024
-def _calibration_line(finding):
+def _locally_line(finding):
     facts, limit = finding.facts, _at_most(finding.high)
-    if finding.rows:
-        line = f"predictions of 0 or 1 were wrong in {row_names(finding.rows)}"
-        if facts["slope"] == "reversed": return f"{line}; {_SLOPES['reversed']}"
-        return line
+    if finding.rows: return f"predictions of 0 or 1 were wrong in {row_names(finding.rows)}"
     if finding.status == "invalid":
-        faults = "; ".join(_faults(finding)) or "wrong in parts; no difference on average is shown"
-        return f"{faults} ({p_text(finding.pvalue)})"
+        return (f"{_predictions(finding.part)} are {_off(facts['difference'])} on average "
+                f"({counted(finding.part.count, 'row')}; {p_text(finding.pvalue)})")
+    if finding.status == "minor":
+        return (f"off in parts ({p_text(finding.pvalue)}), {_anywhere(facts)} by at most {limit} "
+                f"({_tolerated(finding)})")
     if finding.status == "valid":
         return (f"no fault found; {_anywhere(facts)} off by at most {limit} "
                 f"({_tolerated(finding)})")
@@ -115,83 +127,162 @@ def _calibration_line(finding):
             f"({_decide(facts)})")
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-025
-def _calibration_sentence(finding):
+def _locally_sentence(finding):
     facts, limit = finding.facts, _at_most(finding.high)
     if finding.rows:
-        says = f"Predictions of 0 or 1 were wrong in {row_names(finding.rows)} (counted from 0)."
-        if facts["slope"] == "reversed": says += f" The probabilities are {_SLOPES['reversed']}."
-        return says
-    if finding.status == "invalid": return _fault_sentence(finding)
+        return f"Predictions of 0 or 1 were wrong in {row_names(finding.rows)} (counted from 0)."
+    if _shown(finding):
+        says = f"The probabilities are wrong in parts of their range ({p_text(finding.pvalue)})."
+        if facts["n_scores"] == 1: says = f"The probability is wrong ({p_text(finding.pvalue)})."
+        return f"{says} {_worst_of(finding)}"
     found = f"No fault was found in {_counted_rows(facts, finding.n)}."
     blind = ("Errors that cancel among equal predictions are not detected."
              if facts["n_scores"] == 1 else
              "Errors that cancel within a bin or within a fifth of the rows are not detected.")
     if finding.status == "valid":
         return (f"{found} {capital(_anywhere(facts))} have a mean difference of at most {limit} "
-                f"({_tolerated(finding)}). {blind}")
+                f"({_tolerated(finding)}). {_worst_of(finding)} {blind}")
     return (f"{found} A mean difference of up to {limit} {_somewhere(facts)} is not excluded "
-            f"({_tolerated(finding)}). {capital(_decide(facts))}. {blind}")
+            f"({_tolerated(finding)}). {capital(_decide(facts))}. {_worst_of(finding)} {blind}")
+
+# %% ../../nbs/words/08_probabilities.ipynb #cell-025-b
+def _worst_of(finding):
+    "Where outcomes and predictions differ most."
+    facts = finding.facts
+    return _worst_fifth(finding.part, facts["difference"], finding.high, facts["confidence"],
+                        facts["rare_there"])
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-026
-def _fault_sentence(finding):
-    facts, pvalue = finding.facts, p_text(finding.pvalue)
-    average = ""
+def _taken_alone(finding):
+    "What a small p-value by itself is worth among others, where no fault is shown."
+    facts = finding.facts
+    if _shown(finding) or finding.pvalue is None or not facts["alone"] <= facts["level"]: return ""
+    return (f" Taken alone, its {p_text(facts['alone'])}; one of {facts['tests']} tests shows as "
+            f"much in {100 * finding.pvalue:.2g} % of calibrated models.")
+
+# %% ../../nbs/words/08_probabilities.ipynb #cell-026-b
+def _slope_line(finding):
+    facts = finding.facts
+    if finding.estimate is None: return _SLOPES[finding.direction]
+    slope = (f"calibration slope {_signed(finding.estimate)} [{_signed(finding.low, -1)}, "
+             f"{_signed(finding.high, 1)}]")
     if finding.direction is not None:
-        average = (f"{_off(facts['observed'] - facts['predicted'])} on average (predicted "
-                   f"{_short(facts['predicted'])}, observed {_short(facts['observed'])})")
-    if facts["slope"] is not None:
-        says = f"The probabilities are {_SLOPES[facts['slope']]} ({pvalue})."
-        if average: return f"{says} They are {average}."
-        return says
-    if average: return f"The probabilities are {average}; {pvalue}."
-    return (f"The probabilities are wrong in parts of their range ({pvalue}). No difference on "
-            "average is shown.")
+        return f"{slope}: {finding.direction}, {_MEANING[finding.direction]}"
+    if _shown(finding): return f"{slope} ({p_text(finding.pvalue)})"
+    if finding.status == "inconclusive": return f"{slope} ({_decide(facts)})"
+    return slope
+
+# %% ../../nbs/words/08_probabilities.ipynb #cell-026-c
+def _slope_sentence(finding):
+    says = f"{capital(_slope_line(finding))}."
+    if finding.status == "fact": return says
+    if not _shown(finding): return f"{says} No fault is shown.{_taken_alone(finding)}"
+    says = f"{says} It differs from 1 beyond chance ({p_text(finding.pvalue)})."
+    if finding.status == "minor": return f"{says} A factor beyond {finding.tolerance:g} is excluded."
+    return says
+
+# %% ../../nbs/words/08_probabilities.ipynb #cell-026-d
+def _signed(x, outward=0):
+    "A number with two decimals, rounded down for −1 and up for 1."
+    if not np.isfinite(x): return minus(f"{x:g}").replace("inf", "∞")
+    rounded = {-1: np.floor, 0: np.rint, 1: np.ceil}[outward](100 * x - 1e-7 * outward) / 100
+    return minus(f"{rounded + 0.0:.2f}")
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-027
 def _calibration_method(finding):
-    return ("the tests of Kolmogorov–Smirnov, Kuiper and Spiegelhalter and of the calibration "
-            "error, adjusted by Holm's method; a limit of the mean difference in any fifth of the "
-            "rows")
+    facts = finding.facts
+    if not facts["tests"]: return "a limit of the mean difference in any fifth of the rows"
+    return (f"{facts['tests']} tests from the same draws, with one p-value (minimum, by "
+            f"{_DRAWS[facts['method']]})")
+
+
+_DRAWS = {"exact": "drawn outcomes", "asymptotic": "normal sums", "binomial": "binomial chances",
+          "cluster signs": "signs of clusters", "whole clusters": "whole clusters",
+          "signs": "signs of rows", "contradiction": "contradiction"}
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-028
+def verdict_fragment(
+    findings: Any,  # of a report on probabilities
+) -> str:  # without a full stop
+    """The verdict on probabilities in a few words.
+
+    Parameters
+    ----------
+    findings : Any
+        Of a report on probabilities.
+
+    Returns
+    -------
+    str
+        Without a full stop.
+    """
+    overall, slope, locally = _questions(findings)
+    if locally.rows:
+        line = f"contradicted: {_locally_line(locally)}"
+        if slope is not None and slope.direction is not None:
+            return f"{line}; {_SLOPES[slope.direction]}"
+        return line
+    faults, shown = _faults(overall, slope), [one for one in (overall, slope, locally)
+                                              if _shown(one)]
+    if shown:
+        if not faults: says = "miscalibrated in parts; no difference on average is shown"
+        elif slope is None or slope.direction is None: says = f"predictions are {faults[0]}"
+        else: says = "; ".join(faults)
+        if any(one.status == "invalid" for one in shown): return says
+        return f"{says}, within the tolerance"
+    open_ = [one for one in (overall, slope) if one is not None and one.status == "inconclusive"]
+    if open_: return f"no fault found; {_not_excluded(open_)}"
+    facts, limit = locally.facts, _at_most(locally.high)
+    if locally.status == "valid":
+        return f"calibrated: {_anywhere(facts)} off by at most {limit} ({_tolerated(locally)})"
+    if locally.scope == "whole":
+        return (f"no fault found; a mean difference of up to {limit} {_somewhere(facts)} is not "
+                f"excluded ({_decide(facts)})")
+    return (f"calibrated on average; a mean difference of up to {limit} {_somewhere(facts)} is "
+            "not excluded")
+
+# %% ../../nbs/words/08_probabilities.ipynb #cell-028-b
+def _not_excluded(open_):
+    "Which ratios and slopes are not excluded, and how many rows would decide."
+    says = []
+    for one in open_:
+        if one.kind == "overall": says.append(f"O/E of {_span(one)}")
+        else: says.append(f"slopes of {_signed(one.low, -1)} to {_signed(one.high, 1)}")
+    most = max(open_, key=lambda one: one.rows_needed or np.inf)
+    return f"{' and '.join(says)} not excluded ({_decide(most.facts)})"
+
+# %% ../../nbs/words/08_probabilities.ipynb #cell-028-c
+def _span(finding):
+    return f"{_factor(finding.low, -1)} to {_factor(finding.high, 1)}"
+
+# %% ../../nbs/words/08_probabilities.ipynb #cell-028-d
 def conclusion_text(
-    finding: Any,  # the finding "calibration" of a report
+    findings: Any,  # of a report on probabilities
 ) -> str:  # one sentence
     """The verdict on probabilities.
 
     Parameters
     ----------
-    finding : Any
-        The finding "calibration" of a report.
+    findings : Any
+        Of a report on probabilities.
 
     Returns
     -------
     str
         One sentence.
     """
-    facts, limit = finding.facts, _at_most(finding.high)
-    if finding.rows: return f"Contradicted: {_calibration_line(finding)}."
-    if finding.status == "invalid":
-        faults = _faults(finding)
-        if not faults: return "Miscalibrated in parts; no difference on average is shown."
-        if facts["slope"] is None: return f"Predictions are {faults[0]}."
-        return f"{capital('; '.join(faults))}."
-    if finding.status == "valid":
-        return (f"Calibrated: {_anywhere(facts)} off by at most {limit} "
-                f"({_tolerated(finding)}).")
-    return (f"No fault found; a mean difference of up to {limit} {_somewhere(facts)} is not "
-            f"excluded ({_decide(facts)}).")
+    return f"{capital(verdict_fragment(findings))}."
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-029
 def title_text(
-    finding: Any,  # the finding "calibration" of a report
+    finding: Any,  # the finding "locally" of a report
 ) -> str:  # "probabilities, 569 rows"
     """What was validated.
 
     Parameters
     ----------
     finding : Any
-        The finding "calibration" of a report.
+        The finding "locally" of a report.
 
     Returns
     -------
@@ -227,10 +318,10 @@ def _overall_sentence(finding):
     facts = finding.facts
     says = f"{capital(_overall_line(finding))}."
     if facts["n_scores"] > 1: says += " It averages over all predictions."
-    if facts["fault"] and finding.direction is None:
-        return f"{says} The limits contain 1, so this average does not show the fault."
-    if not facts["fault"] and finding.direction is not None:
-        return f"{says} The limits leave out 1, but one of several numbers decides nothing alone."
+    if finding.status == "fact": return says
+    if not _shown(finding): return f"{says} No fault is shown.{_taken_alone(finding)}"
+    says = f"{says} It differs from 1 beyond chance ({p_text(finding.pvalue)})."
+    if finding.status == "minor": return f"{says} A factor beyond {finding.tolerance:g} is excluded."
     return says
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-034
@@ -238,12 +329,6 @@ def _predictions(place):
     first, last = _short(place.first), _short(place.last)
     if first == last: return f"predictions of {first}"
     return f"predictions of {first} to {last}"
-
-
-def _fifth_line(finding):
-    return (f"{_predictions(finding.part)} are {_off(finding.estimate)} on average "
-            f"({counted(finding.part.count, 'row')}); at most {_at_most(finding.high)} in any "
-            "fifth")
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-035
 def _worst_fifth(place, difference, limit, confidence, rare):
@@ -253,12 +338,6 @@ def _worst_fifth(place, difference, limit, confidence, rare):
     return (f"{capital(_predictions(place))} are {_off(difference)} on average "
             f"({place.count:,} of {place.of:,} rows). No fifth of the rows is off by more than "
             f"{_at_most(limit)} ({100 * confidence:g} % limit{beside}).")
-
-
-def _fifth_sentence(finding):
-    facts = finding.facts
-    return _worst_fifth(finding.part, finding.estimate, finding.high, facts["confidence"],
-                        facts["rare"])
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-036
 def _bins(n):
@@ -397,7 +476,17 @@ def _collect_rows(step):
     return (f"Collect about {more:,.0f} more {facts['unit']}s, or say which tolerance matters: "
             f"{excluded}.")
 
+# %% ../../nbs/words/08_probabilities.ipynb #cell-047-b
+def _collect_for_ratios(step):
+    facts = step.facts
+    named = {"overall": "O/E", "slope": "the calibration slope"}
+    what = enumerated([named[name] for name in facts["open"]])
+    if not np.isfinite(facts["more"]): return f"Collect many more rows: {what} cannot be judged yet."
+    more = float(f"{facts['more']:.2g}")
+    return (f"Collect about {more:,.0f} more {facts['unit']}s: that would decide on {what} "
+            f"(tolerance {facts['factor']:g}).")
 
+# %% ../../nbs/words/08_probabilities.ipynb #cell-047-c
 def _choose_tolerance(step):
     facts = step.facts
     if facts["n_scores"] == 1: where = ""
@@ -405,7 +494,7 @@ def _choose_tolerance(step):
     return (f"Say which tolerance matters: {facts['tolerance']:g} is wide where predictions "
             f"average {_short(facts['rare'])}{where}.")
 
-
+# %% ../../nbs/words/08_probabilities.ipynb #cell-047-d
 def _use(step):
     return ("Use these probabilities. Groups may still differ: compare them at equal "
             "probabilities (uqcal compare).")
@@ -429,7 +518,7 @@ def python_line(
     """
     more = ", sample_weight=sample_weight" * step.arguments.get("weighted", False)
     more += ", cluster=cluster" * step.arguments.get("clustered", False)
-    if step.why == "impossible_rows": return 'report["calibration"].rows'
+    if step.why == "impossible_rows": return 'report["locally"].rows'
     if step.verb == "recalibrate":
         fit = step.arguments["function"]
         if fit == "mend_probabilities": return f"mend_probabilities(y_true, y_prob{more})"
@@ -566,13 +655,13 @@ def calibration_in_parts_conclusion(finding: Any,  # of kind "calibration_in_par
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-050
 LINES: dict[str, Any] = {"calibration_in_parts": calibration_in_parts_line,
-                         "calibration": _calibration_line, "overall": _overall_line,
-                         "worst_fifth": _fifth_line, "ece": _ece_line}
+                         "locally": _locally_line, "overall": _overall_line,
+                         "slope": _slope_line, "ece": _ece_line}
 SENTENCES: dict[str, Any] = {
     "calibration_in_parts": calibration_in_parts_sentence,
-    "calibration": _calibration_sentence, "overall": _overall_sentence,
-    "worst_fifth": _fifth_sentence, "ece": _ece_sentence}
-METHODS: dict[str, Any] = {"calibration": _calibration_method,
+    "locally": _locally_sentence, "overall": _overall_sentence,
+    "slope": _slope_sentence, "ece": _ece_sentence}
+METHODS: dict[str, Any] = {"locally": _calibration_method,
                            "calibration_in_parts": lambda finding: ""}
 CAUTIONS: dict[str, Any] = {
     "spiegelhalter_in_parts": lambda caution: (
@@ -590,11 +679,14 @@ STEPS: dict[Any, Any] = {
     ("collect", "few_events"): _collect_events, ("recalibrate", "map_passes"): _recalibrate_by,
     ("recalibrate", "no_map_passes"): _recalibrate_in_bins,
     ("collect", "unseen_difference"): _collect_rows,
+    ("collect", "unseen_ratio"): _collect_for_ratios,
     ("validate", "rare_tolerance"): _choose_tolerance, ("use", "probabilities"): _use}
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-052
 TITLES = {"kolmogorov_smirnov": "Kolmogorov–Smirnov", "kuiper": "Kuiper",
-          "spiegelhalter": "Spiegelhalter"}
+          "spiegelhalter": "Spiegelhalter", "ece": "calibration error",
+          "hosmer_lemeshow": "Hosmer–Lemeshow", "offset": "offset", "slope": "slope",
+          "offset_and_slope": "offset and slope"}
 
 
 def brier_text(
@@ -615,6 +707,53 @@ def brier_text(
             f"{three_digits(parts.miscalibration)} − discrimination "
             f"{three_digits(parts.discrimination)} + uncertainty "
             f"{three_digits(parts.uncertainty)}")
+
+# %% ../../nbs/words/08_probabilities.ipynb #joint-text
+def joint_text(
+    tests: Any,  # `JointTests`
+) -> str:
+    """What several tests say together, and which of them are beyond chance among all.
+
+    Parameters
+    ----------
+    tests : Any
+        `JointTests`.
+
+    Returns
+    -------
+    str
+    """
+    if not tests.names: return f"{tests.n:,} rows: nothing to test"
+    rejected = [TITLES[name] for name in tests.names if tests.shown(name)]
+    if rejected: says = f"beyond chance among all: {enumerated(rejected)}"
+    else: says = "no test is beyond chance among all"
+    return f"{tests.n:,} rows, {len(tests.names)} tests: {p_text(tests.pvalue)}; {says}"
+
+# %% ../../nbs/words/08_probabilities.ipynb #coefficient-text
+def coefficient_text(
+    name: str,  # "O/E", "calibration slope" …
+    estimate: float,  # its value
+    low: float,  # lower limit
+    high: float,  # upper limit
+) -> str:
+    """A number of a calibration model with its limits.
+
+    Parameters
+    ----------
+    name : str
+        "O/E", "calibration slope" ….
+    estimate : float
+        Its value.
+    low : float
+        Lower limit.
+    high : float
+        Upper limit.
+
+    Returns
+    -------
+    str
+    """
+    return f"{name} {minus(f'{estimate:.3g}')} [{minus(f'{low:.3g}')}, {minus(f'{high:.3g}')}]"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-053
 def largest_difference_text(

@@ -87,7 +87,7 @@ def _log_losses(y, q):
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-011
 def _impossible_rows(report):
     "Rows, from 0, in which happened what was predicted to be impossible."
-    return tuple(report["calibration"].rows)
+    return tuple(report["locally"].rows)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-011-b
 def _rests_on_rows(y, p, cluster, before, judged):

@@ -17,19 +17,17 @@ from scipy import special
 from scipy.optimize import brentq, isotonic_regression
 from scipy.special import ndtr
 
-from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
-from .calibration_tests import CalibrationTest, testable, tests_of
-from .._base.inputs import (check_binary, check_fraction, check_generator, check_labels_agree,
+from .._base.inputs import (check_binary, check_count, check_fraction, check_generator, check_labels_agree,
                                 read_labels)
 from .._base.kernels import kernel
-from .._chance.logistic import inner_ends, inner_scores
+from .joint_tests import JointTests, joint_tests, log_odds_of
 from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
-                                             calibration_error_interval, ece_test,
-                                             reliability_diagram)
+                                             errors_of_columns)
+from .slope import Coefficient, coefficients_of, held_together, ratio_of
 from .._sample.repeats import related_cases
-from .._chance.resampling import holm
-from .._base.results import Interval, Result, html_table, new_axes
+from .._base.results import (Interval, Result, SignificanceTest, html_table,
+                                 json_plain, new_axes)
 from .._words.probabilities import (brier_text, conclusion_text, event_ratio_text, fifths_lines,
                                         largest_difference_text, title_text)
 from ..reports import Caution, Finding, Place, Report, Step
@@ -552,10 +550,13 @@ class CalibrationReport(Report):
         What could mislead.
     step : Step | None
         What to do next.
-    tests : tuple[CalibrationTest, ...]
-        Those of the three that are defined.
-    adjusted : tuple[float, ...]
-        Their p-values, and last the calibration error's, adjusted by Holm's method.
+    tests : JointTests
+        All tests that can be made, and their p-values alone and together.
+    coefficients : dict[str, Coefficient]
+        By name: "O/E", "calibration-in-the- large", "calibration slope", "calibration
+        intercept".
+    held : dict[str, Interval]
+        Limits of these that no verdict contradicts.
     largest : LargestDifference
         The largest mean difference over a stretch, with its limit.
     ratio : EventRatio | None
@@ -583,9 +584,10 @@ class CalibrationReport(Report):
         "Platt scaling" or "beta scaling"; None where none is found, where neither does, and
         for fewer than ten cases or clusters of either outcome.
     """
-    tests: tuple[CalibrationTest, ...]  # those of the three that are defined
-    adjusted: tuple[float, ...]  # their p-values, and last the calibration error's, adjusted by
-                                 # Holm's method
+    tests: JointTests  # all tests that can be made, and their p-values alone and together
+    coefficients: dict[str, Coefficient] = field(repr=False)  # by name: "O/E", "calibration-in-the-
+    # large", "calibration slope", "calibration intercept"
+    held: dict[str, Interval] = field(repr=False)  # limits of these that no verdict contradicts
     largest: LargestDifference  # the largest mean difference over a stretch, with its limit
     ratio: EventRatio | None  # how many times as often as stated the rarer outcome occurs; None
                               # where the mean statement is 0 or 1
@@ -606,22 +608,28 @@ class CalibrationReport(Report):
     @property
     def conclusion(self) -> str:
         "The verdict in a sentence."
-        return conclusion_text(self["calibration"])
+        return conclusion_text(self.findings)
 
     @property
     def title(self) -> str:
         "What was validated: probabilities, and how many rows."
-        return title_text(self["calibration"])
+        return title_text(self["locally"])
 
     @property
     def limits(self) -> str:
         "What the limits in brackets are."
-        return f"[{100 * self.confidence:g} % each]"
+        return f"[{100 * self.confidence:g} % each; faults joint]"
 
     @property
     def is_reversed(self) -> bool:
         "Whether a fault is shown and more was stated where less happened, beyond chance."
-        return self["calibration"].facts["slope"] == "reversed"
+        return any(one.direction == "reversed" for one in self.findings)
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        "The numbers of TRIPOD and of the calibration error, by name."
+        frame = self.to_frame()["value"]
+        return {name: float(frame[name]) for name in frame.index}
 
     def table_lines(self) -> list[str]:
         """Predicted and observed shares of about five equal parts, for the screen.
@@ -663,6 +671,16 @@ class CalibrationReport(Report):
         self.walk.plot(right, test=_test_of_band(self))
         return left, right
 
+    def to_dict(self) -> dict[str, Any]:  # what JSON knows
+        """Verdict, findings, cautions, the next step, and all numbers with their limits.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
+        return super().to_dict() | {"numbers": json_plain(_plain_rows(self.to_frame()))}
+
     def to_html(self, path: str | os.PathLike | None = None,  # where to write it; nowhere if None
                 *, details: dict[str, str] | None = None,  # further facts, such as the file's name
                 ) -> str:  # the page, self-contained
@@ -695,9 +713,9 @@ def report_of(
     tolerance: float,  # mean difference over a fifth of the points that does no harm
     confidence: float,  # level of the intervals and of the verdict
     n_bins: int = 15,  # bins, as for `reliability_diagram`
-    strategy: str = "uniform",  # how they are placed
+    strategy: Any = "uniform",  # how they are placed
     method: str = "auto",  # of the p-values
-    n_resamples: int = 9999,  # sets of outcomes drawn for the tests
+    n_resamples: int = 9999,  # sets of outcomes drawn for the tests, at least 999
     n_boot: int = 5000,  # sets of noise drawn for the errors' intervals
     rng: np.random.Generator,  # moves on
     n_jobs: int = 1,  # parallel jobs
@@ -721,12 +739,12 @@ def report_of(
         Level of the intervals and of the verdict.
     n_bins : int, default 15
         Bins, as for `reliability_diagram`.
-    strategy : str, default "uniform"
+    strategy : Any, default "uniform"
         How they are placed.
     method : str, default "auto"
         Of the p-values.
     n_resamples : int, default 9999
-        Sets of outcomes drawn for the tests.
+        Sets of outcomes drawn for the tests, at least 999.
     n_boot : int, default 5000
         Sets of noise drawn for the errors' intervals.
     rng : np.random.Generator
@@ -741,28 +759,46 @@ def report_of(
     CalibrationReport
     """
     walk = walk_of(y, p, w, cluster)
-    bins = dict(n_bins=n_bins, strategy=strategy, sample_weight=w, cluster=cluster)
     drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
-    tests = tests_of(walk, testable(walk), method=method, n_resamples=n_resamples, **drawn)
-    error = calibration_error_interval(y, p, confidence=confidence, n_boot=n_boot, **drawn, **bins)
-    null = ece_test(y, p, n_resamples=n_resamples, **drawn, **bins)
-    adjusted = tuple(holm([*(test.pvalue for test in tests), null.pvalue]).tolist())
+    if walk.n_clusters is None: code = None
+    else: code = walk.cluster
+    error, diagram, edges = errors_of_columns(
+        walk.outcome, walk.score, walk.weight, code, n_bins=n_bins, strategy=strategy,
+        confidence=confidence, n_boot=n_boot, **drawn)
+    n_resamples = max(check_count(n_resamples, "n_resamples"), _LEAST)
+    tests = joint_tests(walk, edges, method=method, confidence=confidence,
+                        n_resamples=n_resamples, **drawn)
     largest = largest_difference_of(walk, confidence=confidence)
     ratio = event_ratio_of(walk, confidence=confidence)
     rows = np.flatnonzero((p == 1 - y) & (w > 0))
-    finding = _calibration_finding(walk, min(adjusted), largest, tolerance, rows)
-    diagram = reliability_diagram(y, p, confidence=confidence, **bins)
+    coefficients = coefficients_of(walk)
+    held = _held_limits(walk, tests, coefficients)
+    overall = _overall(walk, tests, ratio, largest, rows)
+    slope = _slope(walk, tests, coefficients, held, largest, rows)
+    locally = _locally(walk, tests, largest, tolerance, rows, (overall, slope))
+    ece = _error_finding(error, tests)
+    asked = tuple(one for one in (overall, slope, locally) if one is not None)
     mended_by = None
-    if finding.status == "invalid" and not finding.rows and _too_few(walk) is None:
+    if any(one.status == "invalid" for one in asked) and not rows.size and not _too_few(walk):
         mended_by = _mended_by(walk, diagram, 1 - confidence)
-    caution = _ece_caution(finding, error, null)
+    caution = _ece_caution(ece, error, rows)
     return CalibrationReport(
-        findings=(finding, *_facts(finding, ratio, largest, error, null)),
-        cautions=() if caution is None else (caution,),
-        step=_next_step(finding, walk, largest, mended_by), tests=tests, adjusted=adjusted,
-        largest=largest, error=error, brier=brier_of(walk), ratio=ratio, walk=walk,
+        findings=(*asked, ece), cautions=() if caution is None else (caution,),
+        step=_next_step(asked, walk, largest, mended_by), tests=tests, coefficients=coefficients,
+        held=held, largest=largest, error=error, brier=brier_of(walk), ratio=ratio, walk=walk,
         fifths=_fifths(walk), confidence=confidence, tolerance=tolerance, mended_by=mended_by,
-        diagram=diagram, null=null)
+        diagram=diagram, null=_ece_null(tests, error))
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012n
+def _ece_null(tests, error):
+    "The calibration error beside those that were drawn."
+    if "ece" in tests.names: drawn = tests.drawn[:, tests.names.index("ece")]
+    else: drawn = np.zeros(1)
+    if tests.method == "contradiction": pvalue = 0.0
+    else: pvalue = tests.by_itself("ece")
+    return ECETest(statistic=error.ece, pvalue=pvalue, alternative="greater", method=tests.method,
+                   n=tests.n, n_resamples=drawn.size, null_distribution=drawn,
+                   n_bins=error.n_bins)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012w
 def with_caution(report: CalibrationReport,  # as `report_of` returns it
@@ -800,7 +836,8 @@ def calibration_report(
     confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
     method: str = "auto",  # of the tests' p-values: "auto", "asymptotic" or "exact"; "auto" alone
                            # with clusters
-    n_resamples: int = 9999,  # sets of outcomes drawn, for the tests and the perfect model's ECE
+    n_resamples: int = 9999,  # sets of outcomes drawn, for the tests and the perfect model's ECE,
+                              # at least 999
     n_boot: int = 5000,  # sets of noise drawn for the lower ends of the errors' intervals
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -831,7 +868,7 @@ def calibration_report(
     method : str, default "auto"
         Of the tests' p-values: "auto", "asymptotic" or "exact"; "auto" alone with clusters.
     n_resamples : int, default 9999
-        Sets of outcomes drawn, for the tests and the perfect model's ECE.
+        Sets of outcomes drawn, for the tests and the perfect model's ECE, at least 999.
     n_boot : int, default 5000
         Sets of noise drawn for the lower ends of the errors' intervals.
     rng : int | np.random.Generator | None, optional
@@ -862,34 +899,167 @@ def calibration_report(
         progress=progress), caution)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012
-def _calibration_finding(walk, pvalue, largest, tolerance, rows):
-    "Whether the probabilities are calibrated; `rows`: where impossible events occurred."
-    level, reason, needed = 1 - largest.confidence, None, None
-    direction, slope = None, None
-    if rows.size:
-        status, pvalue = "invalid", 0.0
-        if _runs_backwards(walk, level): slope = "reversed"
-    elif pvalue < level:
-        status = "invalid"
-        direction, slope = _direction(walk, level), _slope(walk, level)
-    elif largest.limit <= tolerance:
-        status = "valid"
-    else:
-        status, reason, needed = "inconclusive", "precision", largest.points_needed(tolerance)
-    predicted, observed = (float(np.average(column, weights=walk.weight))
-                           for column in (walk.score, walk.outcome))
+_LEAST = 999  # sets of drawn outcomes: fewer tell little of the smallest of eight p-values
+_FACTOR = 1.25  # of O/E and slope: a smaller one does no harm
+_LOCAL = ("kolmogorov_smirnov", "kuiper", "spiegelhalter", "ece", "hosmer_lemeshow",
+          "offset_and_slope")
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012-b
+def _status(shown, excluded):
+    "What follows from a fault that is shown or not, and one beyond the tolerance that is excluded."
+    if shown and excluded: return "minor"
+    if shown: return "invalid"
+    if excluded: return "valid"
+    return "inconclusive"
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012-c
+def _facts_of(largest, needed):
+    "What sentences on rows need."
     share = _units_in_a_row(largest)
-    facts = {"predicted": predicted, "observed": observed, "slope": slope,
-             "n_scores": largest.n_scores, "rare": _rare_event(
-                 largest, tolerance if status == "valid" else 0.0),
-             "unit": "row" if largest.n_clusters is None else "cluster",
-             "units": round(largest.n * share),
-             "units_needed": None if needed is None else needed * share}
+    return {"n_scores": largest.n_scores, "unit": "row" if largest.n_clusters is None else "cluster",
+            "units": round(largest.n * share),
+            "units_needed": None if needed is None else needed * share}
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012-d
+def _facts_of_test(tests, name):
+    "What sentences on one test among others need."
+    return {"alone": tests.by_itself(name), "tests": len(tests.names), "level": tests.level,
+            "method": tests.method}
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012-e
+def _rows_for(walk, reach, goal, seen):
+    "Rows that bring limits within a goal, on a scale where they shrink as 1/√n."
+    if seen: return walk.n
+    if not np.isfinite(reach): return None
+    return int(float(f"{walk.n * (reach / goal)**2:.2g}"))
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012o
+def _ratio_limits(walk, ratio):
+    "Limits of O/E by a tail and a side: by its scatter, exact where events are few."
+    common = ratio.events != "events"
+    events = walk.weight * (walk.outcome if not common else 1 - walk.outcome)
+    if walk.n_clusters is not None: events = np.bincount(walk.cluster, events)
+    many = events.sum()**2 >= 20 * (events @ events) > 0 and walk.end.size > 1
+
+    def exact(tail, side):
+        "Of the event ratio."
+        interval = event_ratio_of(walk, confidence=1 - 2 * tail).confidence_interval
+        return interval[(side + 1) // 2]
+
+    if many: return ratio_of(walk, common).limit
+    return exact
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012o-b
+def _overall(walk, tests, ratio, largest, rows):
+    "Observed over predicted events; None where nothing is predicted."
+    if ratio is None: return None
+    shown, alone = tests.shown("offset"), tests.by_itself("offset")
+    limit, common = _ratio_limits(walk, ratio), ratio.events != "events"
+    direction, pvalue, needed, tolerance = None, tests.of("offset"), None, _FACTOR
+    if rows.size or "offset" not in tests.names:
+        level = (1 - largest.confidence) / 2
+        low, high = limit(level, -1), limit(level, 1)
+        status, pvalue, tolerance = "fact", None, None
+    else:
+        low, high = held_together(limit, ratio.ratio, 1.0, shown=shown, alone=alone,
+                                  critical=tests.critical, level=tests.level)
+        excluded = low >= 1 / _FACTOR and high <= _FACTOR
+        status = _status(shown, excluded)
+        if low > 0: reach = max(np.log(high), -np.log(low))
+        else: reach = 1.7 / np.sqrt(max(ratio.stated * walk.n, 1e-9))
+        needed = _rows_for(walk, reach, np.log(_FACTOR), excluded)
+        if shown and (ratio.ratio > 1) != common: direction = "too small"
+        elif shown: direction = "too large"
+    if low > 0: beyond = float(max(high, 1 / low))
+    else: beyond = None
     return Finding(
-        name="calibration", kind="calibration", status=status, reason=reason, direction=direction,
+        name="overall", kind="overall", status=status, direction=direction, estimate=ratio.ratio,
+        low=float(low), high=float(high), pvalue=pvalue, unit="×", tolerance=tolerance,
+        excluded_beyond=beyond, rows_needed=needed, n=walk.n,
+        facts={**_facts_of(largest, needed), **_facts_of_test(tests, "offset"),
+               "events": ratio.events, "n": ratio.n, "weighted": ratio.weighted,
+               "observed": ratio.observed, "predicted": ratio.stated,
+               "observed_events": float(np.average(walk.outcome, weights=walk.weight)),
+               "predicted_events": float(np.average(walk.score, weights=walk.weight))})
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012s
+def _slope(walk, tests, coefficients, held, largest, rows):
+    "The calibration slope; None where there is none to speak of."
+    level, found = tests.level, coefficients.get("calibration slope")
+    asked = found is not None and "slope" in tests.names
+    pvalue, alone, _ = _slope_test(walk, tests, coefficients)
+    shown = asked and not rows.size and pvalue <= level + 1e-12
+    backwards = (rows.size or tests.pvalue <= level + 1e-12) and _runs_backwards(walk, level)
+    if not asked and not backwards: return None
+    if found is None: estimate, low, high = None, None, None
+    else: estimate, (low, high) = found.estimate, held["calibration slope"]
+    direction, needed, tolerance, excluded = None, None, _FACTOR, False
+    if backwards: status, direction = "invalid", "reversed"
+    elif rows.size: status, pvalue, tolerance = "fact", None, None
+    else:
+        excluded = low >= 1 / _FACTOR and high <= _FACTOR
+        status = _status(shown, excluded)
+        reach = max((high - 1) / (_FACTOR - 1), (1 - low) / (1 - 1 / _FACTOR))
+        needed = _rows_for(walk, reach, 1.0, excluded)
+        if shown and estimate > 1: direction = "underconfident"
+        elif shown: direction = "overconfident"
+    return Finding(
+        name="slope", kind="slope", status=status, direction=direction, estimate=estimate, low=low,
+        high=high, pvalue=pvalue, tolerance=tolerance, rows_needed=needed, n=walk.n,
+        facts={**_facts_of(largest, needed), **_facts_of_test(tests, "slope"), "alone": alone})
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012s-b
+def _slope_test(walk, tests, coefficients):
+    """The p-value of the slope among all tests, alone, and the critical one; beside an offset, in a
+    closed test, where an offset is shown."""
+    offset = coefficients.get("calibration-in-the-large")
+    if offset is None or not tests.shown("offset") or tests.method == "contradiction":
+        return tests.of("slope"), tests.by_itself("slope"), tests.critical
+    beside = float(2 * ndtr(-abs(_tilt(walk, offset.estimate))))
+    return max(tests.pvalue, beside), beside, tests.level
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012s-c
+def _held_limits(walk, tests, coefficients):
+    "Limits of each number that the test of offset or slope does not contradict."
+    offset = tests.of("offset"), tests.by_itself("offset"), tests.critical
+    by = {"O/E": offset, "calibration-in-the-large": offset}
+    if "slope" in tests.names: by["calibration slope"] = _slope_test(walk, tests, coefficients)
+    held = {}
+    for name, found in coefficients.items():
+        if name in by and tests.method != "contradiction" and "offset" in tests.names:
+            pvalue, alone, critical = by[name]
+            held[name] = held_together(
+                found.limit, found.estimate, found.null, shown=pvalue <= tests.level + 1e-12,
+                alone=alone, critical=critical, level=tests.level)
+        else:
+            held[name] = Interval(found.limit(tests.level / 2, -1), found.limit(tests.level / 2, 1))
+    return held
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012l
+def _locally(walk, tests, largest, tolerance, rows, others):
+    "Whether any part of the predictions is off; `rows`: where impossible events occurred."
+    names = {"overall", "slope"} & {one.name for one in others if one is not None}
+    local = [*_LOCAL, *({"offset", "slope"} - {"offset" if one == "overall" else one
+                                               for one in names})]
+    pvalue, reason, needed = min(map(tests.of, local)), None, None
+    if rows.size: pvalue = 0.0
+    rare = _rare_event(largest, tolerance)
+    status = _status(pvalue <= tests.level + 1e-12,
+                     largest.limit <= tolerance and not rows.size)
+    if status == "minor" and rare is not None: status = "invalid"
+    if status == "inconclusive":
+        reason, needed = "precision", largest.points_needed(tolerance)
+    if any(one is not None and one.status != "fact" for one in others): scope = "place"
+    else: scope = "whole"
+    return Finding(
+        name="locally", kind="locally", status=status, reason=reason, scope=scope,
         estimate=abs(largest.difference), low=0.0, high=largest.limit, pvalue=pvalue,
         unit="probability", tolerance=tolerance, excluded_beyond=largest.limit,
-        rows_needed=needed, n=walk.n, rows=tuple(rows.tolist()), facts=facts, test=largest)
+        rows_needed=needed, n=walk.n, rows=tuple(rows.tolist()), part=largest.place, test=largest,
+        facts={**_facts_of(largest, needed), **_facts_of_test(tests, "kuiper"),
+               "difference": largest.difference, "confidence": largest.confidence,
+               "rare": rare if status == "valid" else _rare_event(largest),
+               "rare_there": _rare_event(largest)})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035
 def _units_in_a_row(largest):
@@ -897,42 +1067,18 @@ def _units_in_a_row(largest):
     if largest.n_clusters is None: return 1.0
     return largest.n_clusters / largest.n
 
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-035b
-def _direction(walk, level):
-    "Whether probabilities are too small or too large on average, beyond chance."
-    drift = float(walk.total[-1] / np.sqrt(walk.variance * widening(walk)))
-    if not 2 * ndtr(-abs(drift)) < level: return None
-    if drift > 0: return "too small"
-    return "too large"
-
-
-def _slope(walk, level):
-    "Whether they run backwards, or are over- or underconfident, beyond chance."
-    if _runs_backwards(walk, level): return "reversed"
-    tilt = _tilt(walk)
-    if not 2 * ndtr(-abs(tilt)) < level: return None
-    if tilt > 0: return "underconfident"
-    return "overconfident"
-
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-035o
-def _log_odds(walk):
-    "Log-odds of what was stated, down to the least; 0 and 1 count as in the maps."
-    return special.logit(inner_scores(walk.score, inner_ends(walk.score), False))
-
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035c
-def _tilt(walk):
+def _tilt(walk, offset):
     "Score test of the slope, once an offset has set the mean right, by the scale that says less."
-    at, y, w = _log_odds(walk), walk.outcome, walk.weight
-    if not 0 < w @ y < w.sum() or np.ptp(at) == 0: return 0.0
-    reach = 60.0 + np.abs(at).max()
-    offset = brentq(lambda a: w @ (y - special.expit(at + a)), -reach, reach)
+    at, y = log_odds_of(walk), walk.outcome
+    if np.ptp(at) == 0: return 0.0
     return _scored(walk, special.expit(at + offset), y - walk.score)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035e
 def _scored(walk, q, left):
     """Score test of a slope beside chances q with the right mean, along the log-odds, or along the
     probabilities with what is `left`: the smaller of both, 0 where they differ in sign."""
-    at, w, wide = _log_odds(walk), walk.weight, widening(walk)
+    at, w, wide = log_odds_of(walk), walk.weight, widening(walk)
     noise = w * q * (1 - q)
     if not wide > 0 or not noise.sum() > 0: return 0.0
     found = [(w * rest) @ lever / np.sqrt(max((w * noise) @ lever**2 * wide, 1e-300))
@@ -951,41 +1097,16 @@ def _runs_backwards(walk, level):
     found = _scored(walk, np.full(walk.n, np.average(y, weights=w)), y)
     return found < 0 and 2 * ndtr(found) < level
 
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-054b
-def _facts(finding, ratio, largest, error, null):
-    "What goes with the finding and decides nothing: O/E, the worst fifth, the calibration error."
-    facts = []
-    if ratio is not None: facts.append(_overall(finding, ratio))
-    if largest.n_scores > 1: facts.append(_worst_fifth(largest))
-    facts.append(Finding(
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-164e
+def _error_finding(error, tests):
+    "The calibration error, which decides nothing by itself."
+    if "ece" in tests.names: usual = float(tests.drawn[:, tests.names.index("ece")].mean())
+    else: usual = 0.0
+    return Finding(
         name="ECE", kind="ece", status="fact", estimate=error.ece, low=error.ece_interval.low,
-        high=error.ece_interval.high, pvalue=null.pvalue, unit="probability", n=error.n,
-        facts={"limit": error.ece_limit, "bins": error.n_bins, "calibrated": null.null_mean,
-               "whole_clusters": null.method == "whole clusters"}))
-    return facts
-
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-054e
-def _overall(finding, ratio):
-    "Observed over predicted events, and on which side of 1 its limits lie."
-    low, high = ratio.confidence_interval
-    if low > 1: direction = "too small"
-    elif high < 1: direction = "too large"
-    else: direction = None
-    return Finding(
-        name="overall", kind="overall", status="fact", direction=direction, estimate=ratio.ratio,
-        low=low, high=high, unit="×", n=ratio.n,
-        facts={"events": ratio.events, "n": ratio.n, "weighted": ratio.weighted,
-               "observed": ratio.observed, "predicted": ratio.stated,
-               "n_scores": finding.facts["n_scores"], "fault": finding.status == "invalid"})
-
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-054f
-def _worst_fifth(largest):
-    "Where outcomes and probabilities differ most, and by how much at most anywhere."
-    return Finding(
-        name="worst fifth", kind="worst_fifth", status="fact", scope="place",
-        estimate=largest.difference, low=-largest.limit, high=largest.limit, unit="probability",
-        n=largest.n, part=largest.place, facts={"confidence": largest.confidence,
-                                        "rare": _rare_event(largest)})
+        high=error.ece_interval.high, pvalue=tests.of("ece"), unit="probability", n=error.n,
+        facts={"limit": error.ece_limit, "bins": error.n_bins, "calibrated": usual,
+               "whole_clusters": tests.method == "whole clusters"})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-054g
 def _fifths(walk):
@@ -1006,47 +1127,61 @@ def _fifths(walk):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-059
 def _mended_by(walk, diagram, level):
     "The first of two maps that leaves no fault that the tests find on the points it is fitted to."
-    y, w, wide = walk.outcome, walk.weight, np.sqrt(widening(walk)) or 1.0
+    y, w = walk.outcome, walk.weight
     edges = np.r_[0.0, diagram.bins["edge_high"].iloc[:-1], 1.0]
+    if walk.n_clusters is None: code = None
+    else: code = walk.cluster
     for name, scaling in (("Platt scaling", PlattScaling), ("beta scaling", BetaScaling)):
         p = scaling().fit(walk.score, y, w).predict(walk.score)
-        left = walk_of(y, p, w, walk.cluster)
-        binned = ece_test(y, p, strategy=edges, sample_weight=w, cluster=walk.cluster,
-                          n_resamples=999, rng=0)
-        found = (kuiper_null.sf(left.statistic("kuiper") / wide), binned.pvalue,
-                 kolmogorov_smirnov_null.sf(left.statistic("kolmogorov_smirnov") / wide))
-        if min(holm(found)) >= level: return name
+        tests = joint_tests(walk_of(y, p, w, code), edges, confidence=1 - level, n_resamples=999,
+                            rng=0)
+        if tests.pvalue > level: return name
     return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167
-def _next_step(finding, walk, largest, mended_by):
+def _next_step(asked, walk, largest, mended_by):
     "What to do about it first."
-    tolerance, limit, facts = finding.tolerance, largest.limit, finding.facts
+    locally, facts = asked[-1], asked[-1].facts
+    statuses = {one.status for one in asked}
     given = {"weighted": bool(walk.weight.min() < walk.weight.max()),
              "clustered": facts["unit"] == "cluster"}
-    if facts["slope"] == "reversed": return Step(verb="check", why="reversed_outcomes")
-    if finding.rows:
+    if any(one.direction == "reversed" for one in asked):
+        return Step(verb="check", why="reversed_outcomes")
+    if locally.rows:
         return Step(verb="check", why="impossible_rows",
-                    facts={"rows": finding.rows, "step": _step_of_scores(walk)})
-    if finding.status == "invalid":
+                    facts={"rows": locally.rows, "step": _step_of_scores(walk)})
+    if "invalid" in statuses:
         too_few = _too_few(walk)
         if too_few is not None: return Step(verb="collect", why="few_events", facts=too_few)
         return _recalibration(mended_by, given)
-    if finding.status == "inconclusive":
-        if tolerance < 0.5: other = 2 * tolerance
-        else: other = (1 + tolerance) / 2
-        needed, more = finding.rows_needed, None
-        if needed is not None: more = max((needed - largest.n) * _units_in_a_row(largest), 1.0)
-        return Step(verb="collect", why="unseen_difference",
-                    facts={"more": more, "unit": facts["unit"], "limit": limit},
-                    arguments={**given, "tolerance": other})
-    rare = _rare(largest, tolerance)
-    if rare is None: return Step(verb="use", why="probabilities", arguments=given)
+    waiting = [one for one in asked if one.status == "inconclusive" and one.scope == "whole"]
+    if waiting and waiting[0] is not locally:
+        needed = max(one.rows_needed or np.inf for one in waiting)
+        more = max((needed - walk.n) * _units_in_a_row(largest), 1.0)
+        return Step(verb="collect", why="unseen_ratio", arguments=given, facts={
+            "more": more, "unit": facts["unit"], "open": [one.name for one in waiting],
+            "factor": _FACTOR})
+    if waiting: return _collection(locally, largest, given)
+    rare = _rare(largest, locally.tolerance)
+    if rare is None or locally.status != "valid":
+        return Step(verb="use", why="probabilities", arguments=given)
     other = min(rare, 1 - rare) / 2
     if other > 0: arguments = {**given, "tolerance": other}
     else: arguments = given
     return Step(verb="validate", why="rare_tolerance", arguments=arguments,
-                facts={"tolerance": tolerance, "rare": rare, "n_scores": facts["n_scores"]})
+                facts={"tolerance": locally.tolerance, "rare": rare,
+                       "n_scores": facts["n_scores"]})
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-167-b
+def _collection(locally, largest, given):
+    "The step where nothing but a local difference is open."
+    tolerance, needed, more = locally.tolerance, locally.rows_needed, None
+    if tolerance < 0.5: other = 2 * tolerance
+    else: other = (1 + tolerance) / 2
+    if needed is not None: more = max((needed - largest.n) * _units_in_a_row(largest), 1.0)
+    return Step(verb="collect", why="unseen_difference",
+                facts={"more": more, "unit": locally.facts["unit"], "limit": largest.limit},
+                arguments={**given, "tolerance": other})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167d
 def _recalibration(mended_by, given):
@@ -1073,20 +1208,22 @@ def _step_of_scores(walk):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-039
 def _too_few(walk):
     "How many rows or clusters of the rarer outcome there are, where they are too few for a map."
-    if walk.n_clusters is None: unit = np.arange(walk.n)
-    else: unit = walk.cluster
-    counts = {outcome: np.unique(unit[(walk.outcome == outcome) & (walk.weight > 0)]).size
-              for outcome in (1, 0)}
+    if walk.n_clusters is None:
+        ones = int(walk.outcome.sum())
+        counts = {1: ones, 0: walk.n - ones}
+    else:
+        counts = {outcome: np.count_nonzero(np.bincount(walk.cluster[walk.outcome == outcome]))
+                  for outcome in (1, 0)}
     rarer = min(counts, key=counts.get)
     if counts[rarer] >= 10: return None
     return {"outcome": rarer, "count": counts[rarer],
             "unit": "row" if walk.n_clusters is None else "cluster"}
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-039c
-def _ece_caution(finding, error, null):
+def _ece_caution(ece, error, rows):
     "Limits of the ECE that begin at 0 beside a small p-value could be misread."
-    if error.ece_interval.low > 0 or null.pvalue > 1 - error.confidence: return None
-    if finding.rows: return None
+    if error.ece_interval.low > 0 or ece.pvalue > 1 - error.confidence: return None
+    if rows.size: return None
     return Caution(code="ece_from_zero")
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-039m
@@ -1100,13 +1237,14 @@ def _counted_together(y, p, cluster, method):
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-013
 def _report_frame(report):
-    rows = {test.name: {"value": test.statistic, "pvalue": test.pvalue,
-                        "adjusted": adjusted, "method": test.method}
-            for test, adjusted in zip(report.tests, report.adjusted)}
-    error, brier = report.error, report.brier
+    tests, error, brier = report.tests, report.error, report.brier
+    rows = {name: {"value": value, "pvalue": alone, "adjusted": adjusted, "method": tests.method}
+            for name, value, alone, adjusted in zip(tests.names, tests.statistics, tests.alone,
+                                                    tests.adjusted)}
     rows["ece"] = {"value": error.ece, **error.ece_interval._asdict(),
-                   "pvalue": report.null.pvalue, "adjusted": report.adjusted[-1],
-                   "method": report.null.method}
+                   "pvalue": report.null.pvalue, "adjusted": tests.of("ece"),
+                   "method": tests.method}
+    if tests.method == "contradiction": rows["ece"]["adjusted"] = 0.0
     rows["ece of a perfect model"] = {"value": report.null.null_mean,
                                       "high": report.null.null_limit}
     rows["ece limit"] = {"value": error.ece_limit}
@@ -1114,9 +1252,13 @@ def _report_frame(report):
         rows["debiased square"] = {"value": error.squared, **error.squared_interval._asdict()}
     rows["worst fifth, seen"] = {"value": abs(report.largest.difference)}
     rows["worst fifth, limit"] = {"value": report.largest.limit}
-    if report.ratio is not None and report.ratio.stated < _RARE:
-        rows["O/E"] = {"value": report.ratio.ratio,
-                       **report.ratio.confidence_interval._asdict()}
+    rows |= {name: {"value": found.estimate, **report.held[name]._asdict()}
+             for name, found in report.coefficients.items()}
+    if report.ratio is not None:
+        overall = next(one for one in report.findings if one.name == "overall")
+        if report.ratio.events == "events": name = "O/E"
+        else: name = "O/E of non-events"
+        rows[name] = {"value": overall.estimate, "low": overall.low, "high": overall.high}
     rows |= {name: {"value": getattr(brier, name)}
              for name in ("brier", "miscalibration", "discrimination", "uncertainty")}
     frame = pd.DataFrame.from_dict(rows, orient="index",
@@ -1146,10 +1288,23 @@ def shown_numbers(frame: pd.DataFrame,  # the table of `CalibrationReport.to_fra
                        for value in shown[name]]
     return shown
 
+# %% ../../nbs/probabilities/52_calibration.ipynb #cell-013p
+def _plain_rows(frame):
+    "Rows of a table as dictionaries without what is missing."
+    return {name: {key: value for key, value in row.items() if value is not pd.NA}
+            for name, row in frame.astype(object).to_dict("index").items()}
+
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-013cb
 def _test_of_band(report):
     "The test that a walk's band belongs to; None where it is not defined."
-    return next((one for one in report.tests if one.name == "kolmogorov_smirnov"), None)
+    tests, name = report.tests, "kolmogorov_smirnov"
+    if name not in tests.names: return None
+    k = tests.names.index(name)
+    if tests.method == "binomial": method = "exact"
+    else: method = tests.method
+    return SignificanceTest(statistic=tests.statistics[k], pvalue=tests.alone[k], method=method,
+                            alternative="greater", n=tests.n, n_resamples=len(tests.drawn),
+                            null_distribution=tests.drawn[:, k])
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-169
 def _report_page(report, path, details):

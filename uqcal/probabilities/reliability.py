@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['ReliabilityDiagram', 'reliability_diagram', 'bin_sums', 'diagram_of', 'expected_calibration_error', 'top_label_ece',
-           'classwise_ece', 'ECETest', 'ece_test', 'debiased_squared_error', 'CalibrationError', 'with_seen_scatter',
-           'calibration_error_interval', 'calibration_error_of']
+__all__ = ['bin_of', 'ReliabilityDiagram', 'reliability_diagram', 'bin_sums', 'diagram_of', 'expected_calibration_error',
+           'top_label_ece', 'classwise_ece', 'ECETest', 'ece_test', 'debiased_squared_error', 'CalibrationError',
+           'with_seen_scatter', 'calibration_error_interval', 'errors_of_columns', 'calibration_error_of']
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-009
 def _edges(p, n_bins, strategy):
@@ -79,6 +79,26 @@ def _bin(p, edges, regular):
 def _upper(edges):
     "The upper edges of the bins with their margin for rounding, as `_bin` has it."
     return edges[1:] * (1 + 1e-12)
+
+# %% ../../nbs/probabilities/40_reliability.ipynb #cell-009ce
+def bin_of(p: np.ndarray,  # stated probabilities in [0, 1], shape (n,)
+           edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
+           ) -> np.ndarray:  # from 0, shape (n,)
+    """The bin that each probability lies in.
+
+    Parameters
+    ----------
+    p : np.ndarray
+        Stated probabilities in [0, 1], shape (n,).
+    edges : np.ndarray
+        Of the bins, from 0 to 1, shape (n_bins + 1,).
+
+    Returns
+    -------
+    np.ndarray
+        From 0, shape (n,).
+    """
+    return np.searchsorted(_upper(edges), p)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-011
 @kernel
@@ -263,11 +283,15 @@ def reliability_diagram(
     y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster, pos_label)
     confidence, interval = check_fraction(confidence, "confidence"), check_choice(
         interval, "interval", ("wilson", "clopper-pearson"))
-    edges, regular = _edges(p, n_bins, strategy)
-    sums = _bin_sums(p, y, w, _ONE_GROUP, 1, edges, regular)[0]
-    if code is not None: sums[sums[:, 1] > 0, 4] = _cluster_squares(p, w, code, edges)
-    else: sums = _with_scatter(sums, p, y, w, edges, regular)
-    return diagram_of(sums, edges, confidence=confidence, interval=interval)
+    return _diagram(y, p, w, code, _edges(p, n_bins, strategy), confidence, interval)
+
+# %% ../../nbs/probabilities/40_reliability.ipynb #cell-016d
+def _diagram(y, p, w, code, edges, confidence, interval):
+    "The diagram of checked columns; `edges` as `_edges` returns them."
+    sums = _bin_sums(p, y, w, _ONE_GROUP, 1, *edges)[0]
+    if code is not None: sums[sums[:, 1] > 0, 4] = _cluster_squares(p, w, code, edges[0])
+    else: sums = _with_scatter(sums, p, y, w, *edges)
+    return diagram_of(sums, edges[0], confidence=confidence, interval=interval)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-311
 def bin_sums(y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
@@ -1219,12 +1243,71 @@ def calibration_error_interval(
     y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster, pos_label)
     confidence, n_boot, rng = (check_fraction(confidence, "confidence"),
                                check_count(n_boot, "n_boot"), check_generator(rng))
-    edges = _edges(p, n_bins, strategy)
+    return _error(y, p, w, code, _edges(p, n_bins, strategy), confidence, n_boot, rng, n_jobs,
+                  progress)
+
+# %% ../../nbs/probabilities/40_reliability.ipynb #cell-040e
+def _error(y, p, w, code, edges, confidence, n_boot, rng, n_jobs, progress):
+    "The errors of checked columns; `edges` as `_edges` returns them."
     sums = _with_clusters(_bin_sums(p, y, w, _ONE_GROUP, 1, *edges), p, w, code, *edges)[0]
     if code is None: squared = _squared(sums)
     else: squared = _debiased_by_cluster(sums, y, p, w, code, edges[0])
     if code is None: sums = _with_scatter(sums, p, y, w, *edges)
     return _within_bins(sums, squared, confidence, n_boot, rng, n_jobs, progress)
+
+# %% ../../nbs/probabilities/40_reliability.ipynb #cell-040f
+def errors_of_columns(
+    y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
+    p: np.ndarray,  # stated probabilities, shape (n,)
+    w: np.ndarray,  # weights > 0, shape (n,)
+    cluster: np.ndarray | None,  # which cluster each row is in, from 0; None: each is its own
+    *,
+    n_bins: int,  # number of bins, ≥ 1
+    strategy: Any,  # "uniform", "quantile", or an array of edges from 0 to 1
+    confidence: float,  # level of all limits, in (0, 1)
+    n_boot: int,  # sets of noise drawn for the lower ends
+    rng: np.random.Generator,  # moves on
+    n_jobs: int = 1,  # parallel jobs
+    progress: bool = False,  # show a bar on standard error
+) -> tuple[CalibrationError, ReliabilityDiagram, np.ndarray]:  # the errors, the diagram, the edges
+    """Errors and diagram of columns that were checked already, in the same bins.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes, 0.0 or 1.0, shape (n,).
+    p : np.ndarray
+        Stated probabilities, shape (n,).
+    w : np.ndarray
+        Weights > 0, shape (n,).
+    cluster : np.ndarray | None
+        Which cluster each row is in, from 0; None: each is its own.
+    n_bins : int
+        Number of bins, ≥ 1.
+    strategy : Any
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    confidence : float
+        Level of all limits, in (0, 1).
+    n_boot : int
+        Sets of noise drawn for the lower ends.
+    rng : np.random.Generator
+        Moves on.
+    n_jobs : int, default 1
+        Parallel jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    tuple[CalibrationError, ReliabilityDiagram, np.ndarray]
+        The errors, the diagram, the edges.
+    """
+    n_boot = check_count(n_boot, "n_boot")
+    if cluster is None: y, p, w = _counted(y, p, w)
+    else: y, p, w, cluster = _counted(y, p, w, cluster)
+    edges = _edges(p, n_bins, strategy)
+    error = _error(y, p, w, cluster, edges, confidence, n_boot, rng, n_jobs, progress)
+    return error, _diagram(y, p, w, cluster, edges, confidence, "wilson"), edges[0]
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-302
 def _squared(sums):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['STATISTICS', 'sort_by_score', 'Walk', 'walk_of', 'cumulative_differences', 'length_scale', 'limit_serves',
-           'significance_of', 'as_seen', 'widening', 'band_of']
+           'significance_of', 'as_seen', 'signs_serve', 'units_of', 'weights_may_tell', 'widening', 'band_of']
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-007
 @kernel
@@ -703,7 +703,7 @@ def significance_of(
             statistic=statistic, pvalue=_pvalue(name, statistic, how[name], side, null),
             alternative=side, method=how[name], n=walk.n, null_distribution=null,
             n_resamples=None if null is None else null.size)
-    if method == "auto" and not walk.contradicted and _weights_may_tell(walk):
+    if method == "auto" and not walk.contradicted and weights_may_tell(walk):
         signs = drawn is not None and _drawn(walk, "signs", n_resamples, rng, n_jobs, progress)
         found = {name: _by_row_signs(walk, name, test, signs) for name, test in found.items()}
     return found
@@ -713,7 +713,7 @@ def _method_for(walk, name, method="auto", met=False):
     "How the p-value of a statistic is found; `met`: as if no event contradicted."
     if walk.contradicted and not met: return "contradiction"
     if walk.n_clusters is not None:
-        if _signs_serve(walk): return "cluster signs"
+        if signs_serve(walk): return "cluster signs"
         return "whole clusters"
     if method != "auto": return method
     if limit_serves(walk, name): return "asymptotic"
@@ -768,26 +768,62 @@ def as_seen(test: SignificanceTest,  # by the limit
     return replace(test, pvalue=max(pvalue, test.pvalue), method="signs")
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059
-def _signs_serve(walk):
-    "Whether random signs of the clusters imitate chance, equation (7)."
-    total = np.bincount(_units(walk), walk.weight)
-    mean = np.bincount(_units(walk), walk.weight * walk.score) / total
+def signs_serve(walk: Walk,  # outcomes along their stated probabilities
+                ) -> bool:  # whether there are enough clusters, or rows, of comparable size
+    """Whether random signs of the clusters imitate chance, equation (7).
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+
+    Returns
+    -------
+    bool
+        Whether there are enough clusters, or rows, of comparable size.
+    """
+    total = np.bincount(units_of(walk), walk.weight)
+    mean = np.bincount(units_of(walk), walk.weight * walk.score) / total
     variance = total**2 * mean * (1 - mean)
     if not (most := variance.max()) > 0: return False
     total, variance = total / np.sqrt(most), variance / most
     skewness = np.sum(variance * total * np.abs(1 - 2 * mean)) / variance.sum()**1.5
-    return skewness <= 0.2 and variance.sum()**2 >= 12 * np.sum(variance**2)
+    return bool(skewness <= 0.2 and variance.sum()**2 >= 12 * np.sum(variance**2))
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059u
-def _units(walk):
-    "The clusters, or the rows where each is its own."
+def units_of(walk: Walk,  # outcomes along their stated probabilities
+             ) -> np.ndarray:  # a number for each row in the order of the scores, from 0
+    """The clusters, or the rows where each is its own.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+
+    Returns
+    -------
+    np.ndarray
+        A number for each row in the order of the scores, from 0.
+    """
     if walk.n_clusters is None: return np.arange(walk.n)
     return walk.cluster
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059v
-def _weights_may_tell(walk):
-    "Whether weights differ, and signs of single rows serve to see if they go with the outcomes."
-    return walk.n_clusters is None and walk.total_weight < walk.n and _signs_serve(walk)
+def weights_may_tell(walk: Walk,  # outcomes along their stated probabilities
+                     ) -> bool:  # whether signs of single rows are asked
+    """Whether weights differ, and signs of single rows serve to see if they go with the outcomes.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their stated probabilities.
+
+    Returns
+    -------
+    bool
+        Whether signs of single rows are asked.
+    """
+    return walk.n_clusters is None and walk.total_weight < walk.n and signs_serve(walk)
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059b
 @kernel
@@ -813,7 +849,7 @@ def _cluster_walks(p, y, w, end, cluster, with_signs, n_sets, rng):
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059c
 def _cluster_task(walk, with_signs, n, rng):
-    return _cluster_walks(walk.score, walk.outcome, walk.weight, walk.end, _units(walk), with_signs,
+    return _cluster_walks(walk.score, walk.outcome, walk.weight, walk.end, units_of(walk), with_signs,
                           n, rng)
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-057
@@ -833,10 +869,10 @@ def widening(walk: Walk,  # outcomes along their stated probabilities
     """
     if not walk.variance > 0: return 1.0
     if walk.n_clusters is None:
-        if _weights_may_tell(walk): return _seen_over_stated(walk, "kuiper")**2
+        if weights_may_tell(walk): return _seen_over_stated(walk, "kuiper")**2
         return 1.0
     p, w = walk.score, walk.weight
-    parts = w * (walk.outcome - p if _signs_serve(walk) else np.sqrt(p * (1 - p)))
+    parts = w * (walk.outcome - p if signs_serve(walk) else np.sqrt(p * (1 - p)))
     return float(np.sum(np.bincount(walk.cluster, parts)**2) / walk.variance)
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-057b
@@ -884,7 +920,7 @@ def band_of(
     if test is not None and test.method != "contradiction":
         return _band_by(walk, test.method, level, test.null_distribution)
     plain = _method_for(walk, "kolmogorov_smirnov", met=True)
-    if _weights_may_tell(walk): ways = (plain, "signs")
+    if weights_may_tell(walk): ways = (plain, "signs")
     else: ways = (plain,)
     return max(_band_by(walk, how, level) for how in ways)
 
