@@ -275,7 +275,7 @@ RATES = {
     "at the tolerance, valid or minor": (1000, beyond(1.5), 0.9, 0, lambda one: one["coverage"].status in ("valid", "minor"), (0, 0.06)),
     "at the tolerance above, valid or minor": (1000, beyond(1 / 1.5), 0.9, 0, lambda one: one["coverage"].status in ("valid", "minor"), (0, 0.06)),
     "at half the tolerance, invalid": (3000, beyond(1.5**0.5), 0.9, 0, lambda one: one["coverage"].status == "invalid", (0, 0.033)),
-    "at the tolerance, beyond": (1000, beyond(1.5), 0.9, 0, lambda one: one["coverage"].facts["beyond"], (0, 0.03)),
+    "at the tolerance, beyond": (1000, beyond(1.5), 0.9, 0, lambda one: one["coverage"].is_beyond, (0, 0.03)),
 }
 
 
@@ -310,7 +310,7 @@ def test_misses_on_one_side_are_a_fault_of_the_sides():
     bounds = np.column_stack([np.full(1000, -9.0), np.full(1000, 1.0)])
     report = interval_report(y, bounds, 0.84, **QUICK)
     answer = report["sides"]
-    assert report["coverage"].status == "valid" and (answer.status, answer.direction, answer.scope) == ("invalid", "above", "whole") and answer.facts["beyond"]
+    assert report["coverage"].status == "valid" and (answer.status, answer.direction, answer.scope) == ("invalid", "above", "whole") and answer.is_beyond
     assert report.conclusion == f"100 % of {answer.facts['misses']} misses lie above the interval." and answer.estimate == 1 and answer.low > 0.9
     open_bounds = np.column_stack([np.full(1000, -np.inf), np.full(1000, 1.0)])
     assert "sides" not in names_of(interval_report(y, open_bounds, 0.84, **QUICK)) + names_of(interval_report(y, bounds, 0.84, n_calibration=300, **QUICK))

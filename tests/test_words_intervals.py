@@ -23,7 +23,7 @@ def is_sound(text):
 
 def whole(status, **changes):
     "A finding on the coverage: 80 of 100 rows, 90 % claimed."
-    facts = {"level": 0.9, "promised": 0.9, "covered": 80, "n_calibration": None, "needs_calibrations": False, "beyond": False, "allowed": (0.88, 0.92), "null": "binomial", "single_pvalue": 0.004,
+    facts = {"level": 0.9, "promised": 0.9, "covered": 80, "n_calibration": None, "needs_calibrations": False, "allowed": (0.88, 0.92), "null": "binomial", "single_pvalue": 0.004,
              "at_bound": None} | changes.pop("facts", {})
     return Finding(**{"name": "coverage", "kind": "coverage", "status": status, "direction": "too small" if status in ("invalid", "minor") else None, "estimate": 0.8, "low": 0.708, "high": 0.873,
                       "pvalue": 0.008, "unit": "share", "tolerance": 1.5, "rows_needed": 3264.0, "n": 100, "facts": facts, "test": object()} | changes)
@@ -45,13 +45,13 @@ def sides(status, null="binomial", **changes):
     "A finding on the sides: 30 of 40 misses above."
     return Finding(**{"name": "sides", "kind": "sides", "status": status, "direction": "above" if status in ("invalid", "minor") else None, "estimate": 0.75, "low": 0.6, "high": 0.86,
                       "pvalue": 0.004, "unit": "share", "tolerance": 0.25, "rows_needed": 900.0, "n": 400,
-                      "facts": {"level": 0.9, "above": 30, "misses": 40, "null": null, "single_pvalue": 0.002, "beyond": False}, "test": object()} | changes)
+                      "facts": {"level": 0.9, "above": 30, "misses": 40, "null": null, "single_pvalue": 0.002}, "test": object()} | changes)
 
 
 @pytest.mark.parametrize(("finding", "line", "sentence"), [
     (whole("invalid"), "undercoverage: 80.0 % of 100 rows covered [70.8, 87.3], 90 % claimed (p = 0.008)", "80 of 100 rows are covered: 80.0 % [70.8, 87.3] where 90 % is claimed. That is undercoverage."),
     (whole("invalid", direction="too large"), "overcoverage: 80.0 %", "That is overcoverage."),
-    (whole("invalid", facts={"beyond": True}), "undercoverage", "It is beyond the tolerance of 88.0 to 92.0 %."),
+    (whole("invalid", is_beyond=True), "undercoverage", "It is beyond the tolerance of 88.0 to 92.0 %."),
     (whole("minor"), "90 % claimed; within the tolerance: outside 88.0 to 92.0 % is excluded (p = 0.008)", "It is within the tolerance: a coverage outside 88.0 to 92.0 % is excluded."),
     (along("minor"), "coverage depends on width within the tolerance (p = 0.003): 78.0 % [70.0, 85.0]", "In a fifth of the rows, a coverage outside 88.0 to 92.0 % is excluded."),
     (sides("valid"), "75 % of 40 misses above [60, 86]; outside 25 to 75 % is excluded", "30 of 40 misses lie above the interval, 10 below: 75 % above [60, 86] where half is expected. A share outside 25 to 75 %"),

@@ -447,7 +447,8 @@ class Report(Result):
         dict[str, Any]
             What JSON knows.
         """
-        return {"verdict": self.verdict, "conclusion": self.conclusion,
+        return {"verdict": self.verdict, "everywhere": self.everywhere,
+                "beyond": [one.name for one in self.beyond], "conclusion": self.conclusion,
                 "findings": [one.to_dict() for one in self.listed()],
                 "cautions": [one.to_dict() for one in self.cautions],
                 "step": None if self.step is None else self.step.to_dict()}

@@ -22,17 +22,15 @@ from .._base.rows_again import check_new_columns
 from .._base.tables import Table, UnknownColumn, read_errors, read_table
 from .cli_compare import comparison_commands
 from .cli_intervals import interval_commands
-from .cli_parts import (FILE, MARKS, ROWS, AsGroups, Cluster, Decimal, DropMissing,
-                                      Encoding, Groups, InParts, Jobs, JsonFile, Positive, Progress,
-                                      Report, Seed, Thousands, Verbose, Where, aligned, as_json,
-                                      as_keywords, as_labels, asked_facts, check_features,
-                                      check_outputs, check_sizes, cores, deliver, differing,
-                                      error_columns, first_words, how_read, in_python, is_mended,
-                                      mend_command, on_lines, on_one_line, open_parts, option,
-                                      options_in_parts, outside_words, points_of, read_model,
-                                      refuse_idle, restored, row_details, screen_text, shows_bar,
-                                      source_twice, span_of, tell_of_parts, typed, visible,
-                                      with_groups, wrapped, write_rows)
+from uqcal._command.cli_parts import (
+    AsGroups, Cluster, Decimal, DropMissing, Encoding, FILE, FailOn, Groups, InParts, Jobs,
+    JsonFile, MARKS, Positive, Progress, ROWS, Report, Seed, Thousands, Verbose, Where, aligned,
+    as_json, as_keywords, as_labels, asked_facts, check_fail_on, check_features, check_outputs,
+    check_sizes, cores, deliver, differing, error_columns, fails, first_words, how_read,
+    in_python, is_mended, mend_command, on_lines, on_one_line, open_parts, option,
+    options_in_parts, outside_words, points_of, read_model, refuse_idle, restored, row_details,
+    screen_text, shows_bar, source_twice, span_of, tell_of_parts, typed, visible, with_groups,
+    wrapped, write_rows)
 from .cli_scores import read_scores, score_commands
 from .cli_streams import stream_commands
 from .running import new_app, run_command
@@ -145,8 +143,6 @@ _N_MC = option("Simulated data sets for each distribution, or auto: as many as n
 _Fitted = Annotated[int | None, option("Errors to which the uncertainties were fitted before, if "
                                        "they were; it widens the answer on their average.",
                                        "NUMBER", "--n-calibration")]
-_FAIL = option("End with exit code 1 if a conclusion or a statistic is invalid; if inconclusive, "
-               "also if a conclusion is inconclusive.", "STATUS", "--fail-on")
 _N_RESAMPLES = option("Shuffles for each conclusion, or auto: 9,999, fewer where many points make "
                       "them slow and the answer is settled.", "NUMBER|auto", "--n-resamples",
                       default=True)
@@ -174,7 +170,7 @@ def _validate(
     n_calibration: _Fitted = None, seed: Seed = 0,
     jobs: Jobs = -1, in_parts: InParts = False, report: Report = None, json_file: JsonFile = None,
     verbose: Verbose = False,
-    fail_on: Annotated[str | None, _FAIL] = None, as_groups: AsGroups = None,
+    fail_on: FailOn = None, as_groups: AsGroups = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
     if in_parts: return _validation_in_parts(context)
@@ -198,7 +194,7 @@ def _validate(
                         conclusions=not no_conclusions, progress=shows_bar(progress))
     data = {"source": table.source, "columns": names} | asked_facts(feature, groups, table)
     _tell(result, table, data, seed, report, json_file, context)
-    if fail_on and _fails(result, fail_on): raise typer.Exit(1)
+    if fail_on and fails(result, fail_on): raise typer.Exit(1)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-030v
 def _validated(read, names, feature, groups, **options):
@@ -236,20 +232,11 @@ def _demo_errors():
     table = Table(f"{demo.name} ({demo.title})", {}, np.arange(0))
     return demo.error, demo.uncertainty, table, {}
 
-# %% ../../nbs/command/70_cli.ipynb #cell-031b
-def _fails(result, fail_on):
-    """Whether something is invalid, or has the other status that was asked for; findings of tests
-    decide what is inconclusive, where there are any."""
-    drawn = {finding.status for finding in result.findings if finding.kind != "scores"}
-    scored = {score.status for score in result.scores.values()}
-    return "invalid" in drawn | scored or fail_on in (drawn or scored)
-
 # %% ../../nbs/command/70_cli.ipynb #cell-031b-b
 def _checked_options(statistics, fail_on, **counts):
     "Options in the form that `validate` takes."
-    from uqcal._base.inputs import check_choice
     names = tuple(name.strip().lower() for name in statistics.split(",") if name.strip())
-    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "inconclusive"))
+    check_fail_on(fail_on)
     for name, count in counts.items():
         if count != "auto" and not re.fullmatch(r"\d+", count):
             option = f"--{name.replace('_', '-')}"
@@ -709,9 +696,7 @@ def _applied_scores(context, source, state, how):
 def _validation_in_parts(context):
     "Judge uncertainties of a table that is read in parts: the whole of --dask."
     params = options_in_parts(context, "error", "observed", "predicted", "uncertainty", "verbose")
-    if params["fail_on"] is not None:
-        from uqcal._base.inputs import check_choice
-        check_choice(params["fail_on"], "--fail-on", ("invalid", "inconclusive"))
+    check_fail_on(params["fail_on"])
     columns = error_columns(*(params[name] for name in ("error", "observed", "predicted",
                                                         "uncertainty")))
     from uqcal.parts.errors_in_parts import errors_of_partitions

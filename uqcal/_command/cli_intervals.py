@@ -13,15 +13,13 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from .cli_parts import (FILE, ROWS, AsGroups, Decimal, DropMissing, Encoding, Groups,
-                                     Jobs, JsonFile, Progress, Report, Seed, Thousands, Verbose,
-                                     Where, aligned, as_json, as_keywords, as_labels, asked_facts,
-                                     check_features, check_outputs, check_sizes, cores, deliver,
-                                     differing, first_words, how_read, in_python, is_mended,
-                                     mend_command, on_one_line, option, outside_words, read_model,
-                                     refuse_crossed, refuse_idle, restored, row_details,
-                                     screen_text, shows_bar, source_twice, typed, visible,
-                                     with_groups, wrapped, write_rows)
+from .cli_parts import (
+    AsGroups, Decimal, DropMissing, Encoding, FILE, FailOn, Groups, Jobs, JsonFile, Progress,
+    ROWS, Report, Seed, Thousands, Verbose, Where, aligned, as_json, as_keywords, as_labels,
+    asked_facts, check_fail_on, check_features, check_outputs, check_sizes, cores, deliver,
+    differing, fails, first_words, how_read, in_python, is_mended, mend_command, on_one_line,
+    option, outside_words, read_model, refuse_crossed, refuse_idle, restored, row_details,
+    screen_text, shows_bar, source_twice, typed, visible, with_groups, wrapped, write_rows)
 from .running import new_app
 from .._base.tables import UnknownColumn, read_intervals, read_table
 from .._base.rows_again import check_new_columns
@@ -75,9 +73,6 @@ _BoundsModel = Annotated[str | None, option("Write the correction of the interva
 _ApplyBounds = Annotated[str | None, option(
     "Apply the correction in this file to the rows of FILE; nothing is validated.", "FILE",
     "--apply")]
-_FailOnFault = Annotated[str | None, option(
-    "With invalid: end with exit code 1 if a fault is shown; with inconclusive, also if that is "
-    "inconclusive.", "STATUS", "--fail-on")]
 _APPLIED = {"file", "apply_file", "lower", "upper", "out", "jobs", "progress",
             *ROWS}  # what --apply has a use for
 _FewFitted = Annotated[int | None, option(
@@ -105,7 +100,7 @@ def _intervals(
     n_resamples: Annotated[int, option("Shuffles for each question.", "NUMBER",
                                        default=True)] = 9999,
     seed: Seed = 0, jobs: Jobs = -1, report: Report = None, json_file: JsonFile = None,
-    fail_on: _FailOnFault = None, out: _MendedBounds = None, model: _BoundsModel = None,
+    fail_on: FailOn = None, out: _MendedBounds = None, model: _BoundsModel = None,
     apply_file: _ApplyBounds = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, verbose: Verbose = False,
@@ -137,7 +132,7 @@ def _intervals(
     _tell_intervals(result, table, data, seed, calls, outputs)
     _write_bounds(result, table, stated, source, out, how, json_file == "-")
     _write_bounds_model(result, stated, roles, as_groups, model, json_file == "-")
-    if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
+    if fail_on and fails(result, fail_on): raise typer.Exit(1)
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-088
 def _stated_columns(observed, lower, upper, set_columns, sets, predicted, sort_bounds):
@@ -291,10 +286,9 @@ def _interval_calls(result, data, context):
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-103
 def _check_asked(level, fail_on, feature, as_groups, n_resamples):
     "Refuse what can't be asked, before the data are read."
-    from uqcal._base.inputs import check_choice
     if level is None: raise ValueError("--level is needed: the coverage that is claimed, such as "
                                        "0.9")
-    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "inconclusive"))
+    check_fail_on(fail_on)
     check_features(feature, False, as_groups)
     check_sizes(n_resamples=n_resamples)
 

@@ -29,13 +29,14 @@ from .._base.tables import Table
 
 # %% auto #0
 __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'Groups', 'Cluster', 'Positive',
-           'AsGroups', 'InParts', 'Jobs', 'Seed', 'Report', 'Verbose', 'JsonFile', 'MARKS', 'ROWS', 'option',
-           'shows_bar', 'how_read', 'outcomes_of', 'label_in_parts', 'error_columns', 'check_outputs', 'check_sizes',
-           'cores', 'refuse_idle', 'differing', 'check_features', 'with_groups', 'as_labels', 'refuse_crossed',
-           'points_of', 'first_words', 'source_facts', 'asked_facts', 'row_details', 'with_places', 'aligned',
-           'wrapped', 'visible', 'as_json', 'deliver', 'screen_text', 'check_csv_name', 'source_twice', 'rows_to',
-           'write_rows', 'read_model', 'restored', 'span_of', 'outside_words', 'typed', 'as_keywords', 'on_lines',
-           'mend_command', 'in_python', 'on_one_line', 'is_mended', 'options_in_parts', 'open_parts', 'tell_of_parts']
+           'AsGroups', 'InParts', 'Jobs', 'Seed', 'Report', 'Verbose', 'JsonFile', 'MARKS', 'ROWS', 'FAIL_ON', 'FailOn',
+           'option', 'shows_bar', 'how_read', 'outcomes_of', 'label_in_parts', 'error_columns', 'check_outputs',
+           'check_sizes', 'cores', 'refuse_idle', 'differing', 'check_features', 'with_groups', 'as_labels',
+           'refuse_crossed', 'points_of', 'first_words', 'source_facts', 'asked_facts', 'row_details', 'with_places',
+           'aligned', 'wrapped', 'visible', 'as_json', 'deliver', 'screen_text', 'check_csv_name', 'source_twice',
+           'rows_to', 'write_rows', 'read_model', 'restored', 'span_of', 'outside_words', 'typed', 'as_keywords',
+           'on_lines', 'mend_command', 'in_python', 'on_one_line', 'is_mended', 'options_in_parts', 'open_parts',
+           'check_fail_on', 'fails', 'tell_of_parts']
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-option
 def option(
@@ -1352,6 +1353,47 @@ def _refuse_cell(files, mark, names, outcomes):
             raise ValueError(f"{display_name(path)}, line {at + 2}: column {name!r} must hold "
                              f"numbers, got {rows.loc[at, name][:40]!r}{hint}")
 
+# %% ../../nbs/command/66_cli_parts.ipynb #fail-on
+FAIL_ON = ("beyond", "invalid", "inconclusive", "everywhere")
+FailOn = Annotated[str | None, option(
+    "End with exit code 1 if the verdict is invalid; with inconclusive also if it is that; with "
+    "beyond only if a fault surely exceeds the tolerance; with everywhere if any finding is "
+    "invalid or inconclusive.", "WORD", "--fail-on")]
+
+
+def check_fail_on(word: str | None,  # what `--fail-on` was given; None where it was not
+                  ) -> None:
+    """Refuse a word that `--fail-on` does not know.
+
+    Parameters
+    ----------
+    word : str | None
+        What `--fail-on` was given; None where it was not.
+    """
+    from uqcal._base.inputs import check_choice
+    if word is not None: check_choice(word, "--fail-on", FAIL_ON)
+
+
+def fails(result: Any,  # a report with a verdict
+          word: str,  # one of FAIL_ON
+          ) -> bool:
+    """Whether a command ends with exit code 1.
+
+    Parameters
+    ----------
+    result : Any
+        A report with a verdict.
+    word : str
+        One of FAIL_ON.
+
+    Returns
+    -------
+    bool
+    """
+    if word == "beyond": return bool(result.beyond)
+    if word == "everywhere": return result.everywhere in ("invalid", "inconclusive")
+    return result.verdict in ("invalid", word)
+
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-116c-c
 def tell_of_parts(
     params: Mapping[str, Any],  # as `options_in_parts` gives them
@@ -1384,4 +1426,4 @@ def tell_of_parts(
         n=result.n, n_partitions=result.n_partitions, **result.to_dict(), **numbers),
         None, params["json_file"], None)
     asked = params.get("fail_on")
-    if asked and result.verdict in ("invalid", asked): raise typer.Exit(1)
+    if asked and fails(result, asked): raise typer.Exit(1)

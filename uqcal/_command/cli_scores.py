@@ -11,13 +11,12 @@ from typing import Annotated, Any
 import typer
 
 from .._base.tables import UnknownColumn, read_probabilities, read_table
-from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, InParts,
-                                      Jobs, JsonFile, Positive, Progress, Report, Seed, Thousands,
-                                      Verbose, Where, aligned, as_json, as_labels, check_outputs,
-                                      check_sizes, cores, deliver, differing, how_read, is_mended,
-                                      label_in_parts, mend_command, on_lines, open_parts, option,
-                                      options_in_parts, outcomes_of, row_details, screen_text,
-                                      shows_bar, source_facts, tell_of_parts, typed, wrapped)
+from .cli_parts import (
+    Cluster, Decimal, DropMissing, Encoding, FILE, FailOn, InParts, Jobs, JsonFile, Positive,
+    Progress, ROWS, Report, Seed, Thousands, Verbose, Where, aligned, as_json, as_labels,
+    check_fail_on, check_outputs, check_sizes, cores, deliver, differing, fails, how_read,
+    is_mended, label_in_parts, mend_command, on_lines, open_parts, option, options_in_parts,
+    outcomes_of, row_details, screen_text, shows_bar, source_facts, tell_of_parts, typed, wrapped)
 from .running import new_app
 
 # %% auto #0
@@ -41,9 +40,6 @@ Examples:
 
 Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
 """
-_FailOnScores = Annotated[str | None, option(
-    "With invalid: end with exit code 1 if the probabilities are not calibrated; if inconclusive, "
-    "also if that is not decided.", "STATUS", "--fail-on")]
 
 # %% ../../nbs/command/89_cli_scores.ipynb #cell-035b
 @score_commands.command("calibration", help=_CALIBRATION)
@@ -66,11 +62,10 @@ def _calibration(
                                         default=True)] = 0.95,
     seed: Seed = 0, jobs: Jobs = -1,
     report: Report = None, in_parts: InParts = False, verbose: Verbose = False,
-    json_file: JsonFile = None, fail_on: _FailOnScores = None,
+    json_file: JsonFile = None, fail_on: FailOn = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
-    from uqcal._base.inputs import check_choice
-    if fail_on is not None: check_choice(fail_on, "--fail-on", ("invalid", "inconclusive"))
+    check_fail_on(fail_on)
     check_outputs(file, jobs, report=report, json=json_file)
     check_sizes(n_boot=n_boot, n_resamples=n_resamples)
     if not 0 < tolerance < 1:
@@ -89,7 +84,7 @@ def _calibration(
     if is_mended(table): command = ""
     else: command = _scores_command(result.step, context, roles)
     _write_calibration(result, table, data, seed, report, json_file, command, verbose)
-    if fail_on and result.verdict in ("invalid", fail_on): raise typer.Exit(1)
+    if fail_on and fails(result, fail_on): raise typer.Exit(1)
 
 # %% ../../nbs/command/89_cli_scores.ipynb #cell-037
 def read_scores(source: str,  # a file, or "-"

@@ -885,7 +885,7 @@ def bias_in_parts_line(finding: Any,  # of kind "bias_in_parts"
     if why := _untested_in_parts(finding): return f"not tested: {why}"
     mean, limits = _mean(finding.estimate, finding.low, finding.high)
     size = f"errors average {mean} {limits} ({p_text(finding.pvalue)})"
-    if finding.status != "invalid":
+    if not finding.shows_fault:
         if finding.reason == "adjusted": start = "no clear bias"
         else: start = "none found"
         return f"{start}: {size}; ranges of u have no limits here"
@@ -912,7 +912,7 @@ def bias_in_parts_sentence(finding: Any,  # of kind "bias_in_parts"
     mean, _ = _mean(finding.estimate, finding.low, finding.high)
     limits = _limits_sentence(finding, finding.low, finding.high, sign=True)
     size = f"The mean error is {mean} ({limits}; adjusted {p_text(finding.pvalue)})."
-    if finding.status != "invalid":
+    if not finding.shows_fault:
         start = "No bias is found."
         if finding.reason == "adjusted": start = f"No clear bias is found. {_ONE_OF_SEVERAL}"
         return f"{start} {size} Single ranges of u have no limits here."
@@ -946,7 +946,7 @@ def average_in_parts_line(finding: Any,  # of kind "average_in_parts"
     size = (f"errors {factor} × the predicted std {limits} (tolerance "
             f"{finding.tolerance:g}){removed}")
     if finding.status == "valid": return size
-    if finding.status == "invalid":
+    if finding.shows_fault:
         if finding.direction == "too small": kind = "overconfident"
         else: kind = "underconfident"
         return f"{kind}: {size}"
@@ -978,7 +978,7 @@ def average_in_parts_sentence(finding: Any,  # of kind "average_in_parts"
         size += f" With the bias left in, they are {two_digits(as_is)} × the predicted std."
     if finding.status == "valid":
         return f"{size} A factor beyond the tolerance of {finding.tolerance:g} is excluded."
-    if finding.status == "invalid":
+    if finding.shows_fault:
         if finding.direction == "too small": kind = "overconfident"
         else: kind = "underconfident"
         return f"{size} The std is {kind}."
@@ -1001,7 +1001,7 @@ def size_in_parts_line(finding: Any,  # of kind "size_in_parts"
         A fragment.
     """
     if why := _untested_in_parts(finding): return f"not tested: {why}"
-    if finding.status == "invalid":
+    if finding.shows_fault:
         return f"error size relative to u depends on u ({p_text(finding.pvalue)})"
     return f"no dependence on u found ({p_text(finding.pvalue)}); ranges of u have no limits here"
 
@@ -1023,7 +1023,7 @@ def size_in_parts_sentence(finding: Any,  # of kind "size_in_parts"
     if why := _untested_in_parts(finding): return f"Not tested: {why}."
     if finding.centred: removed = "With the bias removed, the"
     else: removed = "The"
-    if finding.status == "invalid":
+    if finding.shows_fault:
         return (f"{removed} size of errors relative to u depends on u (adjusted "
                 f"{p_text(finding.pvalue)}).")
     return (f"{removed} size of errors relative to u is not found to depend on u (adjusted "
@@ -1050,15 +1050,15 @@ def errors_in_parts_conclusion(
     if all(_untested_in_parts(finding) for finding in findings):
         return "Inconclusive: nothing could be tested."
     clauses = [_bias_in_parts_clause(bias), _average_in_parts_clause(average),
-               "error size varies along u" if size.status == "invalid" else ""]
-    if not any(finding.status == "invalid" for finding in findings):
+               "error size varies along u" if size.shows_fault else ""]
+    if not any(finding.shows_fault for finding in findings):
         clauses.append("single ranges of u have no limits here")
     return f"{capital('; '.join(filter(None, clauses)))}."
 
 
 def _bias_in_parts_clause(finding):
     if _untested_in_parts(finding): return "bias not tested"
-    if finding.status == "invalid":
+    if finding.shows_fault:
         if finding.facts["side_changes"]: return "biased, to different sides along u"
         return f"biased by {signed(finding.estimate)} u"
     if finding.reason == "adjusted": return "no clear bias found"

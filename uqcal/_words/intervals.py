@@ -86,7 +86,7 @@ def _coverage_sentence(finding):
     if finding.status == "minor":
         parts.append(f"It is within the tolerance: a coverage outside {_tolerated(finding)} is "
                      "excluded.")
-    if finding.status == "invalid" and finding.facts["beyond"]:
+    if finding.status == "invalid" and finding.is_beyond:
         parts.append(f"It is beyond the tolerance of {_tolerated(finding)}.")
     if finding.status == "valid":
         parts.append(f"A coverage outside {_tolerated(finding)} is excluded.")

@@ -590,7 +590,7 @@ class Mending(Report):
             What JSON knows.
         """
         told = super().to_dict()
-        del told["verdict"]
+        for name in ("verdict", "everywhere", "beyond"): del told[name]
         return json_plain({"outcome": self.outcome, **told, "chosen": self.chosen, "n": self.n,
                            "n_calibration": self.n_calibration,
                            "candidates": self.candidates.reset_index().to_dict("records")})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy.special import expit, logit
 
 from ..probabilities.calibration import CalibrationReport, report_of, with_caution
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
@@ -77,6 +78,14 @@ def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predi
         held = fold == k
         q[held] = kind().fit(p[~held], y[~held]).predict(p[held])
     return q
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #alike-folds
+def _alike(q, p, fold):
+    "The same probabilities with one shift of the log-odds for all folds, where each has its own."
+    with np.errstate(divide="ignore", invalid="ignore"): shift = logit(q) - logit(p)
+    each = shift[np.unique(fold, return_index=True)[1]]
+    if not np.allclose(shift, each[fold], rtol=0, atol=1e-9): return q
+    return expit(logit(p) + each.mean())
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-007b
 def _log_losses(y, q):
@@ -303,7 +312,7 @@ class ProbabilityMending(Report):
             What JSON knows.
         """
         told = super().to_dict()
-        del told["verdict"]
+        for name in ("verdict", "everywhere", "beyond"): del told[name]
         return json_plain({"outcome": self.outcome, **told, "chosen": self.chosen, "n": self.n,
                            "candidates": self.candidates.reset_index().to_dict("records")})
 
@@ -446,7 +455,7 @@ def _mended(y, p, labels, unit, fold, before, judged, caution, confidence):
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
     rests_on_rows = _rests_on_rows(y, p, labels, before, judged)
     chosen, after = _first_without_fault(table, before, crossed,
-                                         lambda q: judged(y, q, labels), rests_on_rows)
+                                         lambda q: judged(y, _alike(q, p, fold), labels), rests_on_rows)
     kind = maps[chosen]
     if kind is None: model = None
     else: model = kind().fit(p, y)

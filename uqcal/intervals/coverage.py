@@ -433,10 +433,10 @@ def _whole_finding(count, n, answer, setup, null, at_bound):
         estimate=share, low=interval.low, high=interval.high, pvalue=answer.pvalue, unit="share",
         tolerance=setup.odds_factor, n=n, excluded_beyond=_largest_factor(interval, promised),
         rows_needed=needed,
+        is_beyond=is_shown and (interval.high < allowed.low or interval.low > allowed.high),
         facts={"level": setup.level, "promised": promised, "covered": round(share * n),
                "n_calibration": n_calibration, "needs_calibrations": needs_calibrations,
                "allowed": tuple(allowed), "null": null, "single_pvalue": answer.alone,
-               "beyond": is_shown and (interval.high < allowed.low or interval.low > allowed.high),
                "at_bound": _at_bounds(share, setup, at_bound)},
         test=SignificanceTest(statistic=share, pvalue=answer.alone, alternative="two-sided",
                               method=null, n=n))
@@ -471,8 +471,8 @@ def _sides_finding(count, above, n, answer, setup, null):
         unit="share", tolerance=reach, n=n, excluded_beyond=float(farthest),
         rows_needed=needed,
         facts={"level": setup.level, "above": int(above.sum()), "misses": above.size, "null": null,
-               "single_pvalue": answer.alone,
-               "beyond": is_shown and (interval.high < 0.5 - reach or interval.low > 0.5 + reach)},
+               "single_pvalue": answer.alone},
+        is_beyond=is_shown and (interval.high < 0.5 - reach or interval.low > 0.5 + reach),
         test=SignificanceTest(statistic=count.share, pvalue=answer.alone,
                               alternative="two-sided", method=null, n=above.size))
 
@@ -520,9 +520,9 @@ def _along_finding(along, pvalue, question, setup, n_empty, null):
                "small": tuple(_place(row, along, n) for _, row in small.iterrows()),
                "small_covered": int(small["covered"].sum()),
                "n_empty": 0 if question.is_feature or along.along != "set size" else n_empty,
-               "null": None if along.test is None else null,
-               "beyond": bool(is_shown and (large["most"].min() < allowed.low
-                                            or large["least"].max() > allowed.high))},
+               "null": None if along.test is None else null},
+        is_beyond=bool(is_shown and (large["most"].min() < allowed.low
+                                     or large["least"].max() > allowed.high)),
         parts=_finding_parts(along), test=along)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-020

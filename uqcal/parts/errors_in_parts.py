@@ -139,8 +139,10 @@ def _bias_finding(found):
     misses_zero = not found.mean_interval.holds(0)
     facts |= {"side_changes": not misses_zero,
               "changes": bool(2 * _bridge_tail(walk) < 1 - found.confidence)}
-    reason = None
-    if fields["status"] != "invalid": reason = _reason(found, "bias", misses_zero)
+    reason, reach = None, found.tolerance - 1
+    if fields["status"] == "invalid" and not (facts["changes"] or facts["side_changes"]):
+        if -reach <= low and high <= reach: fields["status"] = "minor"
+    if fields["status"] == "inconclusive": reason = _reason(found, "bias", misses_zero)
     if fields["pvalue"] is None: low = high = None
     return Finding(name="bias", kind="bias_in_parts", reason=reason, estimate=found.mean, low=low,
                    high=high, unit="u", facts=facts, **fields)
@@ -155,7 +157,9 @@ def _average_finding(found):
     if sizes is found: facts["as_is"] = None
     else: facts["as_is"] = float(np.sqrt(found.zms))
     reason = direction = None
-    if fields["status"] == "invalid": direction = "too small" if factor > 1 else "too large"
+    if fields["status"] == "invalid":
+        direction = "too small" if factor > 1 else "too large"
+        if 1 / found.tolerance <= low and high <= found.tolerance: fields["status"] = "minor"
     elif fields["pvalue"] is not None and (
             1 / found.tolerance <= low <= 1 <= high <= found.tolerance):
         fields["status"] = "valid"

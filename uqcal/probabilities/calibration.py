@@ -975,7 +975,8 @@ def _overall(walk, tests, ratio, largest, rows):
     return Finding(
         name="overall", kind="overall", status=status, direction=direction, estimate=ratio.ratio,
         low=float(low), high=float(high), pvalue=pvalue, unit="×", tolerance=tolerance,
-        excluded_beyond=beyond, rows_needed=needed, n=walk.n,
+        excluded_beyond=beyond, rows_needed=needed, n=walk.n, is_beyond=status == "invalid" and (
+            low > _FACTOR or high < 1 / _FACTOR),
         facts={**_facts_of(largest, needed), **_facts_of_test(tests, "offset"),
                "events": ratio.events, "n": ratio.n, "weighted": ratio.weighted,
                "observed": ratio.observed, "predicted": ratio.stated,
@@ -1006,6 +1007,7 @@ def _slope(walk, tests, coefficients, held, largest, rows):
     return Finding(
         name="slope", kind="slope", status=status, direction=direction, estimate=estimate, low=low,
         high=high, pvalue=pvalue, tolerance=tolerance, rows_needed=needed, n=walk.n,
+        is_beyond=status == "invalid" and (low > _FACTOR or high < 1 / _FACTOR),
         facts={**_facts_of(largest, needed), **_facts_of_test(tests, "slope"), "alone": alone})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012s-b
