@@ -10,7 +10,7 @@ from uqcal.statistics.confidence_curves import confidence_curve
 from uqcal.statistics.consistency import NothingToTest, consistency_test, link_test, shuffle_plan, under_hypothesis
 from uqcal.errors.bias import bias_test
 from uqcal.errors.factors import average_test
-from uqcal._chance.groups import check_group_number, exchangeable_share, group_draws, sign_spread, under_group_loans, under_group_shuffles, under_signs, widening_of, without_groups
+from uqcal._sample.groups import check_group_number, exchangeable_share, group_draws, sign_spread, under_group_loans, under_group_shuffles, under_signs, widening_of, without_groups
 from uqcal._chance.resampling import as_observed
 from uqcal._sample.sample import Ordering, Sample
 from uqcal.statistics.statistics import ence

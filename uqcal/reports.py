@@ -145,7 +145,7 @@ class Finding(Result):
 
     @property
     def mark(self) -> str:
-        "Its sign on a screen; a circle where a local question is open, which leaves the verdict alone."
+        """Its sign on a screen; a circle where a local question is open, which leaves the verdict alone."""
         if self.status == "inconclusive" and self.scope != "whole": return "○"
         return _MARKS[self.status]
 

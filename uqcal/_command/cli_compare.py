@@ -179,7 +179,7 @@ def _pair_graph(frame, sides, options):
 def _counted_together(frame, sides):
     """The frame with clusters that it shows of two sides where none are named, and cautions on
     them; a screen finds its own."""
-    from uqcal._chance.groups import LEAST_GROUPS
+    from uqcal._sample.groups import LEAST_GROUPS
     from uqcal.reports import Caution
     from uqcal._sample.repeats import related_members
     if "cluster" in frame: return frame, ()

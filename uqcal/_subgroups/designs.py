@@ -15,7 +15,7 @@ import numpy as np
 from .._base.inputs import (check_labels_agree, check_ratio, plain_array, read_labels,
                                 read_responses, read_vector, refuse)
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
-from .._chance.groups import LEAST_GROUPS
+from .._sample.groups import LEAST_GROUPS
 from .._chance.resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
                                       shuffle_state)
 from .steps import between_clusters, close_cells, shared_cells

@@ -178,7 +178,8 @@ def _slope_sentence(finding):
     if finding.status == "fact": return says
     if not _shown(finding): return f"{says} No fault is shown.{_taken_alone(finding)}"
     says = f"{says} It differs from 1 beyond chance ({p_text(finding.pvalue)})."
-    if finding.status == "minor": return f"{says} A factor beyond {finding.tolerance:g} is excluded."
+    if finding.status == "minor":
+        return f"{says} A factor beyond {finding.tolerance:g} is excluded."
     return says
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-026-d
@@ -321,7 +322,8 @@ def _overall_sentence(finding):
     if finding.status == "fact": return says
     if not _shown(finding): return f"{says} No fault is shown.{_taken_alone(finding)}"
     says = f"{says} It differs from 1 beyond chance ({p_text(finding.pvalue)})."
-    if finding.status == "minor": return f"{says} A factor beyond {finding.tolerance:g} is excluded."
+    if finding.status == "minor":
+        return f"{says} A factor beyond {finding.tolerance:g} is excluded."
     return says
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-034
@@ -481,7 +483,8 @@ def _collect_for_ratios(step):
     facts = step.facts
     named = {"overall": "O/E", "slope": "the calibration slope"}
     what = enumerated([named[name] for name in facts["open"]])
-    if not np.isfinite(facts["more"]): return f"Collect many more rows: {what} cannot be judged yet."
+    if not np.isfinite(facts["more"]):
+        return f"Collect many more rows: {what} cannot be judged yet."
     more = float(f"{facts['more']:.2g}")
     return (f"Collect about {more:,.0f} more {facts['unit']}s: that would decide on {what} "
             f"(tolerance {facts['factor']:g}).")

@@ -455,7 +455,8 @@ def _mended(y, p, labels, unit, fold, before, judged, caution, confidence):
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
     rests_on_rows = _rests_on_rows(y, p, labels, before, judged)
     chosen, after = _first_without_fault(table, before, crossed,
-                                         lambda q: judged(y, _alike(q, p, fold), labels), rests_on_rows)
+                                         lambda q: judged(y, _alike(q, p, fold), labels),
+                                         rests_on_rows)
     kind = maps[chosen]
     if kind is None: model = None
     else: model = kind().fit(p, y)

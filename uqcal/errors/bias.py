@@ -17,7 +17,7 @@ import scipy
 
 from ..statistics.consistency import NothingToTest
 from .._chance.distributions import read_number
-from .._chance.groups import LEAST_GROUPS, widening_of
+from .._sample.groups import LEAST_GROUPS, widening_of
 from .._base.inputs import (check_choice, check_count, check_fraction, check_generator,
                                 printable, refuse)
 from .._base.kernels import kernel
@@ -832,7 +832,8 @@ def bias_of(
         method="randomly weighted Z less its mean", n=n, n_resamples=n_resamples,
         null_distribution=null, estimate=mean, confidence=confidence,
         confidence_interval=_mean_limits(mean, error, mean_null, confidence),
-        standard_error=error, mean_pvalue=mean_pvalue, mean_null=mean_null, sd=sd, sd_error=sd_error, by=along.kind,
+        standard_error=error, mean_pvalue=mean_pvalue, mean_null=mean_null, sd=sd,
+        sd_error=sd_error, by=along.kind,
         along=along, skewness=_skewness(z),
         n_groups=None if sample.groups is None else n_groups, graph=_graph(residual, along),
         stretches=_group_table(z, group, along, confidence) if along.kind == "groups" else

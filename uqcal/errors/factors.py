@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 import scipy
 
-from .._chance.groups import widening_of
+from .._sample.groups import widening_of
 from .._base.inputs import check_count, check_fraction, check_generator, printable
 from .._base.kernels import kernel
 from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks

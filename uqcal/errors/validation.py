@@ -23,7 +23,7 @@ from .causes import causes_of, read_observed
 from .conclusions import (ALONG_U, AVERAGE, RANKING, check_tolerance,
                                       conclusions_of, next_step, planned_resamples, read_features)
 from .._chance.distributions import distribution_name, standard_distribution
-from .._chance.groups import LEAST_GROUPS
+from .._sample.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_choices, check_count, check_fraction,
                                 check_generator)
 from ..statistics.references import SimulatedReference, check_n_mc, references_of, zeta_of

@@ -24,7 +24,7 @@ from .closed_tests import (closed_levels, closed_pvalues, count_law,
 from .conformal import ConformalBounds
 from .._chance.coverage_counts import (count_tails, coverage_interval, promised_coverage,
                                            tail_pvalue)
-from .._chance.groups import sum_variance
+from .._sample.groups import sum_variance
 from .._base.inputs import (check_column, check_count, check_fraction, check_generator,
                                 check_labels_agree, plain_array, printable)
 from .intervals import (check_no_sets, check_statement, read_bound,

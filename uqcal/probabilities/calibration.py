@@ -17,7 +17,8 @@ from scipy import special
 from scipy.optimize import brentq, isotonic_regression
 from scipy.special import ndtr
 
-from .._base.inputs import (check_binary, check_count, check_fraction, check_generator, check_labels_agree,
+from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
+                                check_labels_agree,
                                 read_labels)
 from .._base.kernels import kernel
 from .joint_tests import JointTests, joint_tests, log_odds_of
@@ -916,7 +917,8 @@ def _status(shown, excluded):
 def _facts_of(largest, needed):
     "What sentences on rows need."
     share = _units_in_a_row(largest)
-    return {"n_scores": largest.n_scores, "unit": "row" if largest.n_clusters is None else "cluster",
+    return {"n_scores": largest.n_scores,
+            "unit": "row" if largest.n_clusters is None else "cluster",
             "units": round(largest.n * share),
             "units_needed": None if needed is None else needed * share}
 

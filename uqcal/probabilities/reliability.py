@@ -16,7 +16,7 @@ import scipy
 from scipy import special
 from scipy.optimize import brentq
 
-from .._chance.groups import group_gaps
+from .._sample.groups import group_gaps
 from .._base.inputs import (check_binary, check_choice, check_count, check_fraction,
                                 check_generator, check_labels, check_labels_agree,
                                 check_multiclass, check_probabilities, check_weights, plain_array,

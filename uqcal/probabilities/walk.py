@@ -849,7 +849,8 @@ def _cluster_walks(p, y, w, end, cluster, with_signs, n_sets, rng):
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059c
 def _cluster_task(walk, with_signs, n, rng):
-    return _cluster_walks(walk.score, walk.outcome, walk.weight, walk.end, units_of(walk), with_signs,
+    return _cluster_walks(walk.score, walk.outcome, walk.weight, walk.end, units_of(walk),
+                          with_signs,
                           n, rng)
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-057

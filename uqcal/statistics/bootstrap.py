@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 __all__ = ['BootstrapInterval', 'bca_intervals', 'intervals_of', 'bca_interval']
 
 # %% ../../nbs/statistics/21_bootstrap.ipynb #2ab98a3e
-from .._chance.groups import check_group_number, group_draws, without_groups
+from .._sample.groups import check_group_number, group_draws, without_groups
 from .._base.inputs import check_choice, check_choices, check_count, check_fraction
 from .._base.kernels import kernel
 from .._chance.resampling import chunk_size, run_chunks

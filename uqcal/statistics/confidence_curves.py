@@ -16,7 +16,7 @@ from scipy.integrate import quad
 
 from .consistency import METHODS, hypothesis_of, under_hypothesis
 from .._chance.distributions import distribution_name, standard_distribution
-from .._chance.groups import check_group_number, group_draws
+from .._sample.groups import check_group_number, group_draws
 from .._base.inputs import check_choice, check_count, check_fraction, check_generator
 from .._base.kernels import kernel
 from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks, shuffle

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._chance.groups import (check_group_number, exchangeable_share, sign_spread,
+from .._sample.groups import (check_group_number, exchangeable_share, sign_spread,
                                   under_group_loans, under_group_shuffles, under_signs)
 from .._base.inputs import check_choice, check_count, printable
 from .._base.kernels import kernel

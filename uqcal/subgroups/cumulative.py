@@ -20,7 +20,7 @@ from .._base.inputs import (check_choice, check_count, check_fraction, check_gen
 from .._base.kernels import kernel
 from .._base.results import Interval, Result, new_axes, visible_points
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
-from .._chance.groups import LEAST_GROUPS
+from .._sample.groups import LEAST_GROUPS
 from .._chance.rates import MatchedAverages, cases_of, matched_difference
 from .._chance.resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
                                       shuffle_within)

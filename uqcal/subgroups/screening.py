@@ -21,7 +21,7 @@ from .._subgroups.designs import least_scale
 from .against_everyone import members_of, ordinates_among, subpopulation_graph
 from .cumulative import CumulativeGraph, kuiper_by_scores, scores_explain
 from .two_groups import comparison_graph, ordinates_between, pairs_of
-from .._chance.groups import LEAST_GROUPS
+from .._sample.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_count, check_generator, check_jobs,
                                 check_labels_agree, check_weights, printable, read_labels,
                                 read_responses, read_vector)

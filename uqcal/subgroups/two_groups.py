@@ -18,7 +18,7 @@ from .._base.inputs import (check_choice, check_count, check_generator, check_la
                                 positive_in_groups, read_labels)
 from .._base.kernels import kernel
 from .._base.results import Result, new_axes
-from .._chance.groups import LEAST_GROUPS
+from .._sample.groups import LEAST_GROUPS
 from .._chance.rates import MatchedAverages
 from .._chance.resampling import shuffle_within
 from .._subgroups.designs import (NOBODY, Design, Group, Shuffles, cumulative_shares, design_of,
