@@ -395,6 +395,11 @@ def _ece_from_zero(caution):
     return ("The limits of the ECE begin at 0 though its p-value is small. They allow for the "
             "noise of any model; the p-value is that of a calibrated one.")
 
+
+def _few_clusters(caution):
+    return (f"There are only {caution.facts['clusters']:,} clusters. With so few, up to 8 of 100 "
+            "calibrated models show a fault.")
+
 # %% ../../nbs/words/08_probabilities.ipynb #cell-041
 def _in_blocks(caution):
     facts = caution.facts
@@ -672,7 +677,7 @@ CAUTIONS: dict[str, Any] = {
     "calibration_in_parts": lambda caution: (
         "Not tested on a table in parts: which fifth of the scores is worst, the p-value of the "
         "calibration error, overconfidence, parts of the Brier score, and recalibration."),
-    "ece_from_zero": _ece_from_zero, "cases_in_blocks": _in_blocks, "cases_copied": _copied,
+    "few_clusters": _few_clusters, "ece_from_zero": _ece_from_zero, "cases_in_blocks": _in_blocks, "cases_copied": _copied,
     "cases_few_values": _few_values, "cases_agreeing": _agreeing,
     "cases_correlated": _correlated, "clusters_untested": _clusters_untested}
 STEPS: dict[Any, Any] = {

@@ -782,9 +782,9 @@ def report_of(
     mended_by = None
     if any(one.status == "invalid" for one in asked) and not rows.size and not _too_few(walk):
         mended_by = _mended_by(walk, diagram, 1 - confidence)
-    caution = _ece_caution(ece, error, rows)
+    cautions = _ece_caution(ece, error, rows), _few_clusters(walk, asked)
     return CalibrationReport(
-        findings=(*asked, ece), cautions=() if caution is None else (caution,),
+        findings=(*asked, ece), cautions=tuple(filter(None, cautions)),
         step=_next_step(asked, walk, largest, mended_by), tests=tests, coefficients=coefficients,
         held=held, largest=largest, error=error, brier=brier_of(walk), ratio=ratio, walk=walk,
         fifths=_fifths(walk), confidence=confidence, tolerance=tolerance, mended_by=mended_by,
@@ -1229,6 +1229,13 @@ def _ece_caution(ece, error, rows):
     if error.ece_interval.low > 0 or ece.pvalue > 1 - error.confidence: return None
     if rows.size: return None
     return Caution(code="ece_from_zero")
+
+
+def _few_clusters(walk, asked):
+    "Signs of few clusters find faults too often."
+    if walk.n_clusters is None or walk.n_clusters >= 100: return None
+    if not any(finding.shows_fault for finding in asked): return None
+    return Caution(code="few_clusters", facts={"clusters": int(walk.n_clusters)}, decides=True)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-039m
 def _counted_together(y, p, cluster, method):
