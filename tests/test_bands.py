@@ -42,6 +42,7 @@ def test_whole_graphs_of_consistent_errors_stay_in_the_band(kind):
 
 
 @pytest.mark.parametrize("kind", ["comparison", "subpopulation", "calibration"])
+@pytest.mark.slow
 def test_whole_graphs_stay_in_the_band_that_is_drawn(kind):
     inside, unit = 0, kolmogorov_smirnov_null.isf(0.05)
     for k in range(SETS):
@@ -54,6 +55,7 @@ def test_whole_graphs_stay_in_the_band_that_is_drawn(kind):
     assert FEWEST <= inside <= MOST
 
 
+@pytest.mark.slow
 def test_the_pvalue_that_decides_stands_beside_the_band():
     error, u, rng = draws(5, 200, "normal")
     score = rng.random(200)

@@ -89,6 +89,7 @@ def test_reference_of_other_distributions_is_what_simulation_gives(distribution,
         assert error < 0.006 * np.mean(values)
 
 
+@pytest.mark.slow
 def test_student_errors_reach_their_slope_slowly():
     scaled = [bin_scaling_reference("ence", 10 * m, 10, distribution="t6") * np.sqrt(m) for m in (20, 40, 100, 1600)]
     np.testing.assert_allclose(scaled, [0.762, 0.791, 0.821, 0.871], atol=0.001)
@@ -360,6 +361,7 @@ def rejections(n, distribution, n_sets, seed):
 
 
 @pytest.mark.parametrize("distribution", ["normal", "t3", "Gumbel"])
+@pytest.mark.slow
 def test_level_on_a_reduced_number_of_sets(distribution):
     permutation, paper = rejections(2000, distribution, 200, 5)
     assert abs(permutation - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 200)

@@ -181,6 +181,7 @@ def potentials(kind, m, n, games, rng):
 
 
 @pytest.mark.parametrize("kind", range(4))
+@pytest.mark.slow
 def test_the_potential_of_a_game_grows_like_a_logarithm_at_most(kind):
     """Eq. 8 of the page, for the mean over 400 games; equal chances in place of Eq. 6 break it against the first opponent."""
     for m, n in [(2, 3000), (10, 3000), (10, 50), (20, 3000)]:

@@ -214,6 +214,7 @@ def many_pvalues(n, distribution, n_sets, n_shuffles, seed, tied=False):
 
 
 @pytest.mark.parametrize(("n", "distribution", "tied"), [(40, "t3", False), (60, "Gumbel", True), (400, "normal", True)])
+@pytest.mark.slow
 def test_pvalue_is_uniform_when_uncertainties_are_consistent(n, distribution, tied):
     "Shares of p ≤ 0.05, 0.10 … 0.50 among 1,000 sets, within 3.5 standard deviations (Kuiper's range has ties near p = 1, where one error dwarfs all)."
     found = many_pvalues(n, distribution, 1000, 39, seed=n, tied=tied)

@@ -115,6 +115,7 @@ def test_table_holds_the_factor_of_each_stretch():
     assert at.elsewhere_interval.holds(at.elsewhere)
 
 
+@pytest.mark.slow
 def test_limits_hold_together():
     """120 sets: fewer than 106 have a probability of 0.1 % where 95 % hold; limits for single stretches would hold in under half of
     the sets."""
@@ -293,6 +294,7 @@ def test_valid_bins_respect_ties_and_groups():
     with pytest.raises(ValueError, match="at least one bin"): valid_bins(np.zeros(50), np.ones(50))
 
 
+@pytest.mark.slow
 def test_right_uncertainties_have_nineteen_valid_bins_of_twenty():
     rng, found = np.random.default_rng(43), []
     for _ in range(60):
@@ -334,6 +336,7 @@ def test_heavy_tails_leave_a_mean_square_inconclusive_unless_errors_are_too_larg
     assert alone.largest_share > 0.5 and not alone.is_shown
 
 
+@pytest.mark.slow
 def test_errors_that_are_right_are_seldom_called_wrong_on_either_side():
     "Mutation: 2.5 % a side, at which t3 errors are called smaller in 5.7 % of sets and not in 2.7."
     for dof in (6, 3):

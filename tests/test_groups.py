@@ -200,6 +200,7 @@ def test_too_few_groups_are_refused():
         consistency_test(E, U, groups=np.arange(78) // 3, by=(np.arange(78) // 3).astype(str))
 
 
+@pytest.mark.slow
 def test_a_feature_may_nest_or_cross_the_groups():
     draw, found = np.random.default_rng(8), []
     label = np.repeat(np.arange(60), 5)
@@ -235,6 +236,7 @@ def test_the_same_numbers_for_any_number_of_jobs():
 
 
 @pytest.mark.parametrize("sizes, share", [([2000] + [10] * 100, 0.3), ([200] + [2] * 100, 0.6), ([300] * 4 + [3] * 40, 0.0), ([40] * 5 + [1] * 60, 0.6)])
+@pytest.mark.slow
 def test_unequal_groups_keep_the_level_of_mean_and_average(sizes, share):
     "150 sets: 5 % + 3.5 standard errors. Mutation: no widening, 10 to 40 % for one of the two."
     group, wrong = np.repeat(np.arange(len(sizes)), sizes), np.zeros(2)

@@ -94,6 +94,7 @@ def adversaries(rng):
 
 
 @proved
+@pytest.mark.slow
 def test_long_run_coverage_is_an_inequality_against_adversaries(make):
     for level in (0.5, 0.9, 0.99):
         for choose in adversaries(np.random.default_rng(2)):

@@ -295,6 +295,7 @@ def conformal(rng, m, n, level=0.9):
 
 
 @pytest.mark.parametrize("m", [50, 5000])
+@pytest.mark.slow
 def test_groups_of_conformal_intervals_are_rejected_as_rarely_as_stated(m):
     "250 calibrations, three functions: 5 % has a standard error of 1.4 %. Holm's correction of the same p-values rejects 2 % for m = 50."
     rng, count = np.random.default_rng(22), np.zeros(4)
@@ -386,6 +387,7 @@ def independent_pvalues(n, n_sets, n_resamples, seed, coverage=0.9, rounded=Fals
 
 
 @pytest.mark.parametrize("n, rounded", [(20, False), (200, False), (200, True)])
+@pytest.mark.slow
 def test_hsic_pvalue_keeps_its_level(n, rounded):
     rate = np.mean(independent_pvalues(n, 1500, 199, 12, rounded=rounded) <= 0.05)
     assert rate < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1500)

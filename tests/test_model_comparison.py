@@ -274,6 +274,7 @@ def alike(kind, rho, rng, n=400):
 
 
 @pytest.mark.parametrize(("kind", "rho", "most", "named"), [("means", 0.9, 7, 15), ("sizes", 0.9, 9, 30), ("means", 0.0, 6, 0), ("sizes", 0.0, 8, 0)])
+@pytest.mark.slow
 def test_days_that_are_alike_are_no_independent_points(kind, rho, most, named):
     "Forty files: taken for independent, 14 and 37 % of them had a better model where there is none. Mutation: no stretches, or a running mean of equal uncertainties in the file's order."
     better = said = 0
@@ -434,6 +435,7 @@ def test_calibration_that_speaks_against_the_better_model_is_said_and_an_inconcl
     assert cause["part"] == "against" and -0.02 < cause["calibration"][0] < -0.01
 
 
+@pytest.mark.slow
 def test_a_group_of_two_thirds_of_all_rows_does_not_decide():
     "100 sets of two models that differ by chance in each group: 5 % + 3.5 standard errors. Mutation: no look without the group, 17 %."
     unit = np.repeat(np.arange(101), np.r_[2000, np.full(100, 10)])
@@ -474,6 +476,7 @@ def test_narrower_intervals_without_a_miss_are_not_called_better(n, level):
         assert (found.findings[1].reason == "unseen") == (first["reason"] == "unseen") and found.step.verb in ("collect", "check")
 
 
+@pytest.mark.slow
 def test_a_rare_event_that_did_not_come_makes_no_model_better():
     "Stated right, and six times too low: called better in 32 of 100 sets. And a model that is wrong without any event is found. Mutation: costs of either model alone, or none."
     for seed in range(20):

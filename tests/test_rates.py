@@ -39,6 +39,7 @@ def test_limits_of_a_higher_confidence_are_never_inside():
 @pytest.mark.parametrize("n_a, n_b, rates, least, most", [
     (3, 3, (0.001, 0.05, 0.5), 0.93, 1), (10, 10, (0.2, 0.5), 0.93, 0.985), (40, 40, (0.05, 0.2, 0.5), 0.93, 0.97), (100, 100, (0.05, 0.2), 0.93, 0.97),
     (20, 1000, (0.001, 0.003, 0.006, 0.01, 0.05), 0.93, 0.99), (20, 1000, (0.005, 0.03, 0.05, 0.08), 0.93, 0.97), (200, 200, (0.01,), 0.93, 0.97), (5, 5, (0.3, 0.5), 0.93, 0.99)])
+@pytest.mark.slow
 def test_coverage_added_up_over_all_outcomes(n_a, n_b, rates, least, most):
     "Exact to 0.0002, so no rate of error: a mutation of either limit moves it."
     top = [int(binom.isf(1e-4, n, max(rates))) for n in (n_a, n_b)]
@@ -143,6 +144,7 @@ def test_events_that_follow_the_score_are_worth_more_cases():
 
 
 @pytest.mark.parametrize("n_a, n_b, rate, n_sets, most", [(3, 3, 0.5, 400, 1), (40, 40, 0.2, 400, 0.985), (20, 1000, 0.05, 400, 0.99), (300, 300, 0.05, 300, 0.985)])
+@pytest.mark.slow
 def test_intervals_of_matched_averages_hold_the_truth(n_a, n_b, rate, n_sets, most):
     "Rates of 95 to 99 %: 400 sets tell them to about 1 %; the bounds are three standard errors away."
     rng, held = np.random.default_rng(n_a), []

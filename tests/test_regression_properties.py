@@ -181,6 +181,7 @@ def test_scaled_error_correlation_ignores_units_average_size_and_sign(seed, fact
 
 
 @pytest.mark.parametrize("distribution", ["normal", "t3", "laplace"])
+@pytest.mark.slow
 def test_scaled_error_correlation_is_zero_on_average_and_its_interval_says_so(distribution):
     "Mean and spread of 300 sets, and how many of their 95 % intervals hold zero (3.5 standard deviations: 4.4 %)."
     values, inside = [], 0

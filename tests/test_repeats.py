@@ -49,6 +49,7 @@ def test_rounded_rows_that_repeat_are_found_beyond_those_of_chance():
 
 
 @pytest.mark.parametrize("kind", ["continuous", "decimals", "digits", "unit", "difference", "steps", "zeros", "float32"])
+@pytest.mark.slow
 def test_honest_rows_are_suspected_once_in_a_hundred(kind):
     rng, found = np.random.default_rng(3), []
     for n in (10, 40, 150, 600):

@@ -260,6 +260,7 @@ def test_a_pvalue_is_never_zero():
 
 
 @pytest.mark.parametrize("alternative", ["greater", "less"])
+@pytest.mark.slow
 def test_pvalues_are_uniform_under_the_hypothesis(alternative):
     "Data and nineteen sets alike: each of twenty p-values has probability 1/20."
     values = np.random.default_rng(6).standard_cauchy((20_000, 20))

@@ -252,6 +252,7 @@ def test_copies_of_members_count_once():
     assert np.unique(labels).size == 200 and len({*zip(labels, rows)}) == 200 and "800 of 1,000" in caution.sentence
 
 
+@pytest.mark.slow
 def test_clustered_members_make_no_differences():
     "Five visits of each member in succession, groups alike: all twenty such files differed when rows were taken as independent. Mutation: note without clusters."
     differ = 0
