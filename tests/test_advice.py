@@ -249,8 +249,10 @@ def test_a_mend_of_probabilities_is_offered_for_a_fault_only(some):
     for seed in some:
         y, models, _ = pair_of_models("probabilities", seed)
         found = calibration_report(y, models["B"], rng=seed, **QUICK)
-        if found.mended_by is not None: assert found.verdict == "invalid" and min(found.adjusted) < 0.05
-        assert (min(found.adjusted) < 0.05) == (found.verdict == "invalid")
+        asked = [one for one in found.findings if one.status != "fact"]
+        if found.mended_by is not None: assert found.tests.pvalue <= 0.05 and any(one.status == "invalid" for one in asked)
+        shown = {one.name for one in asked if one.shows_fault and one.direction != "reversed"}
+        assert all(found[name].pvalue <= 0.05 for name in shown) and (found.tests.pvalue <= 0.05) == bool(shown)
         mended = mend_probabilities(y, models["B"], rng=seed, **QUICK)
         row = mended.candidates.loc[mended.chosen]
         if mended.is_mended: assert row["gain"] > 0 and mended.before.verdict != "valid"
@@ -276,10 +278,13 @@ def test_a_bias_that_is_not_found_has_the_limits_of_the_mean_and_of_a_fifth(seed
     u = np.exp(rng.normal(0, 0.4, 600))
     error = u * rng.standard_normal(600)
     bias = validate(error, u, rng=0, statistics=["zms"], n_boot=199, n_resamples=999)["bias"]
-    test = bias.test
-    whole, local = (max(-one.low, one.high) for one in (test.confidence_interval, test.stretch_interval))
-    assert bias.status == "inconclusive" and whole < local
-    assert max(-bias.low, bias.high) == whole and bias.excluded_beyond == local and bias.facts["covers"]["kind"] == "fifths"
+    test, side = bias.test, np.sign(bias.estimate)
+    whole, local = max(-bias.low, bias.high), max(-test.stretch_interval.low, test.stretch_interval.high)
+    assert bias.status == "valid" and whole <= bias.tolerance < local
+    assert bias.excluded_beyond == local and bias.facts["covers"]["kind"] == "fifths"
+    near, away = sorted([side * bias.low, side * bias.high])
+    near_alone, away_alone = sorted([side * test.confidence_interval.low, side * test.confidence_interval.high])
+    assert near <= min(near_alone, 0) and bias.estimate * side < away < away_alone  # joint toward zero, one-sided away from it
     assert bias.line.index("mean error") < bias.line.index("in any fifth of the rows")
 
 
@@ -302,13 +307,13 @@ def test_a_sentence_on_groups_names_what_each_group_gets(sizes):
 
 
 @pytest.mark.parametrize("low, high, events", [(0.85, 0.95, 5), (0.3, 0.9, 60), (0.001, 0.3, 200)])
-def test_the_card_on_calibration_takes_the_verdict(low, high, events):
+def test_the_cards_on_calibration_take_the_statuses(low, high, events):
     rng = np.random.default_rng(0)
     y = np.r_[np.zeros(500), np.ones(events)].astype(int)
     found = calibration_report(y, rng.uniform(low, high, y.size).round(3), rng=0, **QUICK)
-    kuiper = found.adjusted[[test.name for test in found.tests].index("kuiper")]
     cards = dict(re.findall(r"<li><strong>([^<]+)</strong>\s*<span class=\"badge (\w+)\">", found.to_html()))
-    assert found.verdict == "invalid" and kuiper < 0.05 and cards["Calibration"] == "invalid"
+    assert found.verdict == "invalid" and found.tests.of("kuiper") < 0.05 and cards["Overall"] == cards["Locally"] == "invalid"
+    assert cards == {one.name.capitalize(): one.status for one in found.findings if one.status != "fact"}
     right = rng.uniform(0.1, 0.9, 400)
     fine = calibration_report((rng.random(400) < right) * 1, right, rng=0, **QUICK)
-    assert dict(re.findall(r"<li><strong>([^<]+)</strong>\s*<span class=\"badge (\w+)\">", fine.to_html()))["Calibration"] != "invalid"
+    assert dict(re.findall(r"<li><strong>([^<]+)</strong>\s*<span class=\"badge (\w+)\">", fine.to_html())).keys() == cards.keys() and "invalid" not in {one.status for one in fine.findings}

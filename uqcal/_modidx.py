@@ -2797,6 +2797,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                'uqcal/errors/conclusions.py'),
                                           'uqcal.errors.conclusions._Setup': ( 'errors/conclusions.html#_setup',
                                                                                'uqcal/errors/conclusions.py'),
+                                          'uqcal.errors.conclusions._Setup.enough_boot': ( 'errors/conclusions.html#_setup.enough_boot',
+                                                                                           'uqcal/errors/conclusions.py'),
                                           'uqcal.errors.conclusions._Setup.facts': ( 'errors/conclusions.html#_setup.facts',
                                                                                      'uqcal/errors/conclusions.py'),
                                           'uqcal.errors.conclusions._Setup.fewer': ( 'errors/conclusions.html#_setup.fewer',

@@ -71,6 +71,11 @@ class _Setup:
         return replace(self, n_resamples=max(self.n_resamples, enough))
 
     @property
+    def enough_boot(self) -> int:
+        "Resamples enough to show errors too small, which have a fifth of what the average has."
+        return int(np.ceil(2 / (self.level * self.shares[0] / 2 * 0.2)))
+
+    @property
     def facts(self) -> dict:
         "What every finding holds."
         return {"confidence": 1 - self.level}
@@ -447,7 +452,9 @@ def _open(asked):
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-018b
 def _average_test(sample, setup):
-    test = average_of(sample, n_calibration=setup.n_calibration, **setup.resamples)
+    enough = affordable(setup.enough_boot, sample.n, 5 * 10**8)
+    resamples = setup.resamples | {"n_boot": max(setup.n_boot, enough)}
+    test = average_of(sample, n_calibration=setup.n_calibration, **resamples)
     if test.reason: raise NothingToTest(test.reason, test.reason)
     if sample.by_scaled_size.is_constant:
         raise NothingToTest("nothing varies", "all scaled errors have the same size, so the "
@@ -748,7 +755,8 @@ def conclusions_of(
     *,
     tolerance: float = 1.25,  # largest factor between the errors' size and u that does
                               # no harm, > 1; for bias, tolerance − 1 times u
-    n_boot: int = 5000,  # bootstrap resamples for each interval, ≥ 1
+    n_boot: int = 5000,  # bootstrap resamples for each interval, ≥ 1; for the average at least
+                         # as many as can show errors too small
     n_resamples: int | str = 9999,  # shuffles for each question, ≥ 1; fewer above 50,000 points,
                                     # more for many features; "auto": 9,999, and above 10,000
                                     # points what decides the findings
@@ -771,7 +779,8 @@ def conclusions_of(
         Largest factor between the errors' size and u that does no harm, > 1; for bias,
         tolerance − 1 times u.
     n_boot : int, default 5000
-        Bootstrap resamples for each interval, ≥ 1.
+        Bootstrap resamples for each interval, ≥ 1; for the average at least as many as can
+        show errors too small.
     n_resamples : int | str, default 9999
         Shuffles for each question, ≥ 1; fewer above 50,000 points, more for many features;
         "auto": 9,999, and above 10,000 points what decides the findings.
@@ -811,8 +820,6 @@ def conclusions_of(
     kept = {name: along.keep(left) for name, along in features.items()}
     without = _answers(sample.keep(left), kept, setup if is_apart else setup.fewer)
     return _unless_rows_decide(sample, findings, without, rows, is_apart)
-
-
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-048
 def planned_resamples(n_resamples: int | str,  # a whole number ≥ 1, or "auto"
@@ -881,7 +888,8 @@ def draw_conclusions(
                                       # shape (n,); None where all are independent
     tolerance: float = 1.25,  # largest factor between the errors' size and u that does
                               # no harm, > 1; for bias, tolerance − 1 times u
-    n_boot: int = 5000,  # bootstrap resamples for each interval, ≥ 1
+    n_boot: int = 5000,  # bootstrap resamples for each interval, ≥ 1; for the average at least
+                         # as many as can show errors too small
     n_resamples: int | str = 9999,  # shuffles for each question, ≥ 1; fewer above 50,000 points,
                                     # more for many features; "auto": 9,999, and above 10,000
                                     # points what decides the findings
@@ -911,7 +919,8 @@ def draw_conclusions(
         Largest factor between the errors' size and u that does no harm, > 1; for bias,
         tolerance − 1 times u.
     n_boot : int, default 5000
-        Bootstrap resamples for each interval, ≥ 1.
+        Bootstrap resamples for each interval, ≥ 1; for the average at least as many as can
+        show errors too small.
     n_resamples : int | str, default 9999
         Shuffles for each question, ≥ 1; fewer above 50,000 points, more for many features;
         "auto": 9,999, and above 10,000 points what decides the findings.
