@@ -47,7 +47,7 @@ def test_verdict_and_numbers_are_those_of_the_report(capsys):
     found, table = numbers(capsys, "stated.csv", *BOUNDS, "--predicted", "yhat", "--feature", "T", "--feature", "kind", "--seed", "3"), pd.read_csv("stated.csv")
     report = interval_report(table["y"], table[["lo", "hi"]], 0.9, y_pred=table["yhat"], features=table[["T", "kind"]], n_resamples=199, rng=3)
     assert (found["verdict"], found["conclusion"], found["step"], found["winkler_score"], found["covered"]) == (report.verdict, report.conclusion, report.step.to_dict(), report.score, report.covered)
-    assert [one["name"] for one in found["findings"]] == ["coverage", "by width", "by prediction", "by T", "by kind"] and found["data"]["features"] == ["T", "kind"]
+    assert [one["name"] for one in found["findings"]] == ["coverage", "sides", "by width", "by prediction", "by T", "by kind"] and found["data"]["features"] == ["T", "kind"]
     for told, one in zip(found["findings"], report.findings): assert told == json.loads(json.dumps(one.to_dict()))
     assert found["parts"] == report.to_frame().to_dict("records")
 
@@ -75,7 +75,7 @@ def test_crossed_bounds_are_named_by_line_or_swapped_and_counted(capsys):
 
 def test_groups_and_calibration_reach_the_report(capsys):
     table = pd.read_csv("stated.csv")
-    for args, options in ((["--groups", "who"], dict(groups=table["who"])), (["--n-calibration", "100"], dict(n_calibration=100)), (["--tolerance", "0.3"], dict(tolerance=0.3))):
+    for args, options in ((["--groups", "who"], dict(groups=table["who"])), (["--n-calibration", "100"], dict(n_calibration=100)), (["--tolerance", "1.1"], dict(tolerance=1.1))):
         report = interval_report(table["y"], table[["lo", "hi"]], 0.9, n_resamples=199, rng=0, **options)
         found = numbers(capsys, "stated.csv", *BOUNDS, *args)
         assert found["conclusion"] == report.conclusion and found["findings"][0]["low"] == report["coverage"].low
@@ -139,7 +139,7 @@ def test_what_needs_no_mend_is_left_as_stated(capsys):
     (["stated.csv", "--apply", "pets.csv", "--out", "x.csv"], "is no file that uqcal intervals --model wrote"), (["stated.csv", "--apply", "pets.csv"], "--apply needs --out"), (["stated.csv", *BOUNDS, "--out", "stated.csv"], "would overwrite"),
     (["pets.csv", "--observed", "animal", "--sets", "listed", "--level", "0.9", "--out", "x.csv"], "belong to intervals"),
     (["stated.csv"], "level"), (["stated.csv", "--level", "0.9"], "name them with --observed, --lower and --upper"), (["stated.csv", *BOUNDS[:-1], "90"], "--level must lie strictly between 0 and 1"),
-    (["stated.csv", *BOUNDS, "--upper", "lo"], "the columns must differ"), (["stated.csv", *BOUNDS, "--feature", "nothing"], "no column 'nothing'"), (["stated.csv", *BOUNDS, "--tolerance", "2"], "--tolerance must"),
+    (["stated.csv", *BOUNDS, "--upper", "lo"], "the columns must differ"), (["stated.csv", *BOUNDS, "--feature", "nothing"], "no column 'nothing'"), (["stated.csv", *BOUNDS, "--tolerance", "0.03"], "--tolerance must be a factor above 1, such as 1.25, got 0.03"),
     (["stated.csv", *BOUNDS, "--groups", "y"], "--groups must name a column of its own"), (["stated.csv", *BOUNDS, "--groups", "who", "--n-calibration", "50"], "--n-calibration must be left out"),
     (["stated.csv", "--observed", "kind", "--lower", "lo", "--upper", "hi", "--level", "0.9"], "line 2: column 'kind' must hold numbers"), (["stated.csv", *BOUNDS, "--fail-on", "bad"], "--fail-on"),
     (["pets.csv", "--observed", "animal", "--set", "cat", "--level", "0.9"], "--set must name two labels or more"), (["pets.csv", "--observed", "animal", "--set", "cat", "--set", "dog", "--level", "0.9"], "the label '7' of column 'animal' has no --set column"),

@@ -7,6 +7,7 @@ dask = pytest.importorskip("dask", reason="dask is not installed")
 import dask.array as da
 import dask.dataframe as dd
 
+from uqcal._subgroups.counted_rows import Going, Rows, walk_after
 from uqcal.subgroups import partition_comparison
 from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.subgroups.against_everyone import subpopulation_graph
@@ -120,12 +121,12 @@ def test_p_values_of_pairs_are_those_of_the_screening():
 
 def test_few_numbers_are_carried_from_range_to_range():
     "A member of the rare group in 2,000 rows. Mutation: rows of a long block kept."
-    n, rows = 40_000, partition_comparison
-    parts = rows._counted(rows._Rows(rng.random(n), (rng.random(n) > 5e-4).astype(int), rng.integers(0, 2, n) * 1.0, np.ones((n, 4))))
+    n = 40_000
+    parts = partition_comparison._counted(Rows(rng.random(n), (rng.random(n) > 5e-4).astype(int), rng.integers(0, 2, n) * 1.0, np.ones((n, 4))))
     for weighted, following in ((False, None), (True, None), (False, 2.0), (True, 2.0)):
-        going = rows._Going.begin()
+        going = Going.begin()
         for start in range(0, n, 2000):
-            going = rows._go_on(going, parts.where(slice(start, start + 2000)), 0, 5, weighted, False, following)
+            going = walk_after(going, parts.where(slice(start, start + 2000)), 0, 5, weighted, False, following)
             assert going.kind.size < 150 and sum(one.score.size for one in going.rows) < 150
 
 

@@ -368,10 +368,10 @@ TABLE = {
     **rows("calibration_tests", "kolmogorov_smirnov_test kuiper_test spiegelhalter_test binary_calibration_tests", "binary"),
     **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True), **rows("calibration_tests", "multiclass_calibration_tests+numbers", "classes", nan=True, given=NUMBERED, kinds=FREE_CLASSES),
     **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True),
-    **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers -booleans"}), **rows("cumulative", "comparison_graph paired_reliability", "two"),
-    **rows("cumulative", "subpopulation_graph", "groups"), **rows("rates", "rate_difference", "two rates"),
-    **rows("cumulative", "subpopulation_graph+cluster", "groups", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}),
-    **rows("cumulative", "comparison_graph+cluster", "two", given={"cluster_a": np.arange(N) % 8, "cluster_b": np.arange(N) % 9},
+    **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers -booleans"}), **rows("two_groups", "comparison_graph paired_reliability", "two"),
+    **rows("against_everyone", "subpopulation_graph", "groups"), **rows("rates", "rate_difference", "two rates"),
+    **rows("against_everyone", "subpopulation_graph+cluster", "groups", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}),
+    **rows("two_groups", "comparison_graph+cluster", "two", given={"cluster_a": np.arange(N) % 8, "cluster_b": np.arange(N) % 9},
            kinds={"cluster_a": "array", "cluster_b": "array"}),
     **rows("cumulative", "calibration_graph+cluster", "binary", given={"cluster": np.arange(N) % 8}, kinds={"y_true": "numbers -booleans", "cluster": "array -None"}),
     **{f"calibration_tests.{name}+cluster": Row("binary", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"})
@@ -472,7 +472,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "consistency.consistency_test+groups consistency.link_test+groups confidence_curves.confidence_curve+groups bin_scaling.extrapolate+groups mending.mend",
     ("constant", "one point"):
         "factors.average_test+groups factors.factors_along+groups distributions.fit_inverse_gamma intervals.regression_ssc intervals.regression_ssc_score intervals.size_stratified_coverage "
-        "cumulative.comparison_graph cumulative.subpopulation_graph streams.RecalibratedClassifier.fit",
+        "two_groups.comparison_graph against_everyone.subpopulation_graph streams.RecalibratedClassifier.fit",
     ("constant", "one point", "zeros"):
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
@@ -489,7 +489,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points", "zeros"):
         "scaling.GroupScaling.fit distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
     ("ties", "constant", "one point", "two points"):
-        "cumulative.comparison_graph+cluster cumulative.subpopulation_graph+cluster model_comparison.compare_models+groups "
+        "two_groups.comparison_graph+cluster against_everyone.subpopulation_graph+cluster model_comparison.compare_models+groups "
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
         "sample.Sample.with_groups sample.RegressionErrors.with_groups conformal.ConformalIntervals.fit+groups conformal.ConformalBounds.fit+groups "
         "coverage.interval_report+groups",

@@ -100,9 +100,13 @@ def test_sums_over_bins_stand_for_rows():
 def test_the_report_of_many_rows_draws_all_that_was_asked_for():
     y, p = outcomes(60_000)
     report = calibration_report(y, p, rng=0)
-    assert report.error.n_boot == 5000 and report.null.n_resamples == 9999
+    assert report.error.n_boot == 5000 and report.tests.method == "asymptotic" and report.null.n_resamples == len(report.tests.drawn) == 1999  # as many as tests by sums over blocks draw
     again = calibration_report(y, p, rng=0, n_jobs=2)
     assert again.error == report.error and again.null.pvalue == report.null.pvalue
+    np.testing.assert_array_equal(again.tests.drawn, report.tests.drawn)
+    for method, asked in (("auto", 1234), ("exact", 1500)):
+        found = calibration_report(y, p, method=method, n_resamples=asked, n_boot=60, rng=0)
+        assert found.error.n_boot == 60 and found.null.n_resamples == len(found.tests.drawn) == asked
 
 
 def test_the_brier_decomposition_is_that_of_rows():

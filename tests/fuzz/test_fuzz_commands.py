@@ -88,7 +88,8 @@ def either(rng, command, folder):
     said = commands.run(*asked(command, path, *more), given=given)
     if fault := commands.broken_rule(said, command == "recalibrate"): return f"{' '.join(more)}: {fault}"
     if said.code or suffix != ".csv" or b'"' in content or command == "recalibrate": return None
-    points, *left = (int(one.replace(",", "")) for one in re.findall(r"([\d,]+) (?:points?|for which|without)", said.out.decode().split("\n\n")[0].replace("\n", " ")))
+    head = " ".join(re.sub(r"\[[^][]*95 %[^][]*\]", "", said.out.decode().split("\n\n")[0]).split())
+    points, *left = (int(one.replace(",", "")) for one in re.findall(r"([\d,]+) (?:points?|rows?|for which|without)", head))
     try: lines = content.decode("utf-8-sig")
     except UnicodeError: return None
     lines = [line for line in re.split("\r\n|\n|\r", lines) if line.strip()]

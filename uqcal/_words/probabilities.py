@@ -677,7 +677,8 @@ CAUTIONS: dict[str, Any] = {
     "calibration_in_parts": lambda caution: (
         "Not tested on a table in parts: which fifth of the scores is worst, the p-value of the "
         "calibration error, overconfidence, parts of the Brier score, and recalibration."),
-    "few_clusters": _few_clusters, "ece_from_zero": _ece_from_zero, "cases_in_blocks": _in_blocks, "cases_copied": _copied,
+    "few_clusters": _few_clusters, "ece_from_zero": _ece_from_zero,
+    "cases_in_blocks": _in_blocks, "cases_copied": _copied,
     "cases_few_values": _few_values, "cases_agreeing": _agreeing,
     "cases_correlated": _correlated, "clusters_untested": _clusters_untested}
 STEPS: dict[Any, Any] = {
