@@ -307,8 +307,8 @@ def test_equal_uncertainties_stay_equal_in_the_judgement():
 
 
 def test_a_shift_must_gain_more_than_chance():
-    "Three false alarms of bias. Mutations: the first shift joins without beating none, or by any gain: 'Mended', with a log score of −0.005 ± 0.015, or of +0.009 ± 0.025."
-    for seed in (19, 99, 33):
+    "Four false alarms of bias. Mutations: the first shift joins without beating none, or by any gain, as +0.003 ± 0.012."
+    for seed in (33, 89, 155, 187):
         rng = np.random.default_rng([11, seed, 200])
         u = np.exp(rng.normal(0, 0.5, 200))
         found = mend(u * rng.standard_normal(200), u, rng=seed, **QUICK)
