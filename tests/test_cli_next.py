@@ -52,7 +52,7 @@ def rows_of(said):
 @pytest.mark.parametrize("command, args", [
     ("validate", ["--error", "E", "--uncertainty", "uE", "--statistics", "zms", "--n-boot", "199", "--feature", "T", "--as-groups", "T", "--groups", "m", "--tolerance", "1.3"]),
     ("mend", ["--error", "E", "--uncertainty", "uE", "--n-boot", "199", "--feature", "v", "--groups", "m", "--tolerance", "1.3"]),
-    ("intervals", ["--observed", "E", "--lower", "lo", "--upper", "hi", "--level", "0.9", "--predicted", "uE", "--sort-bounds", "--feature", "T", "--as-groups", "T", "--groups", "m", "--tolerance", "0.03"]),
+    ("intervals", ["--observed", "E", "--lower", "lo", "--upper", "hi", "--level", "0.9", "--predicted", "uE", "--sort-bounds", "--feature", "T", "--as-groups", "T", "--groups", "m", "--tolerance", "1.2"]),
     ("calibration", ["--outcome", "y", "--score", "p", "--n-boot", "99", "--cluster", "m", "--tolerance", "0.04"]),
     ("compare-models", ["--model", "a=E,uE", "--model", "b=E,v", "--groups", "m", "--n-boot", "99"])])
 def test_what_is_to_be_typed_next_runs_on_the_same_rows(capsys, command, args):
@@ -98,7 +98,7 @@ def test_rows_are_named_by_their_lines_where_others_are_left_out(capsys):
     frame.loc[100, "y"], frame.loc[[3, 5], "y"], frame.loc[:9, "T"], frame.loc[[50, 60], "p"], frame.loc[[50, 60], "z"] = 1e6, np.nan, 0, 1.0, 0
     frame.to_csv("far.csv", index=False)
     args = ["intervals", "far.csv", "--observed", "y", "--level", "0.9", "--lower", "lo", "--upper", "hi", "--where", "T > 0", "--n-resamples", "99", "--jobs", "1"]
-    said = " ".join(run(capsys, *args, "--report", "far.html", "--verbose").split())
+    said = " ".join(re.sub(r"\[[^][]*95 %[^][]*\]", "", run(capsys, *args, "--report", "far.html", "--verbose")).split())
     assert "Check row 90 (line 102) first" in said and "Row 90 (line 102) makes up" in said and "counted from 0" not in said and "left out: 10 for which T > 0" in said
     assert "Check row 90 (line 102) first" in Path("far.html").read_text(encoding="utf-8")
     found = json.loads(run(capsys, *args, "--json", "-"))

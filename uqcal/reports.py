@@ -486,7 +486,8 @@ _WIDTH, _HEIGHT = 80, 24
 def _screen(report, title, command):
     "Title, a line for each finding, verdict, cautions, next step."
     room = _WIDTH - len(report.limits) - 2 * bool(report.limits)
-    first = textwrap.wrap(title, room, subsequent_indent="  ", max_lines=3, placeholder=" …")
+    first = textwrap.wrap(title, room, subsequent_indent="  ", max_lines=3, placeholder=" …",
+                          break_on_hyphens=False)  # which options hold
     if report.limits: first[0] = f"{first[0]:<{room + 2}}{report.limits}"
     last = ["", *_paragraph("VERDICT  ", report.conclusion)]
     cause = report.step.facts.get("cause") if report.step else None
