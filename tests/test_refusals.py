@@ -263,6 +263,7 @@ TABLE = {
     **rows("inputs", "read_labels", "single", given={"n": N, "values": E, "name": "values"}, kinds={"n": "free", "values": "array"}),
     **rows("inputs", "read_array", "single", given={"values": E, "name": "values"}, kinds={"values": "array"}),
     **rows("resampling", "holm", "single"),
+    **rows("resampling", "joint_pvalues", "single", given={"weights": U}, kinds={"weights": "positive", "level": "free"}),
     **rows("distributions", "simulate_errors", "errors"), **rows("distributions", "fit_inverse_gamma", "errors"),
     **rows("distributions", "fit_student fit_fisher_dof", "single"), **rows("distributions", "simulate_calibrated", "single"),
     **rows("sample", "Sample.along", "errors", of=lambda: SAMPLE),
@@ -495,6 +496,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "coverage.interval_report+groups",
 }.items() for name in names.split()} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
 EXEMPT = {"resampling.monte_carlo_pvalue", "resampling.is_settled",  # take what a simulation made, undefined values included
+          "known_causes.row_names",  # names positions that were found
           "inputs.positive_in_groups"}  # makes 0 and 1 of labels, for functions that check them then
 
 # --- the tests -----------------------------------------------------------------------------------------------------------------------

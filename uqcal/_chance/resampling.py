@@ -15,7 +15,7 @@ import scipy
 from tqdm import tqdm
 
 from .._base.inputs import (check_choice, check_count, check_generator, check_jobs,
-                                plain_array, read_vector)
+                                check_labels_agree, plain_array, read_vector)
 from .._base.kernels import kernel
 
 # %% auto #0
@@ -475,11 +475,22 @@ def joint_pvalues(pvalues: ArrayLike,  # of m hypotheses, shape (m,), in [0, 1]
     tuple[np.ndarray, np.ndarray]
         Adjusted p-values; the level that each p-value was compared with, shape (m,).
 
+    Raises
+    ------
+    ValueError
+        For values outside [0, 1], weights that are not above 0, other lengths.
+
     References
     ----------
     Holm (1979), section 3.
     """
+    check_labels_agree(pvalues=pvalues, weights=weights)
     p, w = read_vector(pvalues, "pvalues"), read_vector(weights, "weights")
+    if p.size != w.size:
+        raise ValueError(f"weights must hold one number for each of the {p.size} pvalues, "
+                         f"got {w.size}")
+    if ((p < 0) | (p > 1)).any(): raise ValueError("pvalues must lie in [0, 1]")
+    if (w <= 0).any(): raise ValueError("weights must be above 0")
     adjusted, levels, left = np.empty(p.size), np.empty(p.size), float(w.sum())
     largest, stopped = 0.0, None
     for k in np.argsort(p / w, kind="stable"):
