@@ -60,9 +60,10 @@ def test_the_bank_is_large_and_its_mistakes_change_nothing_that_they_are_given()
 
 
 def test_no_mistake_is_believed_everywhere(causes):
+    smallest_first = sorted(SETS, key=lambda name: SETS[name][0].size)
     for mistake in MISTAKES:
         named = mistake in BANK["SUBTLE"] and any(causes[mistake, name] for name in SETS)
-        assert named or not all(is_believed(mistake, name) for name in SETS), mistake
+        assert named or not all(is_believed(mistake, name) for name in smallest_first), mistake
 
 
 def test_at_least_thirty_mistakes_are_named_in_most_sets(causes):
