@@ -1,4 +1,6 @@
 """What a page may rely on: its introduction is shown, its words are explained, its notebook runs where it is taken to."""
+import base64
+import io
 import json
 import os
 import re
@@ -7,6 +9,7 @@ import sys
 import notebooks
 import pytest
 from nbclient.exceptions import CellExecutionError
+from PIL import Image
 
 from uqcal._command.studies import PAGES as PAGES_TO_FORK
 from uqcal._command.studies import new_study
@@ -31,6 +34,13 @@ def test_the_first_cell_holds_a_title_and_a_claim_only(path):
     first = notebooks.read(path).cells[0].source.splitlines()
     assert first[0].startswith("# ") and any(line.startswith("> ") for line in first)
     assert not [line for line in first[1:] if line and not line.startswith("> ")]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_stored_pictures_are_no_sketches(path):
+    "Runs of tests draw at 30 dots per inch; what readers see is drawn whole."
+    outputs = [one for cell in notebooks.read(path).cells for one in cell.get("outputs", []) if "image/png" in one.get("data", {})]
+    for one in outputs: assert Image.open(io.BytesIO(base64.b64decode(one["data"]["image/png"]))).info["dpi"][0] > 60
 
 
 GLOSSARY = notebooks.ROOT / "nbs" / "glossary.ipynb"
