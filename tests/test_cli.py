@@ -192,7 +192,7 @@ def test_fail_on_invalid(capsys, factor, distribution, fail_on, code):
 
 def test_fail_on_inconclusive(capsys):
     pd.DataFrame({"error": data()["E"], "uncertainty": data()["E"].std()}).to_csv("constant.csv", index=False)
-    for fail_on, code in (("invalid", 0), ("inconclusive", 1)):
+    for fail_on, code in (("beyond", 0), ("invalid", 0), ("inconclusive", 0), ("everywhere", 1)):  # equal u: nothing along u or on ranking
         assert run(capsys, "validate", "constant.csv", *QUICK, "--fail-on", fail_on)[0] == code
 
 

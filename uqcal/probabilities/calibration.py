@@ -1009,7 +1009,8 @@ def _slope(walk, tests, coefficients, held, largest, rows):
     return Finding(
         name="slope", kind="slope", status=status, direction=direction, estimate=estimate, low=low,
         high=high, pvalue=pvalue, tolerance=tolerance, rows_needed=needed, n=walk.n,
-        is_beyond=status == "invalid" and (low > _FACTOR or high < 1 / _FACTOR),
+        is_beyond=status == "invalid" and low is not None and (
+            low > _FACTOR or high < 1 / _FACTOR),
         facts={**_facts_of(largest, needed), **_facts_of_test(tests, "slope"), "alone": alone})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012s-b
