@@ -143,6 +143,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'uqcal._base.inputs._floats': ('base/inputs.html#_floats', 'uqcal/_base/inputs.py'),
                                     'uqcal._base.inputs._from_objects': ('base/inputs.html#_from_objects', 'uqcal/_base/inputs.py'),
                                     'uqcal._base.inputs._index_of': ('base/inputs.html#_index_of', 'uqcal/_base/inputs.py'),
+                                    'uqcal._base.inputs._is_among': ('base/inputs.html#_is_among', 'uqcal/_base/inputs.py'),
                                     'uqcal._base.inputs._is_distribution': ('base/inputs.html#_is_distribution', 'uqcal/_base/inputs.py'),
                                     'uqcal._base.inputs._is_missing': ('base/inputs.html#_is_missing', 'uqcal/_base/inputs.py'),
                                     'uqcal._base.inputs._is_named': ('base/inputs.html#_is_named', 'uqcal/_base/inputs.py'),

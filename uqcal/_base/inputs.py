@@ -698,9 +698,15 @@ def _is_positive(y_true, name, pos_label):
     if len(found) > 2:
         raise ValueError(f"pos_label needs two labels, and {name} holds {len(found)} ({shown}); "
                          f"type {name} == {pos_label!r:.40} for one against all others")
-    if np.ndim(pos_label) or pos_label not in found:
+    if np.ndim(pos_label) or not _is_among(pos_label, found):
         raise ValueError(f"pos_label must be a label of {name} ({shown}), got {pos_label!r:.40}")
     return (labels == found[found.index(pos_label)]).astype(np.float64)
+
+
+def _is_among(label, found):
+    "Whether a label is one of those found; one that can be compared with nothing is not."
+    try: return label in found
+    except ArithmeticError: return False  # a signalling NaN of decimal
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-026
 def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 1]
