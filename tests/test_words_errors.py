@@ -104,6 +104,19 @@ def test_no_bias_comes_with_what_is_not_excluded(covers, place):
     both(bias("inconclusive", by="T", covers=covers, **near), "0.32 u")
 
 
+@pytest.mark.parametrize("shown", [bias, size])
+def test_a_part_within_the_tolerance_is_so_relative_to_all_rows(shown):
+    "Mutation: errors 1.42 times as large, within a tolerance of 1.25, where those of all rows are 1.33 times as large."
+    line, sentence = both(shown("minor", RANGE))
+    assert "difference from all rows is within the tolerance" in line and "difference from all rows is within the tolerance" in sentence
+
+
+def test_along_a_column_a_bias_is_a_distance_from_the_mean():
+    "Mutation: more than 0.08 u in any group is excluded, where all groups have a bias of 0.5 u."
+    line, sentence = both(bias("valid", by="g", covers=GROUPS, excluded_beyond=0.08), "0.08 u from the mean")
+    assert line.startswith("no difference found") and sentence.startswith("No difference in bias is found along g")
+
+
 # --- average, size, ranking
 
 def test_the_average_has_its_factor_and_limits():

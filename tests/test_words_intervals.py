@@ -51,6 +51,7 @@ def sides(status, null="binomial", **changes):
 @pytest.mark.parametrize(("finding", "line", "sentence"), [
     (whole("invalid"), "undercoverage: 80.0 % of 100 rows covered [70.8, 87.3], 90 % claimed (p = 0.008)", "80 of 100 rows are covered: 80.0 % [70.8, 87.3] where 90 % is claimed. That is undercoverage."),
     (whole("invalid", direction="too large"), "overcoverage: 80.0 %", "That is overcoverage."),
+    (whole("invalid", high=0.8998), "[70.8, 89.98], 90 % claimed", "[70.8, 89.98] where 90 % is claimed"),  # a limit never looks like the claim that it leaves out
     (whole("invalid", is_beyond=True), "undercoverage", "It is beyond the tolerance of 88.0 to 92.0 %."),
     (whole("minor"), "90 % claimed; within the tolerance: outside 88.0 to 92.0 % is excluded (p = 0.008)", "It is within the tolerance: a coverage outside 88.0 to 92.0 % is excluded."),
     (along("minor"), "coverage depends on width within the tolerance (p = 0.003): 78.0 % [70.0, 85.0]", "In a fifth of the rows, a coverage outside 88.0 to 92.0 % is excluded."),

@@ -523,4 +523,5 @@ def _lines(findings, room):
 
 def _paragraph(head, text, indent=9):
     "A wrapped text behind its head."
-    return textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * indent)
+    return textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * indent,
+                         break_on_hyphens=False)

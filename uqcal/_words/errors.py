@@ -164,17 +164,19 @@ def bias_line(finding: Any,  # of kind "bias"
     mean, limits = _mean(finding.estimate, finding.low, finding.high)
     if finding.shows_fault: return _bias_shown_line(finding, mean, limits) + _slight(finding)
     part, decide = _parts(facts["covers"]), would_decide(finding.rows_needed, finding.n)
-    if finding.by is not None: start, what = "no difference found", f"{_up_to(finding)} {part}"
-    else: start, what = f"none found: mean error {mean} {limits}", f"{_up_to(finding)} {part}"
+    if finding.by is None: start, from_mean = f"none found: mean error {mean} {limits}", ""
+    else: start, from_mean = "no difference found", " from the mean"
     if finding.excluded_beyond <= finding.tolerance:
-        return f"{start}; more than {_u(finding.excluded_beyond)} {part} is excluded"
-    return f"{start}; {what} is not excluded ({decide})"
+        most = _u(finding.excluded_beyond)
+        return f"{start}; more than {most}{from_mean} {part} is excluded"
+    return f"{start}; {_up_to(finding)}{from_mean} {part} is not excluded ({decide})"
 
 
 def _slight(finding):
     "That a fault is within the tolerance; empty where it may exceed it."
-    if finding.status == "minor": return ", within the tolerance"
-    return ""
+    if finding.status != "minor": return ""
+    if finding.part is None: return ", within the tolerance"
+    return "; the difference from all rows is within the tolerance"
 
 
 def _bias_shown_line(finding, mean, limits):
@@ -245,28 +247,34 @@ def bias_sentence(finding: Any,  # of kind "bias"
     if finding.shows_fault:
         text = _bias_shown(finding) + _bias_besides(finding) + _slight_sentence(finding)
     else:
-        if finding.by: dependence = f" along {short_name(finding.by)}"
-        else: dependence = ""
-        text = f"No bias is found{dependence} ({_p(finding)})."
-        if not finding.by:
-            mean, limits = _mean(facts["mean"], facts["mean_low"], facts["mean_high"])
-            text += f" The mean error is {mean} {limits}."
-        part = _parts(facts["covers"])
-        if finding.excluded_beyond <= finding.tolerance:
-            text += f" A bias above {_u(finding.excluded_beyond)} {part} is excluded."
-        else:
-            decide = capital(would_decide(finding.rows_needed, finding.n))
-            text += f" {capital(_up_to(finding))} {part} is not excluded. {decide}."
+        text = _no_bias(finding)
     if facts["is_skewed"]:
         text += (" Scaled errors look skewed. Limits over ranges may then fail in one set of four, "
                  "and the test of a change in one of twelve.")
     return text + _also(finding)
 
 
+def _no_bias(finding):
+    "That no bias is found, and what is not excluded: of columns as a distance from the mean."
+    facts, part = finding.facts, _parts(finding.facts["covers"])
+    if finding.by is None:
+        mean, limits = _mean(facts["mean"], facts["mean_low"], facts["mean_high"])
+        text = f"No bias is found ({_p(finding)}). The mean error is {mean} {limits}."
+        from_mean = ""
+    else:
+        text = f"No difference in bias is found along {short_name(finding.by)} ({_p(finding)})."
+        from_mean = " from the mean error of all rows"
+    if finding.excluded_beyond <= finding.tolerance:
+        return f"{text} More than {_u(finding.excluded_beyond)}{from_mean} {part} is excluded."
+    decide = capital(would_decide(finding.rows_needed, finding.n))
+    return f"{text} {capital(_up_to(finding))}{from_mean} {part} is not excluded. {decide}."
+
+
 def _slight_sentence(finding):
     "That a fault is within the tolerance, as a sentence; empty where it may exceed it."
-    if finding.status == "minor": return " This is within the tolerance."
-    return ""
+    if finding.status != "minor": return ""
+    if finding.part is None: return " This is within the tolerance."
+    return " The difference from all rows is within the tolerance."
 
 # %% ../../nbs/words/06_errors.ipynb #cell-032
 def _unseen(facts):
@@ -710,8 +718,7 @@ def _bias_clause(finding):
     if finding.shows_fault:
         if finding.facts["place_unknown"]: return "biased in places"
         mean = f"{signed(finding.estimate)} u"
-        if finding.status == "minor": mean += ", within the tolerance"
-        if finding.part is None: return f"biased by {mean}"
+        if finding.part is None: return f"biased by {mean}{_slight(finding)}"
         return f"biased by {mean} {place_text(finding.part)}"
     if finding.rows or finding.excluded_beyond is None: return "bias inconclusive"
     if finding.excluded_beyond > finding.tolerance:
@@ -721,7 +728,8 @@ def _bias_clause(finding):
 # %% ../../nbs/words/06_errors.ipynb #cell-059
 def _size_clause(finding):
     if finding.kind == "scores": return _scores_clause(finding, "along u")
-    if finding.shows_fault: return "error/std varies with u" + _slight(finding)
+    if finding.status == "minor": return "error/std varies with u, within the tolerance"
+    if finding.status == "invalid": return "error/std varies with u"
     if finding.status == "valid": return ""
     if finding.rows or finding.estimate is None or finding.facts.get("tails"):
         return "size along u inconclusive"

@@ -26,7 +26,17 @@ def _share(share, level): return f"{percent(share, level)} %"
 def _limits(finding):
     "Both limits of a coverage in brackets, in percent."
     level = finding.facts["level"]
-    return f"[{percent(finding.low, level)}, {percent(finding.high, level)}]"
+    return f"[{_limit(finding.low, level)}, {_limit(finding.high, level)}]"
+
+
+def _limit(limit, level):
+    "A limit in percent, with decimals enough to keep it apart from the claim."
+    text, claim, digits = percent(limit, level), percent(level, level), 1
+    while text == claim and limit != level and digits < 6:
+        digits += 1
+        text = f"{100 * limit:.{digits}f}"
+        claim = f"{100 * level:.{digits}f}"
+    return text
 
 # %% ../../nbs/words/07_intervals.ipynb #words-span
 def _span(low, high, level):

@@ -592,6 +592,9 @@ def calibration_in_parts_line(finding: Any,  # of kind "calibration_in_parts"
     most = f"{_at_most(finding.excluded_beyond)} in any fifth of the rows"
     if finding.status == "invalid":
         return f"{_off_in_parts(facts)}; {p_text(finding.pvalue)}"
+    if finding.status == "minor":
+        return (f"{_off_in_parts(facts)}; {p_text(finding.pvalue)}, within the tolerance: more "
+                f"than {most} is excluded")
     if finding.status == "valid":
         return f"no fault found ({p_text(finding.pvalue)}); more than {most} is excluded"
     return (f"no fault found ({p_text(finding.pvalue)}); up to {most} is not excluded (tolerance "
@@ -618,7 +621,7 @@ def calibration_in_parts_sentence(finding: Any,  # of kind "calibration_in_parts
         return (f"Not tested: {_few_events_in_parts(facts)}. In memory outcomes are drawn instead "
                 "(calibration_report).")
     text = f"No fault is found ({p_text(finding.pvalue)})."
-    if finding.status == "invalid":
+    if finding.shows_fault:
         text = f"{capital(_off_in_parts(facts))}; {p_text(finding.pvalue)}."
     most = f"{_at_most(finding.excluded_beyond)} in any fifth of the rows"
     level = f"{100 * facts['confidence']:g} % limit, tolerance {finding.tolerance:g}"
@@ -628,7 +631,7 @@ def calibration_in_parts_sentence(finding: Any,  # of kind "calibration_in_parts
     if facts["rare"] is not None:
         text += (f" That tolerance is wide where {three_digits(facts['rare'])} is predicted on "
                  "average.")
-    if finding.status == "invalid":
+    if finding.shows_fault:
         text += (f" The calibration error (ECE) is {three_digits(facts['ece'])} "
                  f"[{three_digits(facts['ece_low'])}, {three_digits(facts['ece_high'])}] in "
                  f"{_bins(facts['n_bins'])}.")
@@ -657,6 +660,7 @@ def calibration_in_parts_conclusion(finding: Any,  # of kind "calibration_in_par
     if finding.reason == "few": return f"Inconclusive: {_few_events_in_parts(facts)}."
     most = f"{_at_most(finding.excluded_beyond)} in a fifth of the rows"
     if finding.status == "invalid": return f"{capital(_off_in_parts(facts))}."
+    if finding.status == "minor": return f"{capital(_off_in_parts(facts))}, within the tolerance."
     if finding.status == "valid":
         return f"Calibrated: no fault found, more than {most} is excluded."
     return f"No fault found; up to {most} is not excluded."

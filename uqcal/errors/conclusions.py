@@ -304,8 +304,7 @@ def _average(asked, answers, setup, sample):
     return Finding(
         name=AVERAGE, kind="average", status=status, reason=reason, direction=direction,
         estimate=test.estimate, low=limits.low, high=limits.high, pvalue=answer.pvalue,
-        is_beyond=answer.is_shown and not limits.low <= reach <= limits.high
-        and (limits.low > reach or limits.high < 1 / reach),
+        is_beyond=answer.is_shown and (limits.low > reach or limits.high < 1 / reach),
         unit="×", tolerance=reach, excluded_beyond=_farthest(limits),
         rows_needed=needed, n=test.n, test=test, facts=facts | setup.facts)
 

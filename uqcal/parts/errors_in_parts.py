@@ -175,7 +175,7 @@ def _size_finding(found):
     fields, facts = _shared(found, "consistency")
     reason = None
     if fields["status"] != "invalid": reason = _reason(found, "consistency", False)
-    return Finding(name="along u", kind="size_in_parts", reason=reason, facts=facts,
+    return Finding(name="along u", kind="size_in_parts", scope="place", reason=reason, facts=facts,
                    centred=found.without_bias is not None, **fields)
 
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-013c-c

@@ -657,6 +657,7 @@ def _finding_of_sums(found):
     status, reason = "inconclusive", "precision"
     if found.contradicted or min(found.adjusted, default=1.0) < 1 - found.confidence:
         status, reason = "invalid", None
+        if not found.contradicted and found.limit <= found.tolerance: status = "minor"
     elif not found.adjusted: reason = "few"
     elif found.limit <= found.tolerance: status, reason = "valid", None
     return Finding(name="calibration", kind="calibration_in_parts", status=status, reason=reason,
