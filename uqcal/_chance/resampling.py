@@ -440,14 +440,7 @@ def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]
     Holm (1979).
     """
     p = read_vector(pvalues, "pvalues")
-    if p.min() < 0 or p.max() > 1:
-        raise ValueError("pvalues must lie in [0, 1], "
-                         f"got values from {p.min():.3g} to {p.max():.3g}")
-    order = np.argsort(p, kind="stable")
-    steps = np.minimum((p.size - np.arange(p.size)) * p[order], 1)
-    adjusted = np.empty(p.size)
-    adjusted[order] = np.maximum.accumulate(steps)
-    return adjusted
+    return joint_pvalues(p, np.ones(p.size))[0]
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-050w
 def joint_pvalues(pvalues: ArrayLike,  # of m hypotheses, shape (m,), in [0, 1]
@@ -489,7 +482,9 @@ def joint_pvalues(pvalues: ArrayLike,  # of m hypotheses, shape (m,), in [0, 1]
     if p.size != w.size:
         raise ValueError(f"weights must hold one number for each of the {p.size} pvalues, "
                          f"got {w.size}")
-    if ((p < 0) | (p > 1)).any(): raise ValueError("pvalues must lie in [0, 1]")
+    if p.min() < 0 or p.max() > 1:
+        raise ValueError("pvalues must lie in [0, 1], "
+                         f"got values from {p.min():.3g} to {p.max():.3g}")
     if (w <= 0).any(): raise ValueError("weights must be above 0")
     adjusted, levels, left = np.empty(p.size), np.empty(p.size), float(w.sum())
     largest, stopped = 0.0, None
