@@ -660,7 +660,8 @@ def calibration_in_parts_conclusion(finding: Any,  # of kind "calibration_in_par
     if finding.reason == "few": return f"Inconclusive: {_few_events_in_parts(facts)}."
     most = f"{_at_most(finding.excluded_beyond)} in a fifth of the rows"
     if finding.status == "invalid": return f"{capital(_off_in_parts(facts))}."
-    if finding.status == "minor": return f"{capital(_off_in_parts(facts))}, within the tolerance."
+    if finding.status == "minor":
+        return f"{capital(_off_in_parts(facts))}. This is within the tolerance."
     if finding.status == "valid":
         return f"Calibrated: no fault found, more than {most} is excluded."
     return f"No fault found; up to {most} is not excluded."
