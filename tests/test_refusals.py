@@ -34,6 +34,9 @@ from uqcal.corrections.probability_mending import mend_probabilities
 from uqcal.online.online_scaling import OnlineScaling
 from uqcal.probabilities.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling, TemperatureScaling
 from uqcal._sample.sample import Sample
+from scipy import stats
+
+from uqcal import statements
 from uqcal.corrections.scaling import AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift
 from uqcal.adapters.streams import RecalibratedClassifier
 
@@ -246,7 +249,24 @@ KINDS = np.array(["a", "b", "c"])[np.arange(N) % 3]
 SCALINGS = [AsStated(), FactorScaling(), LogLinearScaling(), IsotonicScaling(3), GammaScaling(1), LinearShift(), StepShift(), Mend(FactorScaling("student"), [LinearShift()])]
 NUMBERED, FREE_CLASSES = {"classes": None}, {"classes": "free"}  # classes that are numbers from 0, as where nothing names them
 
+STATED = {"MeanStd": lambda: statements.MeanStd(E, U), "Intervals": lambda: statements.Intervals(BOUNDS, level=0.8),
+          "LabelSets": lambda: statements.LabelSets(SETS, level=0.8), "Probabilities": lambda: statements.Probabilities(P),
+          "Quantiles": lambda: statements.Quantiles(BOUNDS, [0.1, 0.9]), "Samples": lambda: statements.Samples(BOUNDS),
+          "Distribution": lambda: statements.Distribution(stats.norm(E, U))}
+OBSERVED = {"LabelSets": ("labels", LABEL), "Probabilities": ("outcomes", Y)}
 TABLE = {
+    # statements
+    **rows("statements", "MeanStd", "single", given={"mean": E, "std": U}, kinds={"mean": "numbers -scalar", "std": "positive -scalar", "variance": "free"}),
+    **rows("statements", "Intervals", "single", given={"lower": BOUNDS[:, 0], "upper": BOUNDS[:, 1], "level": 0.8},
+           kinds={"lower": "numbers -None -2-D -column -frame -minus infinite -infinite", "upper": "numbers -None -infinite -minus infinite", "level": "fraction", "n_calibration": "count -None"}),
+    **rows("statements", "LabelSets", "single", given={"sets": SETS, "level": 0.8, "classes": None}, kinds={"sets": "free", "level": "fraction", "classes": "free"}),
+    **rows("statements", "Probabilities", "single", given={"prob": P, "classes": None}, kinds={"prob": "probabilities -column -2-D -frame", "classes": "free", "pos_label": "free"}),
+    **rows("statements", "Quantiles", "single", given={"values": BOUNDS, "levels": [0.1, 0.9]}, kinds={"values": "free", "levels": "free", "sort_quantiles": "flag"}),
+    **rows("statements", "Samples", "single", given={"values": BOUNDS}, kinds={"values": "free"}),
+    **rows("statements", "Distribution.cdf", "single", given={"y": E}, kinds={"y": "numbers"}, of=STATED["Distribution"]),
+    **{f"statements.{kind}.take": Row("single", given={"rows": np.arange(4)}, kinds={"rows": "array"}, of=made) for kind, made in STATED.items()},
+    **{f"statements.{kind}.read_observed": Row("single", given={"y_true": OBSERVED.get(kind, ("", E))[1]},
+                                               kinds={"y_true": OBSERVED.get(kind, ("numbers", E))[0]}, of=made) for kind, made in STATED.items()},
     # inputs, resampling, distributions
     **rows("inputs", "check_errors", "errors"), **rows("inputs", "check_binary", "binary"), **rows("inputs", "check_multiclass", "classes"),
     **rows("inputs", "check_multiclass+numbers", "classes", given=NUMBERED, kinds=FREE_CLASSES),
@@ -494,8 +514,10 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
         "sample.Sample.with_groups sample.RegressionErrors.with_groups conformal.ConformalIntervals.fit+groups conformal.ConformalBounds.fit+groups "
         "coverage.interval_report+groups",
-}.items() for name in names.split()} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
-EXEMPT = {"resampling.monte_carlo_pvalue", "resampling.is_settled",  # take what a simulation made, undefined values included
+}.items() for name in names.split()} | {f"statements.{kind}.read_observed": ("one point", "two points") for kind in STATED} | {
+    "statements.Distribution.cdf": ("one point", "two points"), **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
+EXEMPT = {"statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
+          "resampling.monte_carlo_pvalue", "resampling.is_settled",  # take what a simulation made, undefined values included
           "known_causes.row_names",  # names positions that were found
           "inputs.positive_in_groups"}  # makes 0 and 1 of labels, for functions that check them then
 

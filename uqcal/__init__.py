@@ -59,7 +59,7 @@ __all__ = list(_HOME)
 
 # Where all else is found: folders of modules, such as uqcal.errors.bias. Those that begin with an underscore are engines.
 _FOLDERS = ("adapters", "comparison", "corrections", "errors", "intervals", "online", "parts", "probabilities", "reports",
-            "sample", "statistics", "subgroups")
+            "sample", "statements", "statistics", "subgroups")
 
 
 def __getattr__(name):

@@ -8,6 +8,7 @@ from uqcal import parts as parts
 from uqcal import probabilities as probabilities
 from uqcal import reports as reports
 from uqcal import sample as sample
+from uqcal import statements as statements
 from uqcal import statistics as statistics
 from uqcal import subgroups as subgroups
 from uqcal._base.tables import read_errors as read_errors
