@@ -388,7 +388,8 @@ TABLE = {
     **rows("walk", "cumulative_differences length_scale", "binary"),
     **rows("calibration_tests", "kolmogorov_smirnov_test kuiper_test spiegelhalter_test binary_calibration_tests", "binary"),
     **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True), **rows("calibration_tests", "multiclass_calibration_tests+numbers", "classes", nan=True, given=NUMBERED, kinds=FREE_CLASSES),
-    **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True),
+    **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True, given={"features": {"x": X}}, kinds={"features": "table -None"}),
+    **rows("by_columns", "column_tests", "binary", nan=True, given={"features": {"x": X}}, kinds={"features": "table"}),
     **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers -booleans"}), **rows("two_groups", "comparison_graph paired_reliability", "two"),
     **rows("against_everyone", "subpopulation_graph", "groups"), **rows("rates", "rate_difference", "two rates"),
     **rows("against_everyone", "subpopulation_graph+cluster", "groups", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}),
@@ -398,7 +399,8 @@ TABLE = {
     **{f"calibration_tests.{name}+cluster": Row("binary", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"})
        for name in ("kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test", "binary_calibration_tests")},
     **{f"{name}+cluster": Row("binary", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}, **({"nan": True} if name.endswith("report") else {}))
-       for name in ("reliability.reliability_diagram", "reliability.ece_test", "reliability.calibration_error_interval", "calibration.largest_difference", "calibration.calibration_report")},
+       for name in ("reliability.reliability_diagram", "reliability.ece_test", "reliability.calibration_error_interval", "calibration.largest_difference")},
+    **rows("calibration", "calibration_report+cluster", "binary", nan=True, given={"cluster": np.arange(N) % 8, "features": None}, kinds={"cluster": "array -None", "features": "free"}),
     **rows("calibration_tests", "multiclass_calibration_tests+cluster", "classes", nan=True, given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}),
     **rows("brownian", "BrownianDistribution.cdf BrownianDistribution.sf BrownianDistribution.logcdf BrownianDistribution.logsf BrownianDistribution.ppf "
            "BrownianDistribution.isf", "single", of=lambda: kuiper_null),
@@ -498,7 +500,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
     ("one point",):
-        "coverage.interval_report coverage.interval_report+sets intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
+        "calibration.calibration_report by_columns.column_tests coverage.interval_report coverage.interval_report+sets intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
     ("constant", "one point", "two points", "zeros"):
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate scaling.Mend.fit",  # a line through two points leaves no error
     ("certain",):

@@ -123,6 +123,7 @@ GIVEN = {"weighted": False, "clustered": True}
     ("collect", "few_events", {"unit": "row", "outcome": 1, "count": 7}, {}, "there are 7 with the event", ""), ("collect", "few_events", {"unit": "cluster", "outcome": 0, "count": 3}, {}, "ten clusters with the event", ""),
     ("recalibrate", "map_passes", {}, {**GIVEN, "function": "mend_probabilities", "map": "Platt scaling"}, "Platt scaling, fitted in-sample", "mend_probabilities(y_true, y_prob, cluster=cluster)"),
     ("recalibrate", "no_map_passes", {}, {**GIVEN, "function": "HistogramBinning"}, "Recalibrate in bins", "HistogramBinning().fit(y_prob, y_true)"),
+    ("recalibrate", "by_column", {"by": ["ward"]}, {**GIVEN, "function": "mend_probabilities", "by": "ward"}, "Recalibrate by ward, then validate", "mend_probabilities(y_true, y_prob, by=features['ward'], cluster=cluster)"),
     ("collect", "unseen_ratio", {"more": 3812.0, "unit": "row", "open": ["overall", "slope"], "factor": 1.25}, GIVEN, "that would decide on O/E and the calibration slope (tolerance 1.25)", ""),
     ("collect", "unseen_ratio", {"more": np.inf, "unit": "row", "open": ["overall"], "factor": 1.25}, GIVEN, "O/E cannot be judged yet", ""),
     ("collect", "unseen_difference", {"more": 3812.0, "unit": "cluster", "limit": 0.27}, {**GIVEN, "tolerance": 0.1}, "about 3,800 more clusters", "calibration_report(y_true, y_prob, cluster=cluster, tolerance=0.1)"),

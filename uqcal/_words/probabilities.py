@@ -11,12 +11,13 @@ import numpy as np
 
 from .._base.inputs import printable
 from .._base.results import enumerated, three_digits
-from .text import (capital, counted, minus, p_text, row_names, two_digits,
+from .text import (capital, counted, minus, p_text, place_text, row_names, short_name,
+                               two_digits,
                                value_text, would_decide)
 
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'TITLES', 'verdict_fragment', 'conclusion_text', 'title_text',
-           'fifths_lines', 'python_line', 'calibration_in_parts_line', 'calibration_in_parts_sentence',
+           'fifths_lines', 'parts_lines', 'python_line', 'calibration_in_parts_line', 'calibration_in_parts_sentence',
            'calibration_in_parts_conclusion', 'brier_text', 'joint_text', 'coefficient_text', 'largest_difference_text',
            'event_ratio_text', 'calibration_error_text', 'ece_test_text', 'diagram_text', 'tests_text',
            'multiclass_text', 'logistic_text', 'steps_text', 'temperature_text']
@@ -272,7 +273,11 @@ def conclusion_text(
     str
         One sentence.
     """
-    return f"{capital(verdict_fragment(findings))}."
+    parts = [one for one in findings if one.kind == "calibration_by" and _shown(one)]
+    if not parts: return f"{capital(verdict_fragment(findings))}."
+    if any(map(_shown, _questions(findings))): says = capital(verdict_fragment(findings))
+    else: says = "No fault found in all rows together"
+    return f"{says}. {capital(_by_fragments(parts))}."
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-029
 def title_text(
@@ -387,6 +392,94 @@ def fifths_lines(
     return [f"  {name:<12}" + "".join(f"{value_text(100 * share):>9}" for share in shares)
             for name, shares in rows.items()]
 
+# %% ../../nbs/words/08_probabilities.ipynb #by-parts-lines
+def parts_lines(test: Any,  # a `ColumnTest`
+                ) -> list[str]:  # three lines for the screen; none for one part or more than eight
+    """O/E in the parts of a column.
+
+    Parameters
+    ----------
+    test : Any
+        A `ColumnTest`.
+
+    Returns
+    -------
+    list[str]
+        Three lines for the screen; none for one part or more than eight.
+    """
+    parts = test.parts
+    if not 2 <= len(parts) <= 8: return []
+    if test.by_group: parts = parts.sort_values("first", key=lambda column: column.astype(str))
+    if test.by_group: names = [short_name(one)[:8] for one in parts["first"]]
+    else: names = [f"{value_text(one)}–" for one in parts["first"]]
+    rows = {short_name(test.name)[:11]: names,
+            "O/E": [_factor(one) if one == one else "–" for one in parts["ratio"]]}
+    return ["", *(f"  {name:<12}" + "".join(f"{one:>9}" for one in cells)
+                  for name, cells in rows.items())]
+
+# %% ../../nbs/words/08_probabilities.ipynb #by-words-1
+_AT_EQUAL_SCORES = "those expected at equal scores"
+
+
+def _by_line(finding):
+    "What differs most along a column, or what is not excluded."
+    facts, part = finding.facts, finding.part
+    if finding.pvalue is None or finding.estimate != finding.estimate:
+        return (f"not tested along {short_name(finding.by)}: outcomes or predictions leave nothing "
+                "to compare")
+    if not _shown(finding):
+        span = f"{_factor(facts['lowest'], -1)} to {_factor(facts['highest'], 1)}"
+        where = "any group" if finding.by_group else "any fifth of the rows"
+        if finding.status == "valid":
+            return (f"no dependence on {short_name(finding.by)} found; events in {where} are "
+                    f"{span} × "
+                    f"{_AT_EQUAL_SCORES}")
+        decide = would_decide(finding.rows_needed, finding.n)
+        return (f"no dependence on {short_name(finding.by)} found; events of {span} × "
+                f"{_AT_EQUAL_SCORES} in "
+                f"{where} are not excluded ({decide})")
+    rows = f"({counted(part.count)}; {p_text(finding.pvalue)})"
+    if facts["statistic"] == "trend":
+        way = "rise" if facts["trend"] > 0 else "fall"
+        return (f"events {way} along {short_name(finding.by)}, compared with {_AT_EQUAL_SCORES} "
+                f"({p_text(finding.pvalue)})")
+    if facts["statistic"] == "slope":
+        return f"{place_text(part)}: calibration slope {_signed(facts['slope'])} {rows}"
+    return (f"{place_text(part)}: O/E {_factor(facts['ratio'])}; events "
+            f"{_factor(finding.estimate)} × {_AT_EQUAL_SCORES} "
+            f"[{_factor(finding.low, -1)}, {_factor(finding.high, 1)}] {rows}")
+
+# %% ../../nbs/words/08_probabilities.ipynb #by-words-2
+def _by_sentence(finding):
+    "The line as a sentence."
+    says = f"{capital(_by_line(finding))}."
+    if not _shown(finding): return says
+    if finding.status == "minor": says += " This is within the tolerance."
+    return says
+
+
+def _by_method(finding):
+    return ("Score statistics of events and slope in each part, beside the line in the log-odds "
+            "that fits all rows; "
+            "the largest is compared with the largest of every draw.")
+
+# %% ../../nbs/words/08_probabilities.ipynb #by-words-3
+def _by_fragment(finding):
+    "What a verdict says of a column along which a difference is shown."
+    facts, part = finding.facts, finding.part
+    within = ", within the tolerance" if finding.status == "minor" else ""
+    if facts["statistic"] == "trend":
+        return (f"events {'rise' if facts['trend'] > 0 else 'fall'} along "
+                f"{short_name(finding.by)}{within}")
+    if facts["statistic"] == "slope":
+        return f"{place_text(part)}: slope {_signed(facts['slope'])}{within}"
+    return f"{place_text(part)}: O/E {_factor(facts['ratio'])}{within}"
+
+# %% ../../nbs/words/08_probabilities.ipynb #by-words-3-b
+def _by_fragments(findings):
+    "What a verdict says of all columns along which a difference is shown."
+    return "; ".join(map(_by_fragment, findings))
+
 # %% ../../nbs/words/08_probabilities.ipynb #cell-040
 _NAME_CLUSTERS = "pass them as clusters (cluster=, --cluster)"
 
@@ -474,6 +567,11 @@ def _recalibrate_in_bins(step):
     return ("Neither Platt nor beta scaling removes the fault. Recalibrate in bins, or look for a "
             "feature that explains it. Then validate on other rows.")
 
+# %% ../../nbs/words/08_probabilities.ipynb #by-step
+def _recalibrate_along(step):
+    by = enumerated([short_name(one) for one in step.facts["by"]])
+    return f"Recalibrate by {by}, then validate on rows that were not used for it."
+
 # %% ../../nbs/words/08_probabilities.ipynb #cell-047
 def _collect_rows(step):
     facts = step.facts
@@ -529,6 +627,8 @@ def python_line(
     if step.why == "impossible_rows": return 'report["locally"].rows'
     if step.verb == "recalibrate":
         fit = step.arguments["function"]
+        by = step.arguments.get("by")
+        if by is not None: more = f", by=features[{by!r}]{more}"
         if fit == "mend_probabilities": return f"mend_probabilities(y_true, y_prob{more})"
         share = ", sample_weight / np.mean(sample_weight)" * step.arguments["weighted"]
         return f"{fit}().fit(y_prob, y_true{share})"
@@ -669,12 +769,13 @@ def calibration_in_parts_conclusion(finding: Any,  # of kind "calibration_in_par
 # %% ../../nbs/words/08_probabilities.ipynb #cell-050
 LINES: dict[str, Any] = {"calibration_in_parts": calibration_in_parts_line,
                          "locally": _locally_line, "overall": _overall_line,
-                         "slope": _slope_line, "ece": _ece_line}
+                         "slope": _slope_line, "ece": _ece_line,
+                         "calibration_by": _by_line}
 SENTENCES: dict[str, Any] = {
     "calibration_in_parts": calibration_in_parts_sentence,
     "locally": _locally_sentence, "overall": _overall_sentence,
-    "slope": _slope_sentence, "ece": _ece_sentence}
-METHODS: dict[str, Any] = {"locally": _calibration_method,
+    "slope": _slope_sentence, "ece": _ece_sentence, "calibration_by": _by_sentence}
+METHODS: dict[str, Any] = {"locally": _calibration_method, "calibration_by": _by_method,
                            "calibration_in_parts": lambda finding: ""}
 CAUTIONS: dict[str, Any] = {
     "spiegelhalter_in_parts": lambda caution: (
@@ -692,6 +793,7 @@ STEPS: dict[Any, Any] = {
     ("check", "reversed_outcomes"): _check_outcomes, ("check", "impossible_rows"): _check_rows,
     ("collect", "few_events"): _collect_events, ("recalibrate", "map_passes"): _recalibrate_by,
     ("recalibrate", "no_map_passes"): _recalibrate_in_bins,
+    ("recalibrate", "by_column"): _recalibrate_along,
     ("collect", "unseen_difference"): _collect_rows,
     ("collect", "unseen_ratio"): _collect_for_ratios,
     ("validate", "rare_tolerance"): _choose_tolerance, ("use", "probabilities"): _use}

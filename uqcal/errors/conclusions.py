@@ -707,6 +707,7 @@ def read_features(
     features: Any,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text,
                     # categories, truth values as groups; None for no features
     sample: Sample,  # the points that they describe
+    **others: Any,  # further inputs of the same rows by name, whose labels must agree
 ) -> dict[str, Ordering]:  # the order of the points along each feature, by its name
     """Features by name, each one checked and sorted.
 
@@ -717,6 +718,8 @@ def read_features(
         truth values as groups; None for no features.
     sample : Sample
         The points that they describe.
+    **others : Any
+        Further inputs of the same rows by name, whose labels must agree.
 
     Returns
     -------
@@ -743,7 +746,10 @@ def read_features(
             raise ValueError(f"features must have different names: {label!r} is there "
                              f"{labels.count(label)} times")
     columns = {label: features[name] for label, name in zip(labels, names)}
-    check_labels_agree(**{f"features[{label!r}]": column for label, column in columns.items()})
+    for label, column in columns.items():
+        if column is None: raise TypeError(f"features[{label!r}] must be a column, got None")
+    check_labels_agree(**others, **{f"features[{label!r}]": column for label,
+                                    column in columns.items()})
     return {label: sample.along(column, f"features[{label!r}]")
             for label, column in columns.items()}
 

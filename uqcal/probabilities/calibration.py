@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,16 +22,19 @@ from .._base.inputs import (check_binary, check_count, check_fraction, check_gen
                                 check_labels_agree,
                                 read_labels)
 from .._base.kernels import kernel
+from .by_columns import ColumnTest, along_column, finding_along
 from .joint_tests import JointTests, joint_tests, log_odds_of
 from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                              errors_of_columns)
 from .slope import Coefficient, coefficients_of, held_together, ratio_of
 from .._sample.repeats import related_cases
+from .._sample.sample import Ordering, Sample
 from .._base.results import (Interval, Result, SignificanceTest, html_table,
                                  json_plain, new_axes)
 from .._words.probabilities import (brier_text, conclusion_text, event_ratio_text, fifths_lines,
-                                        largest_difference_text, title_text)
+                                        largest_difference_text, parts_lines, title_text)
+from ..errors.conclusions import read_features
 from ..reports import Caution, Finding, Place, Report, Step
 from .walk import Walk, walk_of, widening
 
@@ -576,6 +580,8 @@ class CalibrationReport(Report):
     fifths : pd.DataFrame
         About five equal parts of the rows along the scores: first, last, count, predicted,
         observed.
+    along : dict[str, ColumnTest]
+        By column that was named: whether calibration differs along it.
     confidence : float
         Level of intervals and verdict.
     tolerance : float
@@ -599,6 +605,8 @@ class CalibrationReport(Report):
     walk: Walk = field(repr=False)  # the cumulative differences
     fifths: pd.DataFrame = field(repr=False)  # about five equal parts of the rows along the scores:
                                               # first, last, count, predicted, observed
+    along: dict[str, ColumnTest] = field(default_factory=dict, repr=False)  # by column that was
+    # named: whether calibration differs along it
     confidence: float  # level of intervals and verdict
     tolerance: float  # mean difference that does no harm
     mended_by: str | None  # the simplest map that, fitted to these points, leaves no fault that the
@@ -639,7 +647,9 @@ class CalibrationReport(Report):
         -------
         list[str]
         """
-        return fifths_lines(self.fifths)
+        lines = fifths_lines(self.fifths)
+        for one in self.along.values(): lines += parts_lines(one)
+        return lines
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: value, low, high, pvalue, adjusted, method.
@@ -713,6 +723,7 @@ def report_of(
     *,
     tolerance: float,  # mean difference over a fifth of the points that does no harm
     confidence: float,  # level of the intervals and of the verdict
+    along: Mapping[str, Ordering] | None = None,  # the rows in the order of named columns
     n_bins: int = 15,  # bins, as for `reliability_diagram`
     strategy: Any = "uniform",  # how they are placed
     method: str = "auto",  # of the p-values
@@ -738,6 +749,8 @@ def report_of(
         Mean difference over a fifth of the points that does no harm.
     confidence : float
         Level of the intervals and of the verdict.
+    along : Mapping[str, Ordering] | None, optional
+        The rows in the order of named columns.
     n_bins : int, default 15
         Bins, as for `reliability_diagram`.
     strategy : Any, default "uniform"
@@ -767,7 +780,9 @@ def report_of(
         walk.outcome, walk.score, walk.weight, code, n_bins=n_bins, strategy=strategy,
         confidence=confidence, n_boot=n_boot, **drawn)
     n_resamples = max(check_count(n_resamples, "n_resamples"), _LEAST)
-    tests = joint_tests(walk, edges, method=method, confidence=confidence,
+    if along: share = _SHARE
+    else: share = 1.0
+    tests = joint_tests(walk, edges, method=method, confidence=confidence, share=share,
                         n_resamples=n_resamples, **drawn)
     largest = largest_difference_of(walk, confidence=confidence)
     ratio = event_ratio_of(walk, confidence=confidence)
@@ -778,17 +793,35 @@ def report_of(
     slope = _slope(walk, tests, coefficients, held, largest, rows)
     locally = _locally(walk, tests, largest, tolerance, rows, (overall, slope))
     ece = _error_finding(error, tests)
+    columns = _along_columns((y, p, w, cluster), along, 1 - confidence, rng)
+    parts = tuple(finding_along(one, _FACTOR) for one in columns.values())
     asked = tuple(one for one in (overall, slope, locally) if one is not None)
     mended_by = None
     if any(one.status == "invalid" for one in asked) and not rows.size and not _too_few(walk):
         mended_by = _mended_by(walk, diagram, 1 - confidence)
     cautions = _ece_caution(ece, error, rows), _few_clusters(walk, asked)
     return CalibrationReport(
-        findings=(*asked, ece), cautions=tuple(filter(None, cautions)),
-        step=_next_step(asked, walk, largest, mended_by), tests=tests, coefficients=coefficients,
+        findings=(*asked, *parts, ece), cautions=tuple(filter(None, cautions)),
+        step=_next_step(asked, parts, walk, largest, mended_by), tests=tests,
+        coefficients=coefficients,
         held=held, largest=largest, error=error, brier=brier_of(walk), ratio=ratio, walk=walk,
-        fifths=_fifths(walk), confidence=confidence, tolerance=tolerance, mended_by=mended_by,
+        fifths=_fifths(walk), along=columns, confidence=confidence, tolerance=tolerance,
+        mended_by=mended_by,
         diagram=diagram, null=_ece_null(tests, error))
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #by-along-columns
+_SHARE = 0.7  # of the level for all rows together, where columns are named; theirs is the rest
+
+
+def _along_columns(columns, along, level, rng):
+    "The test along each named column; the columns share what all rows leave of the level."
+    if not along: return {}
+    y, p, w, cluster = columns
+    if cluster is None or np.unique(cluster).size == y.size: unit = None
+    else: unit = np.unique(cluster, return_inverse=True)[1]
+    share = (1 - _SHARE) / len(along)
+    return {name: along_column(y, p, w, unit, one, name=name, share=share, level=level, rng=rng)
+            for name, one in along.items()}
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012n
 def _ece_null(tests, error):
@@ -831,6 +864,8 @@ def calibration_report(
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    features: Any = None,  # DataFrame or dict of name → column, shape (n,) each, along which
+                           # calibration may differ: groups, or numbers
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     tolerance: float = 0.05,  # mean difference over a fifth of the points that does no harm, in
                               # (0, 1)
@@ -860,6 +895,9 @@ def calibration_report(
         Weights ≥ 0, shape (n,).
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
+    features : Any, optional
+        DataFrame or dict of name → column, shape (n,) each, along which calibration may
+        differ: groups, or numbers.
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     tolerance : float, default 0.05
@@ -891,11 +929,13 @@ def calibration_report(
     """
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
+    along = read_features(features, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     cluster, caution = _counted_together(y, p, cluster, method)
     tolerance = check_fraction(tolerance, "tolerance")
     return with_caution(report_of(
-        y, p, w, cluster, n_bins=n_bins, strategy=strategy, method=method, tolerance=tolerance,
+        y, p, w, cluster, along=along, n_bins=n_bins, strategy=strategy, method=method,
+        tolerance=tolerance,
         confidence=confidence, n_resamples=n_resamples, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
         progress=progress), caution)
 
@@ -1144,7 +1184,7 @@ def _mended_by(walk, diagram, level):
     return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167
-def _next_step(asked, walk, largest, mended_by):
+def _next_step(asked, parts, walk, largest, mended_by):
     "What to do about it first."
     locally, facts = asked[-1], asked[-1].facts
     statuses = {one.status for one in asked}
@@ -1155,6 +1195,10 @@ def _next_step(asked, walk, largest, mended_by):
     if locally.rows:
         return Step(verb="check", why="impossible_rows",
                     facts={"rows": locally.rows, "step": _step_of_scores(walk)})
+    off = [one for one in parts if one.status == "invalid"]
+    if off and not _too_few(walk):
+        return Step(verb="recalibrate", why="by_column", facts={"by": [one.by for one in off]},
+                    arguments={**given, "function": "mend_probabilities", "by": off[0].by})
     if "invalid" in statuses:
         too_few = _too_few(walk)
         if too_few is not None: return Step(verb="collect", why="few_events", facts=too_few)

@@ -376,6 +376,7 @@ def joint_tests(
     method: str = "auto",  # "auto", "asymptotic" (normal blocks) or "exact" (drawn outcomes);
                            # "auto" alone allows for clusters and for weights that may tell
     confidence: float = 0.95,  # one minus the level of all tests together, in (0, 1)
+    share: float = 1.0,  # of that level which these tests may use, in (0, 1]
     n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 1e9 draws, never under 199,
                               # and at most 1,999 where rows are taken in blocks
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
@@ -397,6 +398,8 @@ def joint_tests(
         allows for clusters and for weights that may tell.
     confidence : float, default 0.95
         One minus the level of all tests together, in (0, 1).
+    share : float, default 1.0
+        Of that level which these tests may use, in (0, 1].
     n_resamples : int, default 9999
         Sets of drawn outcomes; fewer above 1e9 draws, never under 199, and at most 1,999
         where rows are taken in blocks.
@@ -419,11 +422,12 @@ def joint_tests(
     """
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     n_resamples, level = check_count(n_resamples, "n_resamples"), 1 - confidence
+    if not 0 < share <= 1: raise ValueError(f"share must lie in (0, 1], got {share!r:.40}")
     if walk.n_clusters is not None and method != "auto":
         raise ValueError(f"method must be 'auto' where there are clusters, got {method!r}")
     how = _method_of(walk, method)
     if not walk.variance > 0:
-        return JointTests(names=(), statistics=(), alone=(), adjusted=(), critical=level,
+        return JointTests(names=(), statistics=(), alone=(), adjusted=(), critical=level * share,
                           level=level, method=how, n=walk.n, n_resamples=None)
     shape = _shape_of(walk, edges, how)
     if how == "auto" or how == "contradiction":
@@ -437,14 +441,17 @@ def joint_tests(
     statistic = (seen / _scales_of(walk))[0, at]
     if how == "binomial":
         alone = np.full(len(at), _two_sided(walk))
+        adjusted = np.minimum(alone / share, 1.0)
         return JointTests(names=names, statistics=tuple(statistic.tolist()),
-                          alone=tuple(alone.tolist()), adjusted=tuple(alone.tolist()),
-                          critical=level, level=level, method=how, n=walk.n, n_resamples=None,
+                          alone=tuple(alone.tolist()), adjusted=tuple(adjusted.tolist()),
+                          critical=level * share, level=level, method=how, n=walk.n,
+                          n_resamples=None,
                           drawn=_drawn(walk, shape, "exact", n_resamples, rng, n_jobs, progress)[
                               :, at] / _scales_of(walk)[at])
     drawn = _drawn(walk, shape, drawing, n_resamples, rng, n_jobs, progress)
-    alone, adjusted, critical = _pvalues(np.vstack([seen, drawn])[:, at], level, functools.partial(
-        _few_clusters, walk, names, seen[0, at]))
+    alone, adjusted, critical = _pvalues(np.vstack([seen, drawn])[:, at], level * share,
+                                         functools.partial(_few_clusters, walk, names, seen[0, at]))
+    adjusted = np.minimum(adjusted / share, 1.0)
     if how == "contradiction": alone, adjusted = np.zeros(len(at)), np.zeros(len(at))
     found = JointTests(names=names, statistics=tuple(statistic.tolist()),
                        alone=tuple(alone.tolist()), adjusted=tuple(adjusted.tolist()),
@@ -453,7 +460,8 @@ def joint_tests(
     if how != "signs" or walk.total_weight**2 / (walk.weight @ walk.weight) >= _MIN_SIGNS:
         return found
     plain = joint_tests(walk, edges, method="exact", confidence=confidence,
-                        n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
+                        share=share, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
+                        progress=progress)
     return max(found, plain, key=lambda tests: tests.pvalue)
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-022
