@@ -247,7 +247,7 @@ ON_ERRORS = {
     "undefined_in_resamples": dict(statistic="CC", dropped=12, n_boot=5000), "columns_not_tested": dict(columns="T, kind and 4 more"), "copies_in_parts": dict(copies=3.0), "errors_in_parts": {}}
 ON_FILE = {
     "correlated_rows": dict(lag=1, correlation=0.089, pvalue=0.0001), "shared_uncertainty": {}, "counted_once": dict(repeated=12, n=26, of="rows"), "copies": dict(repeated=12, n=26, of="errors"),
-    "cause": dict(cause=Cause(name="absolute errors", strength="likely", facts=dict(sign="positive", count=30, n=30))), "repeated_members": dict(repeated=12, n=26),
+    "cause": dict(cause=Cause(name="absolute_errors", strength="likely", facts=dict(sign="positive", count=30, n=30))), "repeated_members": dict(repeated=12, n=26),
     "members_correlated": dict(blocks=20, length=50, still=True)}
 
 
