@@ -15,7 +15,7 @@ from uqcal._sample.sample import Sample
 
 NEVER = re.compile(r"\b(mend\w*|as stated|stated|alike|could be|settle|belong together|like scores|too timid|too extreme|errs|by lot|whoever|somebody|nobody|of their own|"
                    r"right ones|fairly|undecided|not decided|event ratio|told|taught|learnt|nan|None)\b")
-READINGS = {one.reading for one in CONSTANTS} | {(looks, ()) for _, looks, _ in column_causes._POWERS}
+READINGS = {one.reading for one in CONSTANTS} | {(looks, ()) for _, looks, _ in column_causes._POWERS} | {("few_members", (3,))}
 
 
 def checked(text):
@@ -38,14 +38,18 @@ FIFTY = {"rows": range(50), "row_names": tuple(f"{k:,} (line {k + 2:,})" for k i
 LEVEL = {"variant": "level", "ratio": 0.489, "low": 0.467, "high": 0.511, "reading": ("expanded_2", ()), "others": (("half_width_95", ()), ("power_of_ten", (2,)))}
 POWERS = {"variance", "root", "precision", "inverse", "logarithm"}
 CASES = [  # a cause, and what its sentence must hold
-    (cause("outlier", "seen", [1020], row_names=("1,020",), shown=(row(),)), ["Row 1,020 (E = −0.169, u = 0.00214, Z = −79) is far from all other rows."]),
-    (cause("outlier", "seen", [3, 5], row_names=("3", "5"), shown=(row("3"), row("5"))), ["2 rows are far from all others.", "See rows 3 and 5.", "For instance row 3 (E"]),
+    (cause("outlier", "seen", [1020], variant=None, row_names=("1,020",), shown=(row(),)), ["Row 1,020 (E = −0.169, u = 0.00214, Z = −79) is far from all other rows."]),
+    (cause("outlier", "seen", [3, 5], variant=None, row_names=("3", "5"), shown=(row("3"), row("5"))), ["2 rows are far from all others.", "See rows 3 and 5.", "For instance row 3 (E"]),
+    (cause("outlier", "seen", [1020], variant="out_of_line", row_names=("1,020",), shown=(row(column="uncertainty", factors=(0.01,)),)), [
+        "Possible cause: a wrong unit. Its u looks divided by 100."]),
+    (cause("outlier", "seen", [3, 5], variant="ratio", row_names=("3", "5"), shown=(row("3"),), reading=("power_of_ten", (2,)), others=(("power_of_ten", (3,)),)), [
+        "For instance row 3 (E", "Possible cause: the units", "It also fits if the units of the two columns differ by a factor of 10^3."]),
     (cause("unit_in_a_row", rows=[1020], variant="out_of_line", row_names=("1,020",), shown=(row(column="uncertainty", factors=(0.01,)),)), ["Its u looks divided by 100."]),
     (cause("unit_in_a_row", rows=[1020], variant="out_of_line", row_names=("1,020",), shown=(row(column="error", factors=(1e4, 57.29578, 0.01, 1e6)),)), [
         "Its E looks multiplied by 10,000 or 57.3 or divided by 100."]),
     (cause("unit_in_a_row", variant="out_of_line", **FIFTY, shown=(row("5,000 (line 5,002)", "error", (1e3,)), row("5,001 (line 5,003)", "uncertainty", (4.184,)))), [
         "50 rows are far", "5,004 (line 5,006) and 45 more.", "E looks multiplied by 1,000.", "u looks multiplied by 4.184."]),
-    (cause("unit_in_a_row", rows=[7, 8, 9], variant="ratio", **SOME, ratio=4.56, reading=("units", ("kJ/mol", "kcal/mol", 4.184))), [
+    (cause("unit_in_a_row", rows=[7, 8, 9], variant="ratio", **SOME, ratio=4.56, reading=("units", ("kJ/mol", "kcal/mol", 4.184)), others=()), [
         "In 3 of 1,200 rows (0.25 %) the observed value is about 4.56 times", "rows 7 (line 9), 8 (line 10) and 9 (line 11)", "kJ/mol, the other in kcal/mol (a factor of 4.184)"]),
     (cause("mixed_units", **FIFTY, column="uncertainty", count=50, n=600, ratio=985.0, is_high=True, unit_factor=1e3), [
         "u forms two clusters", "50 of 600 rows (8.3 %) it is about 985 times as large", "another unit (a factor of 1,000)"]),
@@ -90,9 +94,13 @@ CASES = [  # a cause, and what its sentence must hold
     (cause("two_populations", share=0.31, ratio=5.13), ["about 31 % of the rows it is 5.13 times"]),
     (cause("skewed_errors", ratio=5.39, is_up=True), ["5.39 times as far above its median as below it", "no fault of u"]),
     (cause("skewed_errors", ratio=5.39, is_up=False), ["as far below its median as above it"]),
+    (cause("few_members", members=3, ratio=1.41, expected=4 / 3, others=()), ["about 3 values: mean E² is 1.41 times mean u² (1.33 expected)", "2 degrees of freedom"]),
+    (cause("detection_limit", "seen", [7, 8], count=126, n=400, value=-1.0, at="least", clear=190), [
+        "126 of 400 rows (32 %) have the smallest observed value, −1.", "a limit of detection, or values that are truly equal", "190 rows are predicted more than 2 u above it."]),
+    (cause("detection_limit", "seen", [7, 8], count=126, n=400, value=1.0, at="most", clear=190), ["the largest observed value, 1.", "a limit of the scale", "2 u below it."]),
     (cause("relative_uncertainty", power=1.01, feature="size"), ["|Z| grows as size to the power 1.01", "divided by size, so it is relative"]),
     (cause("relative_uncertainty", power=-0.98, feature="size"), ["to the power −0.98", "multiplied by size"]),
-    (cause("unit_in_a_group", rows=[1], group="B", feature="lab", ratio=3.94, reading=("units", ("kJ/mol", "kcal/mol", 4.184))), ["In lab B, Z is about 3.94 times", "kcal/mol"]),
+    (cause("unit_in_a_group", rows=[1], group="B", feature="lab", ratio=3.94, reading=("units", ("kJ/mol", "kcal/mol", 4.184)), others=(("units", ("cm", "inches", 2.54)),)), ["In lab B, the median |Z| is 3.94 times", "kcal/mol", "It also fits if one column is in cm"]),
     (cause("bias_by_group", rows=[1], group="C", feature="lab", count=2, groups=5, mean=0.969), ["in 2 of 5 groups of lab (in C, Z averages +0.97)"]),
 ]
 for named in ("unit", *sorted({one.name for one in CONSTANTS} - {"unit"} | {name for name, *_ in column_causes._POWERS})):
@@ -152,7 +160,7 @@ def repeats(sign, **facts):
 REPEATS = [
     (repeats("rows", repeated=1000, n=2000, of="rows"), ["1,000 of 2,000 rows repeat an earlier one, with equal error and u."]),
     (repeats("equal rows", repeated=1000, n=2000, of="rows"), ["1,000 of 2,000 rows repeat", "may be copies or different rows"]),
-    (repeats("absolute errors", repeated=60, n=120, of="absolute_errors"), ["60 of 120 absolute errors repeat an earlier one.", "several predictions of the same rows"]),
+    (repeats("absolute errors", repeated=60, n=120, of="absolute errors"), ["60 of 120 absolute errors repeat an earlier one.", "several predictions of the same rows"]),
     (repeats("scaled errors", repeated=60, n=120, of="scaled errors"), ["60 of 120 scaled errors", "in two units"]),
     (repeats("uncertainties", correlation=0.31, pvalue=1e-9), ["same u have correlated errors (rank correlation 0.31, p < 0.001)"]),
     (repeats("neighbours", n=1000, lag=1, correlation=0.39, pvalue=4e-4), ["Adjacent rows have correlated errors (rank correlation 0.39, p < 0.001)", "sorted by something"]),
@@ -180,6 +188,9 @@ CAUTIONS = [
     (Caution(code="copies", facts={"repeated": 10, "n": 100, "of": "scaled errors"}), ["10 of 100 scaled errors repeat"]),
     (Caution(code="correlated_rows", facts={"lag": 1, "correlation": 0.39, "pvalue": 1e-9}), ["Adjacent rows", "0.39", "--groups"]),
     (Caution(code="correlated_rows", facts={"lag": 200, "correlation": 0.39, "pvalue": 1e-9}), ["Rows 200 apart"]),
+    (Caution(code="off_limits", facts={"n": 400, "clear": 190, "judged": True, "at_limit": 126, "not_asked": ("site", "year")}), [
+        "126 rows stand at a limit", "The 190 of 400 rows that are predicted more than 2 u from it are validated.", "Not tested along site, year."]),
+    (Caution(code="off_limits", facts={"n": 40, "clear": 9, "judged": False, "at_limit": 26, "not_asked": ()}), ["only 9 are predicted clear of it"]),
     (Caution(code="shared_uncertainty"), ["Rows with the same u"]),
 ]
 

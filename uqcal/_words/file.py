@@ -511,7 +511,8 @@ def _drift(cause):
 # %% ../../nbs/words/37_file.ipynb #cell-166
 def _populations(cause):
     facts = cause.facts
-    why = _because(cause, "two instruments, models or units were mixed")
+    why = _because(cause, "two instruments, models or units were mixed, or observed values "
+                          "have a bound")
     return (f"Z looks like a mixture: in about {100 * facts['share']:.0f} % of the rows it is "
             f"{value_text(facts['ratio'])} times as large as in the others. {why}")
 

@@ -90,7 +90,8 @@ def _middle(x):
 class _Line:
     "What rows usually look like, and how far out of line one is."
 
-    def __init__(self, sample):
+    def __init__(self, sample, looked_at=("error", "uncertainty")):
+        self.looked_at = looked_at  # columns of which a unit may be wrong
         self.columns = [np.abs(sample.error), sample.uncertainty, np.abs(sample.scaled)]
         self.middles = [_middle(x) if np.any(x > 0) else (0.0, 1.0) for x in self.columns]
 
@@ -118,7 +119,7 @@ class _Line:
         """
         units = [one for one in CONSTANTS if one.name == "unit" and not 0.2 < one.factor < 5]
         found = [(self.distance(row, **{f"in_{column}": one.factor}) + 2 * one.rarity, column, one)
-                 for one in units for column in ("error", "uncertainty")]
+                 for one in units for column in self.looked_at]
         return sorted(found, key=lambda one: one[0])
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-007c
@@ -170,9 +171,9 @@ def describe_rows(
     return tuple(_of_row(sample, line, row) for row in rows.tolist())
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-008
-def _by_rows(sample, known, clear):
+def _by_rows(sample, known, clear, looked_at):
     "Rows that are out of line by Z, by u, or by both, but for those that are known, or not clear."
-    line, u = _Line(sample), sample.uncertainty
+    line, u = _Line(sample, looked_at), sample.uncertainty
     size = np.where(clear, np.abs(sample.scaled), 0)
     most = max(3, sample.n // 100)
     rows = list(np.flatnonzero(size >= _apart(size, most)))
@@ -200,6 +201,7 @@ def _together(sample, causes):
     facts = causes[0].facts | {"shown": shown, "row_names": row_names(sample, rows)}
     cause = replace(causes[0], rows=rows, facts=facts)
     if rows.size < _LEAST_ROWS or cause.factor is None: return cause
+    if shown[0]["column"] == "error" and 1 / 999 < cause.factor < 999: return cause
     return replace(cause, name="unit_in_a_row", strength="likely", also=("outlier",))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-009b
@@ -524,7 +526,9 @@ def _all_causes(sample, observed, clear):
     "Whatever is found: what explains a row first, so that it is set aside for what comes after."
     if outcomes := _outcomes(sample): return outcomes
     by_ratio = at_limits = []
+    looked_at = ("error", "uncertainty")
     if observed is not None:
+        looked_at = ("uncertainty",)  # of the errors, the ratio says more
         if of_ratio := cause_of_whole_ratio(sample, observed): return of_ratio
         size = np.where(clear, np.abs(sample.scaled), 0)
         far = np.flatnonzero(size >= _apart(size, max(3, sample.n // 10)))
@@ -538,7 +542,7 @@ def _all_causes(sample, observed, clear):
     if not rounded: found += _without(_piles(sample), found)
     if all(one.name != "rounded_errors" for one in rounded): found += _zeros(sample)
     found += _without(_clusters(sample), found)
-    found += _without(_by_rows(sample, known, clear), found)
+    found += _without(_by_rows(sample, known, clear, looked_at), found)
     if first: return found
     of_columns = causes_of_columns(sample, found, clear)
     is_undone = any(one.name in _OF_POWER | OF_LINK for one in of_columns)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import digamma, gammainc, gammaln, logsumexp, polygamma
+from scipy.special import digamma, gammainc, gammaln, polygamma
 
 from .._base.kernels import kernel
 from .known_causes import CONSTANTS, Cause, is_sorted, row_names, whole_column
@@ -72,19 +72,20 @@ _MEMBERS = (3, 4, 5, 8, 12, 20)
 
 def _members(log_size, log_u, k):
     "The same where u are estimates from k values, for ddof = 0 and 1, Eq. (2)."
-    d = k - 1
+    d, mean = k - 1, log_u.mean()
     noise = 0.5 * (digamma(d / 2) + np.log(2))  # mean of log u, less that of log σ / √(k − ddof)
     spread = np.sqrt(max(log_u.var() - polygamma(1, d / 2) / 4, 1e-4))
     grid = np.linspace(-5, 5, 61)
-    chi = (log_u - log_u.mean())[:, None] + noise - spread * grid  # log √(k − ddof) u / σ
+    chi = np.minimum((log_u - mean)[:, None] + noise - spread * grid, 300)  # log √(k − ddof) u / σ
     weight = d * chi - 0.5 * np.exp(2 * chi) - 0.5 * grid**2
-    weight -= logsumexp(weight, axis=1)[:, None]
+    weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+    size2, total = np.exp(2 * np.clip(log_size - mean, -300, 300)), np.log(weight.sum(axis=1))
     found = []
     for ddof in (0, 1):
-        centre = log_u.mean() + 0.5 * np.log((k - ddof) * (1 + 1 / k)) - noise
-        log_sd = centre + spread * grid
-        z2 = np.exp(2 * np.clip(log_size[:, None] - log_sd, -300, 300))
-        found.append(float(np.sum(logsumexp(weight - log_sd - 0.5 * z2, axis=1))))
+        log_sd = 0.5 * np.log((k - ddof) * (1 + 1 / k)) - noise + spread * grid  # less mean
+        density = np.exp(-log_sd - 0.5 * np.outer(size2, np.exp(-2 * log_sd)))
+        seen = np.log(np.maximum(np.sum(weight * density, axis=1), 1e-300))
+        found.append(float(np.sum(seen - total)) - mean * log_u.size)
     return found
 
 # %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-4
