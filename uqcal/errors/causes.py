@@ -585,7 +585,7 @@ def find_causes(
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
     observed: ArrayLike | None = None,  # observed values of the same rows, shape (n,), where they
-                                        # are known: a unit shows in their ratio to predicted ones
+                                        # are known: units and limits show in them
     groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
                                       # labels of any kind, shape (n,); None: no two rows do
     least: str = "likely",  # how well supported a cause is that is told: "seen", "likely" or
@@ -603,8 +603,8 @@ def find_causes(
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0.
     observed : ArrayLike | None, optional
-        Observed values of the same rows, shape (n,), where they are known: a unit shows in
-        their ratio to predicted ones.
+        Observed values of the same rows, shape (n,), where they are known: units and limits
+        show in them.
     groups : ArrayLike | None, optional
         Which rows belong together (one molecule, one patient): labels of any kind, shape
         (n,); None: no two rows do.

@@ -29,26 +29,26 @@ class Cause(Result):
     Attributes
     ----------
     name : str
-        What went wrong, in two or three words, such as "unit" or "variance".
+        A code for what went wrong, such as "unit" or "few_members".
     strength : str
         "seen" for a fact that anyone can check in the file, "likely" where the mistake
         explains what is seen, "possible" where other things do as well.
     factor : float | None
         How many times too large the stated values are; None where no factor is involved.
     also : tuple[str, ...]
-        Names of mistakes that would look alike.
+        Codes of mistakes that would look the same.
     facts : dict[str, Any]
         Numbers, names and codes that its sentence needs.
     rows : np.ndarray
         Positions of the rows concerned, from 0; empty for the whole column.
     """
 
-    name: str  # what went wrong, in two or three words, such as "unit" or "variance"
+    name: str  # a code for what went wrong, such as "unit" or "few_members"
     strength: str  # "seen" for a fact that anyone can check in the file, "likely" where the
                    # mistake explains what is seen, "possible" where other things do as well
     factor: float | None = None  # how many times too large the stated values are; None where no
                                  # factor is involved
-    also: tuple[str, ...] = ()  # names of mistakes that would look alike
+    also: tuple[str, ...] = ()  # codes of mistakes that would look the same
     facts: dict[str, Any] = field(repr=False, default_factory=dict)  # numbers, names and codes
     # that its sentence needs
     rows: np.ndarray = field(  # positions of the rows concerned, from 0; empty for the whole column

@@ -104,7 +104,7 @@ def cause_of_whole_ratio(sample: Sample,  # errors and uncertainties
     return []
 
 # %% ../../nbs/errors/87_other_columns.ipynb #e7b33111
-def _ends(observed):
+def _piled_ends(observed):
     "Piles of equal values at the ends: (value, which end, +1 or −1 towards the others)."
     values, counts = np.unique(observed, return_counts=True)
     if values.size < 6: return []
@@ -135,7 +135,7 @@ def clear_of_limits(sample: Sample,  # errors and uncertainties
     """
     clear = np.ones(sample.n, dtype=bool)
     if observed is None: return clear
-    for value, _, side in _ends(observed):
+    for value, _, side in _piled_ends(observed):
         clear &= side * (observed - sample.error - value) > 2 * sample.uncertainty
     return clear
 
@@ -161,7 +161,7 @@ def causes_at_limits(sample: Sample,  # errors and uncertainties
         One for each limit, with the rows that stand at it.
     """
     found = []
-    for value, at, _ in _ends(observed):
+    for value, at, _ in _piled_ends(observed):
         rows = np.flatnonzero(observed == value)
         facts = {"count": rows.size, "n": sample.n, "value": value, "at": at,
                  "clear": int(clear.sum()), "row_names": row_names(sample, rows)}
@@ -253,7 +253,7 @@ def _units_of_groups(sample, name, order, keep):
 
 # %% ../../nbs/errors/87_other_columns.ipynb #e7b33122
 def _larger(sign, values, others):
-    "One-sided p-value of Mann and Whitney: values larger (sign 1) or smaller (−1) than sorted others."
+    "Mann and Whitney's p-value of values larger (sign 1) or smaller (−1) than sorted others."
     below = np.searchsorted(others, values) + np.searchsorted(others, values, side="right")
     pairs = values.size * others.size
     excess = sign * (0.5 * below.sum() - 0.5 * pairs)

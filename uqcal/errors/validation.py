@@ -339,7 +339,7 @@ class Validation(Report):
     sample : Sample
         The errors and uncertainties that were validated.
     given : Sample
-        All rows, where some are at a limit.
+        All rows, also those near a limit.
     scores : dict[str, Score]
         By statistic, against known and simulated references.
     causes : tuple[Cause, ...]
@@ -350,7 +350,7 @@ class Validation(Report):
         What it was made with, by name: n, n_bins, tolerance, groups ….
     """
     sample: Sample = field(compare=False)  # the errors and uncertainties that were validated
-    given: Sample = field(compare=False, repr=False)  # all rows, where some are at a limit
+    given: Sample = field(compare=False, repr=False)  # all rows, also those near a limit
     scores: dict[str, Score]  # by statistic, against known and simulated references
     causes: tuple[Cause, ...] = ()  # mistakes whose traces the two columns carry
     repeats: Repeats | None = None  # whether rows repeat others, as found; None with groups given
@@ -495,7 +495,8 @@ def validate(
     conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
     features: Any = None,  # DataFrame or dict of columns to look along: numbers, or groups as text
     groups: ArrayLike | None = None,  # labels of clusters of rows, shape (n,), if there are any
-    observed: ArrayLike | None = None,  # observed values, shape (n,), for what may have gone wrong
+    observed: ArrayLike | None = None,  # observed values, shape (n,), in which units and limits of
+                                        # detection show; rows near such a limit are left out
     tolerance: float = 1.25,  # largest harmless factor of errors to u, > 1; for bias, tolerance − 1
     distribution: Any = None,  # of error / uncertainty, if known: "normal", "t6" …
     distributions: Sequence[Any] = ("normal", "t6"),  # two or more to compare where none is known
@@ -527,7 +528,8 @@ def validate(
     groups : ArrayLike | None, optional
         Labels of clusters of rows, shape (n,), if there are any.
     observed : ArrayLike | None, optional
-        Observed values, shape (n,), for what may have gone wrong.
+        Observed values, shape (n,), in which units and limits of detection show; rows near
+        such a limit are left out.
     tolerance : float, default 1.25
         Largest harmless factor of errors to u, > 1; for bias, tolerance − 1.
     distribution : Any, optional
