@@ -39,6 +39,15 @@ def test_a_group_in_another_unit_is_named(shape, factor):
         assert len({one.facts["reading"], *one.facts["others"]}) == 1 + len(one.facts["others"])
 
 
+def test_of_two_groups_neither_is_given_a_unit():
+    "Mutation: errors three times as large in one group are inches in it, and centimetres in the other."
+    assert not any(in_groups("normal", 2, 300, 1, seed) for seed in range(3))
+    rng = np.random.default_rng(1)
+    part = np.arange(600) % 2
+    sample = Sample(rng.normal(size=600) * np.where(part, 3, 1), np.ones(600))
+    assert not [one for one in causes_of(sample, {"part": sample.along(part.astype(str))}) if one.name == "unit_in_a_group"]
+
+
 def censored(seed, n=400, limit=-1.0, size=1.0):
     rng = np.random.default_rng(seed)
     predicted, u = 2 * rng.normal(size=n), 0.7 * np.exp(0.3 * rng.normal(size=n))

@@ -208,8 +208,8 @@ def _by_group(sample, name, order, keep):
     "Groups of twenty kept rows or more whose errors have a size, or else a mean, of their own."
     counts = np.bincount(order.codes, keep)
     if counts.size > 50 or counts.min() < 20: return []
-    found = _units_of_groups(sample, name, order, keep)
-    if found: return found
+    if counts.size > 2:  # of two groups, either may have the wrong unit
+        if found := _units_of_groups(sample, name, order, keep): return found
     return _biased_groups(sample, name, order, keep, counts)
 
 # %% ../../nbs/errors/87_other_columns.ipynb #e7b33120
