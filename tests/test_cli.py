@@ -561,7 +561,7 @@ def test_a_unit_in_the_observed_column_is_named_with_all_its_lines(capsys, folde
     observed[wrong] *= 4.184
     pd.DataFrame({"y": observed, "yhat": predicted, "u": u}).to_csv("units.csv", index=False)
     code, said, _ = run(capsys, "validate", "units.csv", "--observed", "y", "--predicted", "yhat", "--uncertainty", "u", "--n-boot", "19", "--n-mc", "20", "--n-resamples", "99", "--json", "units.json")
-    (cause,) = [one for one in json.loads((folder / "units.json").read_text())["causes"] if one["name"] == "unit in a row"]
+    (cause,) = [one for one in json.loads((folder / "units.json").read_text())["causes"] if one["name"] == "unit_in_a_row"]
     assert cause["strength"] == "likely" and "4.184" in cause["sentence"] and "4.184" in said
     assert cause["rows"] == wrong.tolist() and cause["labels"] == [f"line {row + 2}" for row in wrong]
     assert " ".join(said.split()).count("(line ") >= min(10, rows)

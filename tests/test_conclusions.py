@@ -513,9 +513,9 @@ def test_a_plain_mistake_in_the_file_comes_first_and_scores_alone_praise_nothing
     uncertainty = rng.uniform(0.5, 2, 400)
     few = dict(n_boot=99, n_resamples=99, n_mc=50, statistics=("zms", "cc"), rng=1)
     step = validate(np.abs(rng.normal(0, uncertainty)), uncertainty, **few).step
-    assert (step.verb, step.why, step.facts["cause"].name) == ("check", "file", "absolute errors")
+    assert (step.verb, step.why, step.facts["cause"].name) == ("check", "file", "absolute_errors")
     error = rng.normal(0, uncertainty)
-    assert validate(error, np.abs(error), **few).step.facts["cause"].name == "uncertainty from error"
+    assert validate(error, np.abs(error), **few).step.facts["cause"].name == "uncertainty_from_error"
     found = validate(error, uncertainty, conclusions=False, **few)
     assert {one.status for one in found.findings} == {"valid"} and (found.step.verb, found.step.why) == ("validate", "conclusions")
 

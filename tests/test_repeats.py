@@ -128,7 +128,7 @@ def test_discrete_rows_that_coincide_are_not_counted_once(kind):
         for k in range(10):
             e, u = discrete(kind, n, np.random.default_rng([n, k]))
             found = find_repeats(e, u)
-            assert found.groups is None and "duplicate rows" not in [one.name for one in find_causes(e, u)], (n, k)
+            assert found.groups is None and "duplicate_rows" not in [one.name for one in find_causes(e, u)], (n, k)
             assert not found.is_suspect or found.repeats == "rows" and found.sign == "equal rows"
             told.append(found.is_suspect)
             twice = find_repeats(np.tile(e, 2), np.tile(u, 2))
@@ -148,7 +148,7 @@ def test_a_pasted_stretch_is_a_copy_whatever_its_values():
     row = np.append(np.arange(1000), np.arange(300, 500))
     found = find_repeats(e[row], u[row])
     assert found.repeats == "rows" and np.array_equal(found.groups[1000:], found.groups[300:500])
-    assert "duplicate rows" in [one.name for one in find_causes(e[row], u[row])]
+    assert "duplicate_rows" in [one.name for one in find_causes(e[row], u[row])]
 
 
 @pytest.mark.parametrize("kind", ["forest", "leaves", "sure", "isotonic"])

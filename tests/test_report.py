@@ -219,7 +219,7 @@ def slipped():
 def test_report_names_causes_rows_groups_and_tolerance(tmp_path):
     result = validate(*slipped(), groups=np.arange(300) // 3, tolerance=1.5, statistics=("zms",), n_boot=200, n_resamples=199, n_mc=50, rng=1)
     text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert result.causes and all(f"{one.strength.capitalize()}: {one.sentence}" in text for one in result.causes) and "Likely: Row 7 " in text
+    assert result.causes and all(f"{one.strength.capitalize()}: {one.sentence}" in text for one in result.causes) and "Seen: Row 7 " in text
     assert "Next: Check the file first. Row 7" in text and "alone decides" in text
     assert "Groups of rows 100 " in text and "Tolerance a factor of 1.5; for bias 0.5 u" in text
 

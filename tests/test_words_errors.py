@@ -247,8 +247,8 @@ ON_ERRORS = {
     "undefined_in_resamples": dict(statistic="CC", dropped=12, n_boot=5000), "columns_not_tested": dict(columns="T, kind and 4 more"), "copies_in_parts": dict(copies=3.0), "errors_in_parts": {}}
 ON_FILE = {
     "correlated_rows": dict(lag=1, correlation=0.089, pvalue=0.0001), "shared_uncertainty": {}, "counted_once": dict(repeated=12, n=26, of="rows"), "copies": dict(repeated=12, n=26, of="errors"),
-    "cause": dict(cause=Cause(name="absolute errors", strength="likely", facts=dict(sign="positive", count=30, n=30))), "repeated_members": dict(repeated=12, n=26),
-    "members_correlated": dict(blocks=20, length=50, still=True)}
+    "cause": dict(cause=Cause(name="absolute_errors", strength="likely", facts=dict(sign="positive", count=30, n=30))), "repeated_members": dict(repeated=12, n=26),
+    "members_correlated": dict(blocks=20, length=50, still=True), "off_limits": dict(n=400, clear=190, judged=True, at_limit=126, not_asked=())}
 
 
 def shown(facts):
@@ -268,7 +268,8 @@ def test_each_step_is_said_with_what_it_is_about(room):
     one, two = dict(rows=(7,), row_names=("7 (line 9)",)), dict(rows=(3, 5), row_names=("3", "5"))
     given = {("recalibrate", "errors"): [dict(by=()), dict(by=("T", "kind")), dict(by=tuple("abcde"))], ("recalibrate", "ranking"): [dict(by=()), dict(by=("T",))],
              ("check", "rows"): [one, two], ("check", "row"): [one], ("collect", "errors"): [dict(needed=3333.0, n=200, names=("bias", "along u")), dict(needed=np.inf, n=200, names=("bias",) * 4)],
-             ("check", "clusters"): [dict(lag=1), dict(lag=40)], ("check", "drift"): [ON_FILE["cause"]], ("check", "file"): [ON_FILE["cause"]]}
+             ("check", "clusters"): [dict(lag=1), dict(lag=40)], ("check", "drift"): [ON_FILE["cause"]], ("check", "file"): [ON_FILE["cause"]],
+             ("check", "members"): [dict(cause=Cause(name="few_members", strength="likely", facts=dict(members=3, ratio=2.06, expected=2.0, others=())))]}
     for verb, why in room.STEPS:
         for facts in given.get((verb, why), [{}]):
             said = check(Step(verb=verb, why=why, facts=facts).sentence)

@@ -135,40 +135,60 @@ def _check_drift(step):
 def _check_file(step):
     return f"Check the file first. {step.facts['cause'].sentence}"
 
+# %% ../../nbs/words/37_file.ipynb #cell-022b
+def _smooth(step):
+    return ("Smooth u over similar rows, or use Student factors. "
+            f"{step.facts['cause'].sentence}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-022c
+def _off_limits(caution):
+    facts = caution.facts
+    what = f"{counted(facts['at_limit'])} stand at a limit of the observed values"
+    if not facts["judged"]:
+        return (f"{what}, and only {facts['clear']:,} are predicted clear of it. A bias near the "
+                "limit may come from it alone.")
+    text = (f"{what}. The {facts['clear']:,} of {counted(facts['n'])} that are predicted more "
+            "than 2 u from it are validated.")
+    if facts["not_asked"]: text += f" Not tested along {', '.join(facts['not_asked'])}."
+    return text
+
 # %% ../../nbs/words/37_file.ipynb #cell-023
 CAUTIONS = {"correlated_rows": _correlated_rows, "shared_uncertainty": _shared_uncertainty,
             "counted_once": _counted_once, "copies": _copies,
+            "off_limits": _off_limits,
             "cause": lambda caution: caution.facts["cause"].sentence,
             "members_correlated": _correlated_members, "repeated_members": _repeated_members}
 STEPS = {("check", "clusters"): _check_clusters, ("check", "drift"): _check_drift,
-         ("check", "file"): _check_file}
+         ("check", "file"): _check_file,
+         ("check", "members"): _smooth}
 
 # %% ../../nbs/words/37_file.ipynb #cell-122
 _COLUMNS = {"error": "E", "uncertainty": "u"}
 _READINGS = {  # what a column may hold, by the key in `Constant.looks`
-    "expanded 2": "u is an expanded uncertainty (k = 2)",
-    "expanded 3": "u is an expanded uncertainty (k = 3)",
-    "half-width 90": "u is the half-width of a 90 % interval (1.645 standard deviations)",
-    "half-width 95": "u is the half-width of a 95 % interval (1.96 standard deviations)",
-    "half-width 99": "u is the half-width of a 99 % interval (2.58 standard deviations)",
-    "width 95": "u is the full width of a 95 % interval (3.92 standard deviations)",
-    "width at half maximum": "u is a full width at half maximum (2.355 standard deviations)",
-    "interquartile range": "u is an interquartile range (1.349 standard deviations)",
-    "median absolute deviation": "u is a median absolute deviation (0.674 standard deviations)",
-    "mean absolute deviation": "u is a mean absolute deviation (0.798 standard deviations)",
-    "standard error": "u is the standard error of a mean of {0} values",
-    "power of ten": "the units of the two columns differ by a factor of 10^{0}",
+    "expanded_2": "u is an expanded uncertainty (k = 2)",
+    "expanded_3": "u is an expanded uncertainty (k = 3)",
+    "half_width_90": "u is the half-width of a 90 % interval (1.645 standard deviations)",
+    "half_width_95": "u is the half-width of a 95 % interval (1.96 standard deviations)",
+    "half_width_99": "u is the half-width of a 99 % interval (2.58 standard deviations)",
+    "width_95": "u is the full width of a 95 % interval (3.92 standard deviations)",
+    "width_at_half_maximum": "u is a full width at half maximum (2.355 standard deviations)",
+    "interquartile_range": "u is an interquartile range (1.349 standard deviations)",
+    "median_absolute_deviation": "u is a median absolute deviation (0.674 standard deviations)",
+    "mean_absolute_deviation": "u is a mean absolute deviation (0.798 standard deviations)",
+    "standard_error": "u is the standard error of a mean of {0} values",
+    "power_of_ten": "the units of the two columns differ by a factor of 10^{0}",
     "units": "one column is in {0}, the other in {1} (a factor of {2:.6g})",
-    "variance": "u is a variance, or each u was estimated from a few values",
+    "variance": "u is a variance",
+    "few_members": "each u was estimated from about {0} values",
     "root": "u is the square root of a standard deviation",
     "precision": "u is a weight, one over the variance",
     "inverse": "u is one over the standard deviation",
-    "log u": "u is the logarithm of a standard deviation",
-    "minus log u": "u is minus the logarithm of a standard deviation",
-    "log variance": "u is the logarithm of a variance",
-    "minus log variance": "u is minus the logarithm of a variance",
-    "log10 u": "u is the decimal logarithm of a standard deviation",
-    "minus log10 u": "u is minus the decimal logarithm of a standard deviation"}
+    "log_u": "u is the logarithm of a standard deviation",
+    "minus_log_u": "u is minus the logarithm of a standard deviation",
+    "log_variance": "u is the logarithm of a variance",
+    "minus_log_variance": "u is minus the logarithm of a variance",
+    "log10_u": "u is the decimal logarithm of a standard deviation",
+    "minus_log10_u": "u is minus the decimal logarithm of a standard deviation"}
 
 # %% ../../nbs/words/37_file.ipynb #cell-123
 def _reading(reading):
@@ -179,7 +199,18 @@ def _reading(reading):
 # %% ../../nbs/words/37_file.ipynb #cell-124
 def _because(cause, text):
     "What may have happened, and how sure that is."
-    return f"{'Possible' if cause.strength == 'possible' else 'Likely'} cause: {text}."
+    if cause.strength == "possible": return _possibly(text)
+    return f"Likely cause: {text}."
+
+# %% ../../nbs/words/37_file.ipynb #cell-124b
+def _possibly(text):
+    "What may have happened, where other things explain it as well."
+    return f"Possible cause: {text}."
+
+# %% ../../nbs/words/37_file.ipynb #cell-124c
+def _also_fits(facts):
+    "Other readings that fit as well."
+    return "".join(f" It also fits if {_reading(other)}." for other in facts["others"])
 
 # %% ../../nbs/words/37_file.ipynb #cell-125
 def _share_of(facts):
@@ -226,24 +257,33 @@ def _far_rows(cause):
 
 # %% ../../nbs/words/37_file.ipynb #cell-132
 def _outlier(cause):
-    if len(cause.rows) == 1: return _far_rows(cause)
-    shown = " ".join(f"For instance {_values(row)}." for row in cause.facts["shown"][:1])
-    return f"{_far_rows(cause)} {shown}"
+    facts = cause.facts
+    text = _far_rows(cause)
+    if len(cause.rows) > 1: text += f" For instance {_values(facts['shown'][0])}."
+    if facts["variant"] == "ratio":
+        return f"{text} {_possibly(_reading(facts['reading']))}{_also_fits(facts)}"
+    if facts["variant"] == "out_of_line":
+        return f"{text} {_possibly('a wrong unit')} {_look_so(cause)}"
+    return text
 
 # %% ../../nbs/words/37_file.ipynb #cell-133
 def _unit_in_a_row(cause):
     if cause.facts["variant"] == "ratio": return _unit_of_rows(cause)
+    return f"{_far_rows(cause)} {_because(cause, 'a wrong unit')} {_look_so(cause)}"
+
+# %% ../../nbs/words/37_file.ipynb #cell-133b
+def _look_so(cause):
+    "By what the rows that are shown look multiplied or divided."
     shown = cause.facts["shown"]
-    text = f"{_far_rows(cause)} {_because(cause, 'a wrong unit')}"
-    if len(cause.rows) == 1: return f"{text} Its {_looks(shown[0])}."
-    return f"{text} {' '.join(f'In {_values(row)} {_looks(row)}.' for row in shown)}"
+    if len(cause.rows) == 1: return f"Its {_looks(shown[0])}."
+    return " ".join(f"In {_values(row)} {_looks(row)}." for row in shown)
 
 # %% ../../nbs/words/37_file.ipynb #cell-134
 def _unit_of_rows(cause):
     "Rows whose observed value is in another unit."
     return (f"In {_share_of(cause.facts)} the observed value is about "
             f"{value_text(cause.facts['ratio'])} times the predicted one. {_see(cause)} "
-            f"{_because(cause, _reading(cause.facts['reading']))}")
+            f"{_because(cause, _reading(cause.facts['reading']))}{_also_fits(cause.facts)}")
 
 # %% ../../nbs/words/37_file.ipynb #cell-135
 def _mixed_units(cause):
@@ -320,6 +360,15 @@ def _truncated(cause):
     else: size = "|E|"
     why = _because(cause, "rows with larger errors were left out, or errors are uniform")
     return f"{size} ends at {value_text(cause.facts['end'])} without a tail. {why}"
+
+# %% ../../nbs/words/37_file.ipynb #cell-145b
+def _detection_limit(cause):
+    facts = cause.facts
+    if facts["at"] == "least": size, where, why = "smallest", "above", "detection"
+    else: size, where, why = "largest", "below", "the scale"
+    return (f"{_share_of(facts)} have the {size} observed value, {value_text(facts['value'])}. "
+            f"{_because(cause, f'a limit of {why}, or values that are truly equal')} "
+            f"{counted(facts['clear'])} are predicted more than 2 u {where} it.")
 
 # %% ../../nbs/words/37_file.ipynb #cell-147
 def _outcomes(cause):
@@ -401,12 +450,24 @@ def _unrelated(cause):
 def _level(cause):
     facts = cause.facts
     factor, low, high = (value_text(facts[name]) for name in ("ratio", "low", "high"))
-    others = "".join(f" It also fits if {_reading(other)}." for other in facts["others"])
-    seen = f"In a typical bin of rows, errors are {factor} × u [{low}, {high}]"
-    if cause.name in ("variance", "root", "precision", "inverse", "logarithm"):
-        seen = "Errors change along u as if u held another quantity"
-    return (f"{seen}. "
-            f"{_because(cause, _reading(facts['reading']))}{others}")
+    return (f"In a typical bin of rows, errors are {factor} × u [{low}, {high}]. "
+            f"{_because(cause, _reading(facts['reading']))}{_also_fits(facts)}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-159b
+def _power(cause):
+    facts = cause.facts
+    return ("Errors change along u as if u held another quantity. "
+            f"{_because(cause, _reading(facts['reading']))}{_also_fits(facts)}")
+
+# %% ../../nbs/words/37_file.ipynb #cell-159c
+def _few_members(cause):
+    facts = cause.facts
+    many = facts["members"]
+    return (f"Each u looks as if estimated from about {many} values: mean E² is "
+            f"{two_digits(facts['ratio'])} times mean u² ({two_digits(facts['expected'])} "
+            "expected), but single u are noise. Z then has Student tails (about "
+            f"{counted(many - 1, 'degree')} of freedom), and its mean square says little."
+            f"{_also_fits(facts)}")
 
 # %% ../../nbs/words/37_file.ipynb #cell-160
 def _unit(cause):
@@ -450,7 +511,8 @@ def _drift(cause):
 # %% ../../nbs/words/37_file.ipynb #cell-166
 def _populations(cause):
     facts = cause.facts
-    why = _because(cause, "two instruments, models or units were mixed")
+    why = _because(cause, "two instruments, models or units were mixed, or observed values "
+                          "have a bound")
     return (f"Z looks like a mixture: in about {100 * facts['share']:.0f} % of the rows it is "
             f"{value_text(facts['ratio'])} times as large as in the others. {why}")
 
@@ -473,8 +535,9 @@ def _relative(cause):
 # %% ../../nbs/words/37_file.ipynb #cell-170
 def _unit_in_a_group(cause):
     facts = cause.facts
-    return (f"In {facts['feature']} {facts['group']}, Z is about {value_text(facts['ratio'])} "
-            f"times as large as elsewhere. {_because(cause, _reading(facts['reading']))}")
+    return (f"In {facts['feature']} {facts['group']}, the median |Z| is "
+            f"{value_text(facts['ratio'])} times as large as elsewhere. "
+            f"{_because(cause, _reading(facts['reading']))}{_also_fits(facts)}")
 
 # %% ../../nbs/words/37_file.ipynb #cell-171
 def _bias_by_group(cause):
@@ -485,21 +548,22 @@ def _bias_by_group(cause):
 
 # %% ../../nbs/words/37_file.ipynb #cell-172
 CAUSES = {  # by `Cause.name`
-    "outlier": _outlier, "unit in a row": _unit_in_a_row, "mixed units": _mixed_units,
-    "duplicate rows": _duplicate_rows, "zero errors": _zero_errors,
-    "code for missing": _code_for_missing, "floored uncertainty": _floored,
-    "capped uncertainty": _capped, "clipped errors": _clipped,
-    "rounded uncertainty": _rounded_uncertainty, "rounded errors": _rounded_errors,
-    "truncated errors": _truncated, "outcomes as errors": _outcomes,
-    "constant uncertainty": _constant, "uncertainty from error": _from_error,
-    "sorted columns": _sorted, "swapped columns": _swapped, "squared errors": _squared,
-    "absolute errors": _absolute, "reversed": _reversed, "shifted rows": _shifted,
-    "reversed rows": _reversed_rows, "unrelated uncertainty": _unrelated, "unit": _unit,
-    "expanded uncertainty": _level, "half-width": _level, "width": _level,
-    "interquartile range": _level, "median absolute deviation": _level,
-    "mean absolute deviation": _level, "standard error": _level, "variance": _level,
-    "root": _level, "precision": _level, "inverse": _level, "logarithm": _level,
-    "offset": _offset, "bias growing with u": _bias_with_u, "change in the file": _change,
-    "drift": _drift, "two populations": _populations, "skewed errors": _skewed,
-    "relative uncertainty": _relative, "unit in a group": _unit_in_a_group,
-    "bias by group": _bias_by_group}
+    "outlier": _outlier, "unit_in_a_row": _unit_in_a_row, "mixed_units": _mixed_units,
+    "duplicate_rows": _duplicate_rows, "zero_errors": _zero_errors,
+    "code_for_missing": _code_for_missing, "floored_uncertainty": _floored,
+    "capped_uncertainty": _capped, "clipped_errors": _clipped,
+    "rounded_uncertainty": _rounded_uncertainty, "rounded_errors": _rounded_errors,
+    "truncated_errors": _truncated, "outcomes_as_errors": _outcomes,
+    "constant_uncertainty": _constant, "uncertainty_from_error": _from_error,
+    "sorted_columns": _sorted, "swapped_columns": _swapped, "squared_errors": _squared,
+    "absolute_errors": _absolute, "reversed": _reversed, "shifted_rows": _shifted,
+    "reversed_rows": _reversed_rows, "unrelated_uncertainty": _unrelated, "unit": _unit,
+    "expanded_uncertainty": _level, "half_width": _level, "width": _level,
+    "interquartile_range": _level, "median_absolute_deviation": _level,
+    "mean_absolute_deviation": _level, "standard_error": _level, "variance": _power,
+    "root": _power, "precision": _power, "inverse": _power, "logarithm": _power,
+    "few_members": _few_members, "detection_limit": _detection_limit,
+    "offset": _offset, "bias_growing_with_u": _bias_with_u, "change_in_the_file": _change,
+    "drift": _drift, "two_populations": _populations, "skewed_errors": _skewed,
+    "relative_uncertainty": _relative, "unit_in_a_group": _unit_in_a_group,
+    "bias_by_group": _bias_by_group}

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base.inputs import check_choice, check_column, check_labels_agree
-from .known_causes import (CONSTANTS, STRENGTHS, Cause, is_sorted, no_rows, row_names,
-                                      whole_column)
+from .known_causes import (CONSTANTS, STRENGTHS, Cause, is_sorted, no_rows, row_facts,
+                                       row_names, whole_column)
 from .column_causes import OF_LINK, causes_of_columns, not_flagged
+from .other_columns import (cause_of_whole_ratio, causes_along, causes_at_limits,
+                                        causes_in_ratios, clear_of_limits)
 from .._sample.repeats import copies_of
 from .._sample.sample import Ordering, Sample, rank_correlation
 
@@ -88,7 +90,8 @@ def _middle(x):
 class _Line:
     "What rows usually look like, and how far out of line one is."
 
-    def __init__(self, sample):
+    def __init__(self, sample, looked_at=("error", "uncertainty")):
+        self.looked_at = looked_at  # columns of which a unit may be wrong
         self.columns = [np.abs(sample.error), sample.uncertainty, np.abs(sample.scaled)]
         self.middles = [_middle(x) if np.any(x > 0) else (0.0, 1.0) for x in self.columns]
 
@@ -116,36 +119,32 @@ class _Line:
         """
         units = [one for one in CONSTANTS if one.name == "unit" and not 0.2 < one.factor < 5]
         found = [(self.distance(row, **{f"in_{column}": one.factor}) + 2 * one.rarity, column, one)
-                 for one in units for column in ("error", "uncertainty")]
+                 for one in units for column in self.looked_at]
         return sorted(found, key=lambda one: one[0])
 
-# %% ../../nbs/errors/29_causes.ipynb #cell-007b
-def _row_facts(sample, row, column=None, factors=()):
-    "A row's name and values, and which of its columns looks multiplied, by one of some factors."
-    return {"name": row_names(sample, [row])[0], "error": float(sample.error[row]),
-            "uncertainty": float(sample.uncertainty[row]), "scaled": float(sample.scaled[row]),
-            "column": column, "factors": factors}
-
 # %% ../../nbs/errors/29_causes.ipynb #cell-007c
+_LEAST_ROWS = 3  # with one reading, before a unit is likely
+
+
 def _of_row(sample, line, row):
     "What one row that is out of line looks like."
     cost, column, constant = (readings := line.readings(row))[0]
-    names, rows = row_names(sample, [row]), np.array([row])
+    facts = {"variant": None, "row_names": row_names(sample, [row])}
     if cost > min(14.0, line.distance(row) - 8):
-        facts = {"row_names": names, "shown": (_row_facts(sample, row),)}
-        return Cause(name="outlier", strength="seen", rows=rows, facts=facts)
+        return Cause(name="outlier", strength="seen", rows=np.array([row]),
+                     facts=facts | {"shown": (row_facts(sample, row),)})
     others = {other.factor for worse, same, other in readings[1:6]
               if worse < cost + 2 and same == column}
-    shown = _row_facts(sample, row, column, (constant.factor, *sorted(others)))
-    return Cause(name="unit in a row", strength="likely", rows=rows, factor=constant.factor,
-                 also=("outlier",),
-                 facts={"variant": "out of line", "row_names": names, "shown": (shown,)})
+    shown = row_facts(sample, row, column, (constant.factor, *sorted(others)))
+    return Cause(name="outlier", strength="seen", rows=np.array([row]), factor=constant.factor,
+                 also=("unit_in_a_row",),
+                 facts=facts | {"variant": "out_of_line", "shown": (shown,)})
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-084
 def describe_rows(
     sample: Sample,  # errors and uncertainties
     rows: ArrayLike,  # which: truth values, shape (n,), or different positions from 0
-) -> tuple[Cause, ...]:  # one for each row, named "outlier" or "unit in a row"
+) -> tuple[Cause, ...]:  # one for each row, named "outlier" or "unit_in_a_row"
     """What may have happened to rows; each sentence names the row, its E, u and Z.
 
     Parameters
@@ -158,7 +157,7 @@ def describe_rows(
     Returns
     -------
     tuple[Cause, ...]
-        One for each row, named "outlier" or "unit in a row".
+        One for each row, named "outlier" or "unit_in_a_row".
 
     Raises
     ------
@@ -172,77 +171,38 @@ def describe_rows(
     return tuple(_of_row(sample, line, row) for row in rows.tolist())
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-008
-def _by_rows(sample, known):
-    "Rows that are out of line by Z, by u, or by both, but for those that are known."
-    line, size, u = _Line(sample), np.abs(sample.scaled), sample.uncertainty
+def _by_rows(sample, known, clear, looked_at):
+    "Rows that are out of line by Z, by u, or by both, but for those that are known, or not clear."
+    line, u = _Line(sample, looked_at), sample.uncertainty
+    size = np.where(clear, np.abs(sample.scaled), 0)
     most = max(3, sample.n // 100)
     rows = list(np.flatnonzero(size >= _apart(size, most)))
     if np.any(size): small = np.quantile(size[size > 0], 0.03)
     else: small = 0
-    rows += list(np.flatnonzero(_has_tiny_u(sample, most)))
+    rows += list(np.flatnonzero(_has_tiny_u(sample, most) & clear))
     rows += [row for row in np.flatnonzero(u >= _apart(u, most)) if size[row] < small]
     rows = [row for row in dict.fromkeys(map(int, rows)) if row not in set(known.tolist())]
     if len(rows) > most: return []
     found = [_of_row(sample, line, row) for row in rows]
-    kinds = dict.fromkeys((one.name, one.factor) for one in found)
-    return [_together(sample, [one for one in found if (one.name, one.factor) == kind])
-            for kind in kinds]
+    kinds = dict.fromkeys(map(_kind, found))
+    return [_together(sample, [one for one in found if _kind(one) == kind]) for kind in kinds]
+
+# %% ../../nbs/errors/29_causes.ipynb #cell-008c
+def _kind(cause):
+    "What rows with one reading have in common."
+    return cause.factor, cause.facts["shown"][0]["column"]
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-008b
 def _together(sample, causes):
-    "One cause of several rows with the same factor, of which two are shown and five are named."
+    "One cause of several rows with the same reading, of which two are shown and five are named."
     if len(causes) == 1: return causes[0]
     rows = np.concatenate([one.rows for one in causes])
     shown = tuple(one.facts["shown"][0] for one in causes[:2])
     facts = causes[0].facts | {"shown": shown, "row_names": row_names(sample, rows)}
-    return replace(causes[0], rows=rows, facts=facts)
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-ratio-2
-_UNITS = [one for one in CONSTANTS if one.name == "unit" and abs(np.log(one.factor)) > 0.75]
-
-
-def _by_ratio(sample, observed):
-    "Rows in which the observed and the predicted value are a unit apart."
-    size, none = np.abs(sample.scaled), []
-    rows = np.flatnonzero(size >= _apart(size, max(3, sample.n // 10)))
-    if rows.size < 3: return none
-    seen, u = observed[rows], sample.uncertainty[rows]
-    stated, limit = seen - sample.error[rows], np.quantile(np.delete(size, rows), 0.99)
-    best, most = none, (max(3, rows.size / 2), -np.inf)
-    for one in _UNITS:
-        for z in ((seen / one.factor - stated) / u, (seen - stated * one.factor) / u):
-            inside = np.abs(z) <= limit
-            found = inside.sum(), -np.mean(np.minimum(np.abs(z) / limit, 1)**2) - 0.1 * one.rarity
-            if found > most: best, most = [(one, rows[inside])], found
-    return [_apart_by_unit(sample, observed, *one) for one in best]
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-ratio-3
-def _apart_by_unit(sample, observed, unit, rows):
-    "The cause for rows whose observed value is in a unit of its own."
-    seen = observed[rows]
-    ratio = float(np.median(seen / (seen - sample.error[rows])))
-    facts = {"variant": "ratio", "count": rows.size, "n": sample.n, "ratio": ratio,
-             "row_names": row_names(sample, rows, 10), "reading": unit.reading}
-    return Cause(name="unit in a row", strength="likely", rows=rows, factor=unit.factor,
-                 facts=facts)
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-ratio-4
-def _by_whole_ratio(sample, observed):
-    "Observed and predicted values that are a unit apart in the whole column."
-    predicted = observed - sample.error
-    use = observed * predicted > 0
-    if sample.n < 30 or use.mean() < 0.9: return []
-    logs = np.log(observed[use] / predicted[use])
-    middle, (low, high) = np.median(logs), np.quantile(logs, [0.25, 0.75])
-    near = [one for one in _UNITS
-            if abs(middle - np.log(one.factor)) < 0.02 + 3 * (high - low) / np.sqrt(logs.size)]
-    for unit in sorted(near, key=lambda one: abs(middle - np.log(one.factor))):
-        moved = np.abs((observed / unit.factor - predicted) / sample.uncertainty)
-        turned = np.abs((observed - predicted * unit.factor) / sample.uncertainty)
-        if min(np.median(moved), np.median(turned)) < np.median(np.abs(sample.scaled)) / 3:
-            facts = {"variant": "ratio", "ratio": float(np.exp(middle)), "reading": unit.reading}
-            return whole_column("unit", "likely", facts, factor=unit.factor)
-    return []
+    cause = replace(causes[0], rows=rows, facts=facts)
+    if rows.size < _LEAST_ROWS or cause.factor is None: return cause
+    if shown[0]["column"] == "error" and 1 / 999 < cause.factor < 999: return cause
+    return replace(cause, name="unit_in_a_row", strength="likely", also=("outlier",))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-009b
 def _step(x):
@@ -280,8 +240,8 @@ def _zeros(sample):
         exact = np.sum(error[rows] == 0)
         facts = {"count": rows.size, "n": n, "row_names": row_names(sample, rows),
                  "below": None if exact > rows.size / 2 else float(h)}
-        return [Cause(name="zero errors", strength="seen" if exact else "likely", rows=rows,
-                      also=("leaked training points", "missing values filled with 0"),
+        return [Cause(name="zero_errors", strength="seen" if exact else "likely", rows=rows,
+                      also=("leaked_training_points", "missing_values_filled_with_0"),
                       facts=facts)]
     return []
 
@@ -299,9 +259,9 @@ def _pile(x, at, n):
 def _piles(sample):
     "Floors and caps."
     found, n, size = [], sample.n, np.abs(sample.error)
-    for x, at, name in ((sample.uncertainty, "least", "floored uncertainty"),
-                        (sample.uncertainty, "most", "capped uncertainty"),
-                        (size, "most", "clipped errors")):
+    for x, at, name in ((sample.uncertainty, "least", "floored_uncertainty"),
+                        (sample.uncertainty, "most", "capped_uncertainty"),
+                        (size, "most", "clipped_errors")):
         rows = _pile(x, at, n)
         if rows.size:
             facts = {"count": rows.size, "n": n, "value": float(x[rows[0]])}
@@ -322,7 +282,7 @@ def _sentinels(sample):
             if code < 3 * np.quantile(x[x != code], 0.99): continue
             facts = {"count": rows.size, "n": sample.n, "column": column, "value": code,
                      "row_names": row_names(sample, rows)}
-            found.append(Cause(name="code for missing", strength="likely", rows=rows,
+            found.append(Cause(name="code_for_missing", strength="likely", rows=rows,
                                facts=facts))
     return found
 
@@ -348,11 +308,11 @@ def _rounding(sample):
         else: change = 0.33
         facts = {"distinct": sample.by_uncertainty.labels.size, "change": float(change),
                  "step": None if _digits(u) == 1 else float(step)}
-        found.append(Cause(name="rounded uncertainty", strength="seen", facts=facts))
+        found.append(Cause(name="rounded_uncertainty", strength="seen", facts=facts))
     step = _step(sample.error)
     if step > 0.5 * np.median(u) and np.any(sample.error):
         facts = {"step": float(step), "ratio": float(step / np.median(u))}
-        found.append(Cause(name="rounded errors", strength="seen", facts=facts))
+        found.append(Cause(name="rounded_errors", strength="seen", facts=facts))
     return found
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-rnd2
@@ -373,7 +333,7 @@ def _repeats(sample):
     same = np.unique(counts)
     facts = {"count": extra, "n": n, "times": int(same[0]) if same.size == 1 else None,
              "row_names": row_names(sample, rows)}
-    return [Cause(name="duplicate rows", strength="seen", rows=rows, facts=facts)]
+    return [Cause(name="duplicate_rows", strength="seen", rows=rows, facts=facts)]
 
 # %% ../../nbs/errors/29_causes.ipynb #a17c30d5
 def _ranks_of_others(sample):
@@ -389,7 +349,7 @@ def _outcomes(sample):
     if sample.n < 8 or not np.all(size < 1): return []
     is_own = np.abs(u - np.sqrt(size * (1 - size))) <= 2e-3 * u
     if is_own.sum() < 0.95 * sample.n: return []
-    return whole_column("outcomes as errors", "seen", {"count": int(is_own.sum()), "n": sample.n})
+    return whole_column("outcomes_as_errors", "seen", {"count": int(is_own.sum()), "n": sample.n})
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-012c
 def _leaks(sample):
@@ -397,27 +357,27 @@ def _leaks(sample):
     u, size, n = sample.uncertainty, np.abs(sample.scaled), sample.n
     if sample.by_uncertainty.is_constant:
         facts = {"n": n, "value": float(u[0])}
-        if n > 2: return whole_column("constant uncertainty", "seen", facts)
+        if n > 2: return whole_column("constant_uncertainty", "seen", facts)
         return []
     if n < 8 or not np.any(size): return []
     values, counts = np.unique(np.round(np.log(size[size > 0]), 6), return_counts=True)
     if counts.max() > 0.5 * n:
         ratio = float(np.exp(-values[counts.argmax()]))
         facts = {"variant": "multiple", "count": int(counts.max()), "n": n, "ratio": ratio}
-        return whole_column("uncertainty from error", "seen", facts)
+        return whole_column("uncertainty_from_error", "seen", facts)
     ranks = rank_correlation(sample.by_error_size, sample.by_uncertainty)
     perfect = n >= 12 and ranks > 0.999
     both = is_sorted(u) and (is_sorted(sample.error) or is_sorted(np.abs(sample.error)))
     by_others = (perfect or both) and _ranks_of_others(sample) > 0.999
     if perfect and not by_others:
-        return whole_column("sorted columns", "seen", {"variant": "ranks"})
+        return whole_column("sorted_columns", "seen", {"variant": "ranks"})
     if both and not by_others:
-        return whole_column("sorted columns", "seen", {"variant": "order"})
+        return whole_column("sorted_columns", "seen", {"variant": "order"})
     low, high = np.quantile(np.log(size[size > 0]), [0.1, 0.9])
     if n >= 30 and high - low < 1.0 and ranks > 0.9:
         one_sided = bool(abs(np.mean(np.sign(sample.error))) > 0.9)
         facts = {"variant": "close", "spread": float(np.exp(high - low)), "one_sided": one_sided}
-        return whole_column("uncertainty from error", "likely", facts)
+        return whole_column("uncertainty_from_error", "likely", facts)
     return []
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-013
@@ -447,13 +407,13 @@ def _signs(sample):
     is_size, is_spread = _near_zero(u), _near_zero(size)
     if n >= 30 and not others and is_size > max(0.02, 0.05 - noise) and is_spread < max(
         0.015, 0.2 * is_size):
-        return whole_column("swapped columns", "likely", facts)
+        return whole_column("swapped_columns", "likely", facts)
     squared = np.sum(size < 0.01 * np.median(size)) > max(3, 0.03 * n)
     if squared and n >= 60 and not others:
         root = np.mean(size / u**2)
-        return whole_column("squared errors", "likely" if 0.4 < root < 2.5 else "possible", facts)
+        return whole_column("squared_errors", "likely" if 0.4 < root < 2.5 else "possible", facts)
     if not signs_are_lost(sample): return []
-    return whole_column("absolute errors", "likely", facts, also=("bias",))
+    return whole_column("absolute_errors", "likely", facts, also=("bias",))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-025
 def signs_are_lost(
@@ -509,53 +469,8 @@ def _cluster(sample, rows, column, ratio, is_high):
     facts = {"column": column, "count": rows.size, "n": sample.n, "ratio": float(ratio),
              "is_high": is_high, "unit_factor": fit.factor if close else None,
              "row_names": row_names(sample, rows)}
-    return Cause(name="mixed units", strength="likely", rows=rows, facts=facts,
+    return Cause(name="mixed_units", strength="likely", rows=rows, facts=facts,
                  factor=float((fit.factor if close else ratio)**(1 if is_high else -1)))
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-044
-def _along(sample, name, order, keep):
-    """What a feature explains in the rows that are kept: units or a bias of its groups, or the size
-    of what u is relative to."""
-    if order.kind == "groups": return _by_group(sample, name, order, keep)
-    values, size = order.labels[order.codes], np.abs(sample.scaled)
-    use = keep & (values != 0) & (size > 0)
-    if use.sum() < 50: return []
-    x, y = np.log(np.abs(values[use].astype(float))), np.log(size[use])
-    if x.std() < 0.2: return []
-    r = np.corrcoef(x, y)[0, 1]
-    slope, se = r * y.std() / x.std(), np.sqrt((1 - r**2) / use.sum()) * y.std() / x.std()
-    if abs(abs(slope) - 1) > 0.15 + 2 * se or abs(slope) < 8 * se: return []
-    return whole_column("relative uncertainty", "likely", {"power": float(slope), "feature": name})
-
-# %% ../../nbs/errors/29_causes.ipynb #cell-112
-def _by_group(sample, name, order, keep):
-    "Groups of twenty kept rows or more whose errors have a mean, or a size, of their own."
-    found, codes = [], order.codes
-    counts = np.bincount(codes, keep)
-    if counts.size > 50 or counts.min() < 20: return found
-    z = np.clip(sample.scaled, *np.quantile(sample.scaled[keep], [0.005, 0.995])) * keep
-    means = np.bincount(codes, z) / counts
-    within = np.sqrt(np.mean((z - means[codes])[keep]**2))
-    if within == 0: return found
-    shift = (means - np.median(means)) / within
-    far = np.flatnonzero((np.abs(shift) > 0.4) & (np.abs(shift) * np.sqrt(counts) > 5))
-    sizes = np.bincount(codes, sample.scaled**2 * keep) / counts
-    log_ratio = 0.5 * np.log(np.maximum(sizes, 1e-300) / np.median(sizes))
-    units = [one for one in CONSTANTS if one.name == "unit" and abs(np.log(one.factor)) > 1.2]
-    for k in np.flatnonzero(np.abs(log_ratio) > 1.2):
-        fit = min(units, key=lambda one: abs(log_ratio[k] + np.log(one.factor)) + 0.1 * one.rarity)
-        if abs(log_ratio[k] + np.log(fit.factor)) > 0.3: continue
-        facts = {"group": str(order.labels[k]), "feature": name, "reading": fit.reading,
-                 "ratio": float(np.exp(log_ratio[k]))}
-        found.append(Cause(name="unit in a group", strength="likely", factor=fit.factor,
-                           rows=np.flatnonzero(codes == k), facts=facts))
-    if far.size and not found:
-        k = far[np.abs(shift[far]).argmax()]
-        facts = {"count": far.size, "groups": counts.size, "feature": name,
-                 "mean": float(means[k]), "group": str(order.labels[k])}
-        found += whole_column("bias by group", "likely", facts, also=("bias",),
-                              rows=np.flatnonzero(np.isin(codes, far)))
-    return found
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-045
 def _without(causes, known):
@@ -592,34 +507,44 @@ def causes_of(
         What is seen in the file first; empty where nothing is found.
     """
     check_choice(least, "least", STRENGTHS)
-    found = _all_causes(sample, observed)
-    keep = not_flagged(sample, found)
-    for name, order in (features or {}).items(): found += _along(sample, name, order, keep)
+    clear = clear_of_limits(sample, observed)
+    found = _all_causes(sample, observed, clear)
+    keep = not_flagged(sample, found) & clear
+    if keep.any():
+        for name, order in (features or {}).items():
+            found += causes_along(sample, name, order, keep)
     found = [one for one in found
              if STRENGTHS.index(one.strength) >= STRENGTHS.index(least)]
     return tuple(sorted(found, key=lambda one: -STRENGTHS.index(one.strength)))
 
 # %% ../../nbs/errors/29_causes.ipynb #e7b30001
-_OF_ONE_ROW = {"unit in a row", "outlier"}
+_OF_ONE_ROW = {"unit_in_a_row", "outlier"}
 _OF_POWER = {"variance", "root", "precision", "inverse", "logarithm"}
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-048b
-def _all_causes(sample, observed):
+def _all_causes(sample, observed, clear):
     "Whatever is found: what explains a row first, so that it is set aside for what comes after."
     if outcomes := _outcomes(sample): return outcomes
-    by_ratio = []
+    by_ratio = at_limits = []
+    looked_at = ("error", "uncertainty")
     if observed is not None:
-        if whole := _by_whole_ratio(sample, observed): return whole
-        by_ratio = _by_ratio(sample, observed)
+        looked_at = ("uncertainty",)  # of the errors, the ratio says more
+        if of_ratio := cause_of_whole_ratio(sample, observed): return of_ratio
+        size = np.where(clear, np.abs(sample.scaled), 0)
+        far = np.flatnonzero(size >= _apart(size, max(3, sample.n // 10)))
+        by_ratio = causes_in_ratios(sample, observed, far)
+        at_limits = causes_at_limits(sample, observed, clear)
     known = np.concatenate([no_rows(), *(one.rows for one in by_ratio)])
-    first, rounded = _leaks(sample) + _signs(sample), _rounding(sample)
-    found = first + by_ratio + _sentinels(sample) + rounded + _repeats(sample)
+    whole = sample
+    if not clear.all() and clear.any(): whole = sample.keep(clear)
+    first, rounded = _leaks(whole) + _signs(whole), _rounding(sample)
+    found = at_limits + first + by_ratio + _sentinels(sample) + rounded + _repeats(sample)
     if not rounded: found += _without(_piles(sample), found)
-    if all(one.name != "rounded errors" for one in rounded): found += _zeros(sample)
+    if all(one.name != "rounded_errors" for one in rounded): found += _zeros(sample)
     found += _without(_clusters(sample), found)
-    found += _without(_by_rows(sample, known), found)
+    found += _without(_by_rows(sample, known, clear, looked_at), found)
     if first: return found
-    of_columns = causes_of_columns(sample, found)
+    of_columns = causes_of_columns(sample, found, clear)
     is_undone = any(one.name in _OF_POWER | OF_LINK for one in of_columns)
     return [one for one in found if not (is_undone and one.name in _OF_ONE_ROW)] + of_columns
 
@@ -660,7 +585,7 @@ def find_causes(
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
     observed: ArrayLike | None = None,  # observed values of the same rows, shape (n,), where they
-                                        # are known: a unit shows in their ratio to predicted ones
+                                        # are known: units and limits show in them
     groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
                                       # labels of any kind, shape (n,); None: no two rows do
     least: str = "likely",  # how well supported a cause is that is told: "seen", "likely" or
@@ -678,8 +603,8 @@ def find_causes(
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0.
     observed : ArrayLike | None, optional
-        Observed values of the same rows, shape (n,), where they are known: a unit shows in
-        their ratio to predicted ones.
+        Observed values of the same rows, shape (n,), where they are known: units and limits
+        show in them.
     groups : ArrayLike | None, optional
         Which rows belong together (one molecule, one patient): labels of any kind, shape
         (n,); None: no two rows do.

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
-from scipy.special import gammainc, gammaln
+from scipy.special import digamma, gammainc, gammaln, polygamma
 
 from .._base.kernels import kernel
 from .known_causes import CONSTANTS, Cause, is_sorted, row_names, whole_column
@@ -36,7 +35,7 @@ def _bias(sample):
     if lost < lost_growing * (1 - 2 / n) - 3 * np.sqrt(lost_growing / n):
         return whole_column("offset", "likely", facts | {"shift": float(offset)}, also=("bias",))
     if lost_growing < lost * (1 - 2 / n) - 3 * np.sqrt(lost / n):
-        return whole_column("bias growing with u", "likely", facts, also=("bias",))
+        return whole_column("bias_growing_with_u", "likely", facts, also=("bias",))
     return whole_column("offset", "likely", facts, also=("bias",))
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-015
@@ -45,118 +44,160 @@ _POWERS: tuple[tuple[str, str, Callable], ...] = (
     ("root", "root", lambda log_u: 2 * log_u),
     ("precision", "precision", lambda log_u: -0.5 * log_u),
     ("inverse", "inverse", lambda log_u: -log_u),
-    ("logarithm", "log u", lambda log_u: np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "minus log u", lambda log_u: -np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "log variance", lambda log_u: 0.5 * np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "minus log variance", lambda log_u: -0.5 * np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "log10 u", lambda log_u: 2.302585 * np.exp(np.minimum(log_u, 6))),
-    ("logarithm", "minus log10 u", lambda log_u: -2.302585 * np.exp(np.minimum(log_u, 6))),
+    ("logarithm", "log_u", lambda log_u: np.exp(np.minimum(log_u, 6))),
+    ("logarithm", "minus_log_u", lambda log_u: -np.exp(np.minimum(log_u, 6))),
+    ("logarithm", "log_variance", lambda log_u: 0.5 * np.exp(np.minimum(log_u, 6))),
+    ("logarithm", "minus_log_variance", lambda log_u: -0.5 * np.exp(np.minimum(log_u, 6))),
+    ("logarithm", "log10_u", lambda log_u: 2.302585 * np.exp(np.minimum(log_u, 6))),
+    ("logarithm", "minus_log10_u", lambda log_u: -2.302585 * np.exp(np.minimum(log_u, 6))),
 )
+
+# %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-1
+def _normal(log_size, log_sd):
+    "Log-likelihood of normal errors with these sizes, but for a constant."
+    z2 = np.exp(2 * np.clip(log_size - log_sd, -300, 300))
+    return float(-np.sum(log_sd + 0.5 * z2))
+
+# %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-2
+def _student(log_size, log_u):
+    "The same of Student errors, with the likeliest scale and degrees of freedom."
+    shift = np.median(log_size - log_u)
+    z2 = np.exp(2 * np.clip(log_size - log_u - shift, -300, 300))
+    return (_likelihood_of_student(z2) + 0.5 * np.log(2 * np.pi) * z2.size
+            - float(np.sum(log_u + shift)))
+
+# %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-3
+_MEMBERS = (3, 4, 5, 8, 12, 20)
+
+
+def _members(log_size, log_u, k):
+    "The same where u are estimates from k values, for ddof = 0 and 1, Eq. (2)."
+    d, mean = k - 1, log_u.mean()
+    noise = 0.5 * (digamma(d / 2) + np.log(2))  # mean of log u, less that of log σ / √(k − ddof)
+    spread = np.sqrt(max(log_u.var() - polygamma(1, d / 2) / 4, 1e-4))
+    grid = np.linspace(-5, 5, 61)
+    chi = np.minimum((log_u - mean)[:, None] + noise - spread * grid, 300)  # log √(k − ddof) u / σ
+    weight = d * chi - 0.5 * np.exp(2 * chi) - 0.5 * grid**2
+    weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+    size2, total = np.exp(2 * np.clip(log_size - mean, -300, 300)), np.log(weight.sum(axis=1))
+    found = []
+    for ddof in (0, 1):
+        log_sd = 0.5 * np.log((k - ddof) * (1 + 1 / k)) - noise + spread * grid  # less mean
+        density = np.exp(-log_sd - 0.5 * np.outer(size2, np.exp(-2 * log_sd)))
+        seen = np.log(np.maximum(np.sum(weight * density, axis=1), 1e-300))
+        found.append(float(np.sum(seen - total)) - mean * log_u.size)
+    return found
+
+# %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-4
+def _quantities(log_size, log_u):
+    "What u may hold: (penalised log-likelihood, name, reading), the best first; one k of few."
+    powers = [(_normal(log_size, undo(log_u)) - 1, name, (looks, ()))
+              for name, looks, undo in _POWERS]
+    few = [(likelihood - 2, "few_members", ("few_members", (k, ddof))) for k in _MEMBERS
+           for ddof, likelihood in enumerate(_members(log_size, log_u, k))]
+    return sorted([*powers, max(few)], reverse=True)
+
+# %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-5
+_MOST_ROWS = 1500  # of which likelihoods are computed; a thousand decide
+
+
+def _quantity(sample):
+    "A power, or few members, that explains errors better than u itself, in any size, does."
+    order = sample.by_uncertainty.order
+    order = order[sample.error[order] != 0]
+    if order.size < 30 or sample.by_uncertainty.is_constant: return []
+    most = min(order.size, _MOST_ROWS)
+    order = order[np.arange(most) * order.size // most]
+    log_size, log_u = np.log(np.abs(sample.error[order])), np.log(sample.uncertainty[order])
+    (best, name, reading), *others = _quantities(log_size, log_u)
+    if best < _normal(log_size, log_u) + 4: return []
+    if best < _in_any_size(log_size, log_u) - 1.5 + 4: return []
+    if best < _student(log_size, log_u) - 3: return []
+    constant = _in_any_size(log_size, np.zeros(most)) - 1.5
+    if best < constant - (3 if name == "few_members" else 0): return []
+    others = tuple(other for worse, _, other in others if worse > best - 3)[:2]
+    facts = {"variant": "quantity", "reading": reading, "others": others}
+    if name == "few_members": facts |= _of_members(sample, *reading[1])
+    return whole_column(name, "likely", facts)
+
+# %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-6
+def _in_any_size(log_size, log_u):
+    "Log-likelihood of normal errors c times as large as u, with the likeliest c."
+    z2 = np.exp(2 * np.clip(log_size - log_u, -300, 300))
+    return _normal(log_size, log_u + 0.5 * np.log(np.mean(z2)))
+
+# %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-7
+def _of_members(sample, k, ddof):
+    "How large E² is on average, relative to u², and what few members make of it."
+    if ddof: expected = 1 + 1 / k
+    else: expected = (k + 1) / (k - 1)
+    scale = np.median(sample.uncertainty)
+    ratio = np.mean((sample.error / scale)**2) / np.mean((sample.uncertainty / scale)**2)
+    return {"members": k, "ratio": float(ratio), "expected": float(expected)}
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-099
 class _Sizes:
-    "How many times too large errors are, in bins along u, whatever u is replaced by."
+    "How many times too large errors are, in bins along u."
 
     def __init__(self, sample):
         order = sample.by_uncertainty.order
-        self.square = sample.error[order]**2
-        self.log_u = np.log(sample.uncertainty[order])
+        self.scaled = np.abs(sample.scaled[order])
         n = order.size
         if sample.by_uncertainty.is_constant: self.bins = 1
         else: self.bins = min(10, max(1, n // 40))
         self.start = n * np.arange(self.bins) // self.bins
         self.n = n
 
-    def local(self, log_u):
-        """Logarithm of the root mean square of E / exp(log_u) in each bin, and its standard error.
-
-        Parameters
-        ----------
-        log_u
-        """
-        with np.errstate(over="ignore", under="ignore"):
-            z2 = np.minimum(self.square * np.exp(-2 * np.clip(log_u, -300, 300)), 1e300)
+    def local(self):
+        "Logarithm of the root mean square of Z in each bin, and its standard error."
+        z2 = np.minimum(self.scaled, 1e150)**2
         count = np.diff(np.append(self.start, self.n))
         mean = np.maximum(np.add.reduceat(z2, self.start) / count, 1e-300)
         ratio = np.minimum(z2 / np.repeat(mean, count), 1e6)
         kurtosis = np.mean(ratio**2)
         return 0.5 * np.log(mean), 0.5 * np.sqrt(max(kurtosis - 1, 0.5) / count.mean())
 
-    def misfit(self, log_u, shift=0.0):
-        """For log_u: how far level + shift is from 0 and bins from each other, squared, in errors.
-
-        Parameters
-        ----------
-        log_u
-        shift, default 0.0
-        """
-        local, se = self.local(log_u)
-        local = local + shift
+    def misfit(self):
+        "How far the level is from 0 and bins are from each other, squared, in errors."
+        local, se = self.local()
         level = local.mean()**2 / (se**2 / self.bins + 0.05**2)
         return level, float(np.sum((local - local.mean())**2) / (se**2 + 0.1**2)), local.mean(), se
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-016
 def _columnwise(sample):
-    "A constant or a power that brings the whole column of uncertainties into line."
+    "Another quantity, or a constant, that brings the whole column of uncertainties into line."
     if sample.n < 30 or not np.any(sample.error): return []
+    if found := _quantity(sample): return found
     sizes = _Sizes(sample)
-    level, shape, centre, se = sizes.misfit(sizes.log_u)
+    level, shape, centre, se = sizes.misfit()
     se = se / np.sqrt(sizes.bins)
-    base = level + shape
     candidates = []
-    falls = _ranks_with(np.abs(sample.error), sample.by_uncertainty) * np.sqrt(sample.n) < -2
-    for name, looks, undo in _POWERS if _is_sloped(sample) else ():
-        if undo(np.array([1.0])) < undo(np.array([0.0])) and not falls: continue
-        new_level, new_shape, *_ = sizes.misfit(undo(sizes.log_u))
-        if new_level < 6.6 and new_shape <= min(shape + 6, 60):
-            candidates.append((new_level + new_shape + 2, name, (looks, ()), None))
     for one in CONSTANTS:
         distance = (centre + np.log(one.factor))**2 / (se**2 + 0.05**2)
         is_plain = abs(np.log(one.factor)) > 0.75 or shape < 17
-        if distance < 6.6 and is_plain:
-            cost = distance + shape + 2 * one.rarity
-            candidates.append((cost, one.name, one.reading, one.factor))
+        if distance < 6.6 and is_plain: candidates.append((distance + 2 * one.rarity, one))
     candidates = sorted(candidates, key=lambda one: one[0])
     if not candidates: return []
-    cost, name, reading, factor = candidates[0]
-    is_off = level > max(9, 1500 / sample.n) or (factor is None and shape - cost > 25)
-    if not is_off or base - cost < 9: return []
-    others = list(dict.fromkeys((another, other) for worse, another, other, _
-                                in candidates[1:] if worse < cost + 4 and other != reading))
-    found = _as_if(sample, centre, se, (name, reading, factor), others[:2])
-    if factor is None and _slope(sample) <= 4:  # a level alone fits one power or another by chance
-        return [replace(one, strength="possible") for one in found]
-    return found
-
-# %% ../../nbs/errors/86_column_causes.ipynb #cell-100
-def _is_sloped(sample):
-    "Whether |Z| changes with u, or u varies too little to show it: tails play no part in this."
-    log_u = np.log(sample.uncertainty[sample.error != 0])
-    return log_u.std() * np.sqrt(log_u.size) < 8 or _slope(sample) > 4
-
-# %% ../../nbs/errors/86_column_causes.ipynb #cell-100b
-def _slope(sample):
-    "How many standard errors the correlation of log |Z| and log u is from 0."
-    use = sample.error != 0
-    x, y = np.log(sample.uncertainty[use]), np.log(np.abs(sample.scaled[use]))
-    if x.std() < 1e-9 or y.std() < 1e-9: return 0.0
-    return abs(np.corrcoef(x, y)[0, 1]) * np.sqrt(x.size)
+    cost, constant = candidates[0]
+    if level <= max(9, 1500 / sample.n) or level - cost < 9: return []
+    others = [other for worse, other in candidates[1:]
+              if worse < cost + 4 and other.reading != constant.reading]
+    return _as_if(sample, centre, se, constant, others[:2])
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-101
-def _as_if(sample, centre, se, best, others):
-    "The cause for a whole column."
-    name, reading, factor = best
-    seen = np.exp(centre)
+def _as_if(sample, centre, se, constant, others):
+    "The cause for a whole column with a constant."
+    seen, factor, name = np.exp(centre), constant.factor, constant.name
     strength, middle = "likely", np.median(np.abs(sample.scaled)) / 0.6745 / seen  # .66 for t3
-    is_common = factor is not None and 0.35 < factor < 2.8 and not 1.9 < factor < 2.1
-    if is_common or factor is not None and (name == "standard error" or middle < 0.64):
+    is_common = 0.35 < factor < 2.8 and not 1.9 < factor < 2.1
+    if is_common or name == "standard_error" or middle < 0.64:
         strength = "possible"  # models are often wrong by as much
     low, high = np.exp(centre - 2 * se), np.exp(centre + 2 * se)
-    if factor is not None and not low / 1.05 < 1 / factor < 1.05 * high: strength = "possible"
+    if not low / 1.05 < 1 / factor < 1.05 * high: strength = "possible"
     facts = {"variant": "level", "ratio": float(seen), "low": float(low), "high": float(high),
-             "reading": reading, "others": tuple(other for _, other in others)}
-    return whole_column(name, strength, facts, factor=factor,
-                        also=tuple(dict.fromkeys(n for n, _ in others if n != name)))
+             "reading": constant.reading, "others": tuple(other.reading for other in others)}
+    also = tuple(dict.fromkeys(other.name for other in others if other.name != name))
+    return whole_column(name, strength, facts, factor=factor, also=also)
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-017
 def _mixed(x, seed):
@@ -186,14 +227,14 @@ def _link(sample):
         found = _ranks_with(np.roll(size, k), along)
         if found > max(0.7 * perfect, seen + 6 / np.sqrt(n)):
             facts = {"lag": k, "correlation": found, "within_rows": seen}
-            return whole_column("shifted rows", "likely", facts)
+            return whole_column("shifted_rows", "likely", facts)
     found = _ranks_with(size[::-1], along)
     if found > max(0.7 * perfect, seen + 6 / np.sqrt(n)):
-        return whole_column("reversed rows", "likely", {"correlation": found})
+        return whole_column("reversed_rows", "likely", {"correlation": found})
     facts = {"correlation": seen, "expected": float(perfect),
              "is_weak": bool(seen > 2 / np.sqrt(n))}
-    return whole_column("unrelated uncertainty", "likely", facts,
-                        also=("permuted rows", "wrong fold"))
+    return whole_column("unrelated_uncertainty", "likely", facts,
+                        also=("permuted_rows", "wrong_fold"))
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-018
 def _in_row_order(sample, rest, place):
@@ -235,10 +276,10 @@ def _steps(row, place, ranks, cut, ratio):
     slope = abs(np.corrcoef(ranks, rows)[0, 1])
     facts = {"row_name": row, "ratio": float(ratio)}
     if step > 1.03 * slope:
-        return whole_column("change in the file", "likely", facts, factor=1 / ratio,
+        return whole_column("change_in_the_file", "likely", facts, factor=1 / ratio,
                             rows=place[cut:] if cut > n / 2 else place[:cut],
-                            also=("two instruments", "drift"))
-    return whole_column("drift", "likely", facts, also=("change in the file",))
+                            also=("two_instruments", "drift"))
+    return whole_column("drift", "likely", facts, also=("change_in_the_file",))
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-019
 def _edge(sample):
@@ -248,7 +289,7 @@ def _edge(sample):
     for x, of in ((np.abs(sample.scaled), "scaled"), (np.abs(sample.error), "error")):
         sizes = np.sort(x)[::-1]
         if any(_ends(sizes[:min(n // share, 2000) + 1]) for share in (5, 10, 20)):
-            return whole_column("truncated errors", "likely", {"of": of, "end": float(sizes[0])})
+            return whole_column("truncated_errors", "likely", {"of": of, "end": float(sizes[0])})
     return []
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-019b
@@ -266,12 +307,17 @@ def _likelihood_of_one_scale(z2):
     for power in (0.7, 1.0, 1.4, 2.5, 5.0):
         scale = (power * np.mean(size**power))**(1 / power)
         best = max(best, z2.size * (np.log(power / (2 * scale)) - gammaln(1 / power) - 1 / power))
-    middle = np.median(z2)
+    return max(best, _likelihood_of_student(z2))
+
+# %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-9
+def _likelihood_of_student(z2):
+    "The largest log-likelihood of a Student distribution with any scale."
+    best, middle = -np.inf, np.median(z2)
     for dof in (1.5, 2, 2.5, 3, 4, 6, 10, 30, 200):
         scale = _student_scale(z2, dof, middle)
         constant = gammaln((dof + 1) / 2) - gammaln(dof / 2) - 0.5 * np.log(dof * np.pi * scale)
         best = max(best, np.sum(constant - (dof + 1) / 2 * np.log1p(z2 / (dof * scale))))
-    return best
+    return float(best)
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-020b
 @kernel
@@ -338,8 +384,8 @@ def _populations(sample):
     skewed = _likelihood_of_two_sides(z)
     if skewed > likelihood: return _skewed(z) if skewed > likelihood + 5 else []
     facts = {"share": float(share), "ratio": float(large / small)}
-    return whole_column("two populations", "likely", facts, factor=small / large,
-                        also=("mixed units",))
+    return whole_column("two_populations", "likely", facts, factor=small / large,
+                        also=("mixed_units",))
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-110b
 def _skewed(z):
@@ -348,10 +394,10 @@ def _skewed(z):
     up = high + low > 2 * middle
     if up: ratio = (high - middle) / (middle - low)
     else: ratio = (middle - low) / (high - middle)
-    return whole_column("skewed errors", "likely", {"ratio": float(ratio), "is_up": bool(up)})
+    return whole_column("skewed_errors", "likely", {"ratio": float(ratio), "is_up": bool(up)})
 
 # %% ../../nbs/errors/86_column_causes.ipynb #e7b30000
-OF_LINK = {"reversed", "unrelated uncertainty", "shifted rows", "reversed rows"}  # names of causes
+OF_LINK = {"reversed", "unrelated_uncertainty", "shifted_rows", "reversed_rows"}  # names of causes
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-045c
 def _first_of_group(sample):
@@ -361,8 +407,8 @@ def _first_of_group(sample):
     return first
 
 
-_OF_ROWS = {"code for missing", "zero errors", "mixed units", "unit in a row", "outlier"}
-_OF_SHAPE = {"clipped errors", "floored uncertainty", "capped uncertainty", "rounded uncertainty"}
+_OF_ROWS = {"code_for_missing", "zero_errors", "mixed_units", "unit_in_a_row", "outlier"}
+_OF_SHAPE = {"clipped_errors", "floored_uncertainty", "capped_uncertainty", "rounded_uncertainty"}
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-045d
 def not_flagged(sample: Sample,  # the columns
@@ -390,6 +436,7 @@ def not_flagged(sample: Sample,  # the columns
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-045b
 def causes_of_columns(sample: Sample,  # the columns
                       known: list[Cause],  # what was found of rows
+                      clear: np.ndarray | None = None,  # False for rows to set aside, shape (n,)
                       ) -> list[Cause]:  # those that are well supported
     """What concerns a column as a whole, once rows with a fault of their own are set aside.
 
@@ -399,6 +446,8 @@ def causes_of_columns(sample: Sample,  # the columns
         The columns.
     known : list[Cause]
         What was found of rows.
+    clear : np.ndarray | None, optional
+        False for rows to set aside, shape (n,).
 
     Returns
     -------
@@ -407,15 +456,16 @@ def causes_of_columns(sample: Sample,  # the columns
     """
     keep = not_flagged(sample, known)
     faults = not keep.all()
+    if clear is not None: keep &= clear
     if sample.groups is not None: keep &= _first_of_group(sample)
     if keep.sum() < 12: return []
     if keep.all(): rest = sample
     else: rest = sample.keep(keep)
-    if any(one.name == "rounded errors" for one in known): found = []
+    if any(one.name == "rounded_errors" for one in known): found = []
     else: found = _link(rest)
     if not faults: found += _in_row_order(sample, rest, np.flatnonzero(keep))
     names = {one.name for one in known}
-    if "clipped errors" not in names: found += _edge(rest)
+    if "clipped_errors" not in names: found += _edge(rest)
     found += _bias(rest)
     if not found and not names & _OF_SHAPE: found += _populations(rest)
     if any(one.name in OF_LINK - {"reversed"} for one in found): return found

@@ -16,7 +16,7 @@ from .._words.file import CAUSES
 from .._sample.sample import Sample
 
 # %% auto #0
-__all__ = ['STRENGTHS', 'CONSTANTS', 'Cause', 'no_rows', 'Constant', 'row_names', 'whole_column', 'is_sorted']
+__all__ = ['STRENGTHS', 'CONSTANTS', 'Cause', 'no_rows', 'Constant', 'row_names', 'row_facts', 'whole_column', 'is_sorted']
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-003
 STRENGTHS = ("possible", "likely", "seen")
@@ -29,26 +29,26 @@ class Cause(Result):
     Attributes
     ----------
     name : str
-        What went wrong, in two or three words, such as "unit" or "variance".
+        A code for what went wrong, such as "unit" or "few_members".
     strength : str
         "seen" for a fact that anyone can check in the file, "likely" where the mistake
         explains what is seen, "possible" where other things do as well.
     factor : float | None
         How many times too large the stated values are; None where no factor is involved.
     also : tuple[str, ...]
-        Names of mistakes that would look alike.
+        Codes of mistakes that would look the same.
     facts : dict[str, Any]
         Numbers, names and codes that its sentence needs.
     rows : np.ndarray
         Positions of the rows concerned, from 0; empty for the whole column.
     """
 
-    name: str  # what went wrong, in two or three words, such as "unit" or "variance"
+    name: str  # a code for what went wrong, such as "unit" or "few_members"
     strength: str  # "seen" for a fact that anyone can check in the file, "likely" where the
                    # mistake explains what is seen, "possible" where other things do as well
     factor: float | None = None  # how many times too large the stated values are; None where no
                                  # factor is involved
-    also: tuple[str, ...] = ()  # names of mistakes that would look alike
+    also: tuple[str, ...] = ()  # codes of mistakes that would look the same
     facts: dict[str, Any] = field(repr=False, default_factory=dict)  # numbers, names and codes
     # that its sentence needs
     rows: np.ndarray = field(  # positions of the rows concerned, from 0; empty for the whole column
@@ -82,7 +82,7 @@ class Constant:
     factor : float
         How many times too large the stated values become.
     looks : str
-        What the column then holds: the key of its words, such as "half-width 95".
+        What the column then holds: the key of its words, such as "half_width_95".
     rarity : float, default 1.0
         0 for what happens daily; counts against it where several fit.
     details : tuple[Any, ...], default ()
@@ -91,7 +91,7 @@ class Constant:
 
     name: str  # of the mistake, as in `Cause.name`
     factor: float  # how many times too large the stated values become
-    looks: str  # what the column then holds: the key of its words, such as "half-width 95"
+    looks: str  # what the column then holds: the key of its words, such as "half_width_95"
     rarity: float = 1.0  # 0 for what happens daily; counts against it where several fit
     details: tuple[Any, ...] = ()  # what its words need: two units, a power of ten, a number
 
@@ -108,19 +108,19 @@ def _unit(factor, units, rarity=1.0):
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-078
 CONSTANTS = (
-    Constant("expanded uncertainty", 2.0, "expanded 2", 0),
-    Constant("half-width", 1.959964, "half-width 95", 0.2),
-    Constant("expanded uncertainty", 3.0, "expanded 3", 1),
-    Constant("width", 3.919928, "width 95", 0.5),
-    Constant("half-width", 1.644854, "half-width 90", 1.5),
-    Constant("half-width", 2.575829, "half-width 99", 1.5),
-    Constant("width", 2.354820, "width at half maximum", 1.5),
-    Constant("interquartile range", 1.348980, "interquartile range", 1),
-    Constant("median absolute deviation", 0.674490, "median absolute deviation", 1),
-    Constant("mean absolute deviation", 0.797885, "mean absolute deviation", 1),
-    *(Constant("standard error", 1 / np.sqrt(m), "standard error", 3, (m,))
+    Constant("expanded_uncertainty", 2.0, "expanded_2", 0),
+    Constant("half_width", 1.959964, "half_width_95", 0.2),
+    Constant("expanded_uncertainty", 3.0, "expanded_3", 1),
+    Constant("width", 3.919928, "width_95", 0.5),
+    Constant("half_width", 1.644854, "half_width_90", 1.5),
+    Constant("half_width", 2.575829, "half_width_99", 1.5),
+    Constant("width", 2.354820, "width_at_half_maximum", 1.5),
+    Constant("interquartile_range", 1.348980, "interquartile_range", 1),
+    Constant("median_absolute_deviation", 0.674490, "median_absolute_deviation", 1),
+    Constant("mean_absolute_deviation", 0.797885, "mean_absolute_deviation", 1),
+    *(Constant("standard_error", 1 / np.sqrt(m), "standard_error", 3, (m,))
       for m in (3, 4, 5, 10, 20, 30)),
-    *(Constant("unit", 10.0**k, "power of ten",
+    *(Constant("unit", 10.0**k, "power_of_ten",
                {1: 0.5, 2: 0, 3: 0, 6: 0.5, 4: 1}.get(abs(k), 2), (abs(k),))
       for k in (-12, -9, -8, -7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12)),
     *_unit(4.184, ("kJ/mol", "kcal/mol")), *_unit(27.211386, ("eV", "hartree")),
@@ -154,6 +154,34 @@ def row_names(sample: Sample,  # the columns
     """
     labels = {row: sample.row_label(row) for row in np.asarray(rows)[:most].tolist()}
     return tuple(f"{row:,} ({label})" if label else f"{row:,}" for row, label in labels.items())
+
+# %% ../../nbs/errors/85_known_causes.ipynb #cell-007b
+def row_facts(sample: Sample,  # errors and uncertainties
+              row: int,  # position, from 0
+              column: str | None = None,  # "error" or "uncertainty", if one looks multiplied
+              factors: tuple[float, ...] = (),  # by which, the likeliest first
+              ) -> dict[str, Any]:  # what words need
+    """A row's name and values, and which of its columns looks multiplied.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    row : int
+        Position, from 0.
+    column : str | None, optional
+        "error" or "uncertainty", if one looks multiplied.
+    factors : tuple[float, ...], default ()
+        By which, the likeliest first.
+
+    Returns
+    -------
+    dict[str, Any]
+        What words need.
+    """
+    return {"name": row_names(sample, [row])[0], "error": float(sample.error[row]),
+            "uncertainty": float(sample.uncertainty[row]), "scaled": float(sample.scaled[row]),
+            "column": column, "factors": factors}
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-012
 def whole_column(name: str,  # what went wrong

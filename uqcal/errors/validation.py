@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from ..statistics.bootstrap import BootstrapInterval, intervals_of
 from .known_causes import Cause
 from .causes import causes_of, read_observed
+from .other_columns import clear_of_limits
 from .conclusions import (ALONG_U, AVERAGE, RANKING, check_tolerance,
                                       conclusions_of, next_step, planned_resamples, read_features)
 from .._chance.distributions import distribution_name, standard_distribution
@@ -297,10 +298,10 @@ def _interval_cautions(score):
 # %% ../../nbs/errors/51_validation.ipynb #cell-026d
 _ASKED = {AVERAGE: ("zms", "nll", "rce"), ALONG_U: ("ence", "zmse", "correlation"),
           RANKING: ("cc",)}
-_IN_THE_FILE = {"outlier", "unit in a row", "code for missing", "duplicate rows", "zero errors",
-                "uncertainty from error", "sorted columns", "swapped columns", "squared errors",
-                "absolute errors", "shifted rows", "reversed rows", "mixed units",
-                "outcomes as errors", "unit in a group", "variance", "root", "precision", "inverse",
+_IN_THE_FILE = {"outlier", "unit_in_a_row", "code_for_missing", "duplicate_rows", "zero_errors",
+                "uncertainty_from_error", "sorted_columns", "swapped_columns", "squared_errors",
+                "absolute_errors", "shifted_rows", "reversed_rows", "mixed_units",
+                "outcomes_as_errors", "unit_in_a_group", "variance", "root", "precision", "inverse",
                 "logarithm"}
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-026d-a
@@ -336,7 +337,9 @@ class Validation(Report):
     step : Step | None
         What to do next.
     sample : Sample
-        The errors and uncertainties, copies of what was given.
+        The errors and uncertainties that were validated.
+    given : Sample
+        All rows, also those near a limit.
     scores : dict[str, Score]
         By statistic, against known and simulated references.
     causes : tuple[Cause, ...]
@@ -346,7 +349,8 @@ class Validation(Report):
     settings : dict[str, Any]
         What it was made with, by name: n, n_bins, tolerance, groups ….
     """
-    sample: Sample = field(compare=False)  # the errors and uncertainties, copies of what was given
+    sample: Sample = field(compare=False)  # the errors and uncertainties that were validated
+    given: Sample = field(compare=False, repr=False)  # all rows, also those near a limit
     scores: dict[str, Score]  # by statistic, against known and simulated references
     causes: tuple[Cause, ...] = ()  # mistakes whose traces the two columns carry
     repeats: Repeats | None = None  # whether rows repeat others, as found; None with groups given
@@ -451,6 +455,8 @@ def _next_step(findings, causes, repeats, is_grouped, has_conclusions):
     if _is_much_alike(repeats, is_grouped):
         return Step(verb="check", why="clusters", facts={"lag": repeats.lag})
     is_invalid = any(finding.status == "invalid" for finding in findings)
+    few = next((cause for cause in causes if cause.name == "few_members"), None)
+    if few is not None: return Step(verb="check", why="members", facts={"cause": few})
     drift = next((cause for cause in causes if cause.name == "drift"), None)
     if drift is not None and not is_invalid:
         return Step(verb="check", why="drift", facts={"cause": drift})
@@ -469,7 +475,7 @@ def _as_json(result):
     scores = {name: {"status": score.status, "reason": score.reason, "sentence": score.sentence}
               for name, score in result.scores.items()}
     causes = [{"name": cause.name, "strength": cause.strength, "sentence": cause.sentence,
-               "rows": cause.rows.tolist(), "labels": _labels(result.sample, cause.rows)}
+               "rows": cause.rows.tolist(), "labels": _labels(result.given, cause.rows)}
               for cause in result.causes]
     return json_plain(result.to_dict() | {
         "scores": scores, "causes": causes, "settings": result.settings,
@@ -489,7 +495,8 @@ def validate(
     conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
     features: Any = None,  # DataFrame or dict of columns to look along: numbers, or groups as text
     groups: ArrayLike | None = None,  # labels of clusters of rows, shape (n,), if there are any
-    observed: ArrayLike | None = None,  # observed values, shape (n,), for what may have gone wrong
+    observed: ArrayLike | None = None,  # observed values, shape (n,), in which units and limits of
+                                        # detection show; rows near such a limit are left out
     tolerance: float = 1.25,  # largest harmless factor of errors to u, > 1; for bias, tolerance − 1
     distribution: Any = None,  # of error / uncertainty, if known: "normal", "t6" …
     distributions: Sequence[Any] = ("normal", "t6"),  # two or more to compare where none is known
@@ -521,7 +528,8 @@ def validate(
     groups : ArrayLike | None, optional
         Labels of clusters of rows, shape (n,), if there are any.
     observed : ArrayLike | None, optional
-        Observed values, shape (n,), for what may have gone wrong.
+        Observed values, shape (n,), in which units and limits of detection show; rows near
+        such a limit are left out.
     tolerance : float, default 1.25
         Largest harmless factor of errors to u, > 1; for bias, tolerance − 1.
     distribution : Any, optional
@@ -563,29 +571,31 @@ def validate(
     ----------
     Pernot (2024), Fig. 1, App. A.
     """
-    sample, repeats, doubts = _independent(Sample(error, uncertainty, groups))
+    given, repeats, doubts = _independent(Sample(error, uncertainty, groups))
+    observed = read_observed(observed, given, error=error, uncertainty=uncertainty, groups=groups)
+    orders = _check_features(features, given, conclusions)
+    sample, judged_orders, off_limits = _clear_of_limits(given, orders, observed)
     names, tolerance = _check_statistics(statistics, distribution), check_tolerance(tolerance)
     compared = _check_distributions(distribution, distributions)
-    orders = _check_features(features, sample, conclusions)
-    observed = read_observed(observed, sample, error=error, uncertainty=uncertainty, groups=groups)
     counts, planned, n_mc = _counts(sample.n, n_bins, ties, n_boot, n_resamples, n_mc)
     own, common = check_generator(rng), dict(
         confidence=check_fraction(confidence, "confidence"), n_jobs=n_jobs, progress=progress)
     again = copy.deepcopy(own)  # conclusions are those of `draw_conclusions` alone
     scores = _scores(names, sample, groups, compared, n_mc, counts, common | {"rng": own})
     findings = conclusions_of(
-        sample, orders, tolerance=tolerance, n_boot=counts["n_boot"], n_resamples=n_resamples,
-        n_calibration=n_calibration, rng=again, **common) if conclusions else {}
+        sample, judged_orders, tolerance=tolerance, n_boot=counts["n_boot"],
+        n_resamples=n_resamples, n_calibration=n_calibration, rng=again,
+        **common) if conclusions else {}
     settings = _settings(sample, scores, distribution, **counts, n_resamples=planned,
                          confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
     scores = _beside_a_fit(scores, n_calibration)
-    causes = causes_of(sample, orders, observed=observed)
+    causes = causes_of(given, orders, observed=observed)
     findings = list(findings.values()) or _score_findings(scores, sample.n)
     step = _next_step(findings, causes, repeats, sample.groups is not None, conclusions)
-    return Validation(sample=sample, findings=tuple(findings), settings=settings, step=step,
-                      repeats=repeats, causes=tuple(causes), scores=scores, cautions=tuple(
-                          _all_cautions(causes, doubts, _cautions(
-                              sample, scores, n_bins, ties))))
+    return Validation(sample=sample, given=given, findings=tuple(findings), settings=settings,
+                      step=step, repeats=repeats, causes=tuple(causes), scores=scores,
+                      cautions=tuple(_all_cautions(causes, (*doubts, *off_limits), _cautions(
+                          sample, scores, n_bins, ties))))
 
 # %% ../../nbs/errors/51_validation.ipynb #all-cautions
 def _all_cautions(causes, doubts, conditions):
@@ -649,6 +659,29 @@ def _independent(sample):
     if repeats.repeats is not None and repeats.groups is not None:
         sample, code = sample.with_groups(repeats.groups), "counted_once"
     return sample, repeats, (Caution(code=code, facts=facts, decides=True),)
+
+# %% ../../nbs/errors/51_validation.ipynb #cell-052-limits
+_LEAST_CLEAR = 30  # rows that can be validated where others stand at a limit
+
+
+def _clear_of_limits(sample, orders, observed):
+    "The rows predicted clear of limits of detection, their orders, and the caution that says so."
+    clear = clear_of_limits(sample, observed)
+    if clear.all(): return sample, orders, ()
+    place = np.flatnonzero(clear)
+    at_limit = (observed == observed.min()) | (observed == observed.max())
+    facts = {"n": sample.n, "clear": place.size, "judged": place.size >= _LEAST_CLEAR,
+             "at_limit": int(np.sum(at_limit & ~clear)), "not_asked": ()}
+    if not facts["judged"]:
+        return sample, orders, (Caution(code="off_limits", facts=facts, decides=True),)
+    kept = {name: order.keep(place) for name, order in orders.items()}
+    constant = tuple(name for name, order in kept.items() if order.is_constant)
+    orders = {name: order for name, order in kept.items() if name not in constant}
+    caution = Caution(code="off_limits", facts=facts | {"not_asked": constant}, decides=True)
+    if sample.row_label(0) == "":  # so that rows are named by their place in the file
+        error = pd.Series(sample.error, index=pd.RangeIndex(sample.n, name="row"))
+        sample = Sample(error, sample.uncertainty, sample.groups)
+    return sample.keep(place), orders, (caution,)
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-052b
 def _is_too_few(sample, groups):
