@@ -5,6 +5,8 @@
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-005
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import stats
 from scipy.special import expit, logit
+from sklearn.utils.validation import check_is_fitted
 
 from ..probabilities.calibration import CalibrationReport, report_of, with_caution
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
@@ -21,41 +25,80 @@ from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_fe
 from .mending import ORIENTATION, random_folds, score_table
 from ..probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 from .._sample.repeats import related_cases, repeated_cases
-from .._base.results import html_table, json_plain, new_axes
-from .._words.corrections import probability_conclusion
+from .._base.results import distinct_names, html_table, json_plain, new_axes
+from .._base.tickets import Storable
+from .._words.corrections import map_text, probability_conclusion, unseen_text
 from ..reports import Caution, Finding, Report, Step
 from .._sample.sample import Ordering, bin_means, whole_run_bins
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from typing_extensions import Self
 
 # %% auto #0
-__all__ = ['cross_fitted_map', 'ProbabilityMending', 'mend_probabilities']
+__all__ = ['cross_fitted_map', 'ProbabilityMending', 'mend_probabilities', 'PlattByGroup']
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #b8d87c7b
-_MAPS = {"as stated": None, "Platt scaling": PlattScaling, "beta scaling": BetaScaling,
-         "isotonic regression": IsotonicCalibration}  # the simplest first
 _LEAST = 10  # events, and non-events, without which no map is fitted
+_MANY = 300  # rows, or clusters, from which maps that bend are tried
+_FAR = 3.0  # standard errors by which such a map must gain more than a simpler one
 
 
+class _Shrunk:
+    "Platt scaling of which a share is kept."
+
+    def __init__(self, fit_slope, share): self.fit_slope, self.share = fit_slope, share
+
+    def fit(self, y_prob, y_true):
+        """The fitted map, drawn towards no change.
+
+        Parameters
+        ----------
+        y_prob
+        y_true
+        """
+        model = PlattScaling(self.fit_slope).fit(y_prob, y_true)
+        model.coef_ = [1.0, 0.0] + self.share * (model.coef_ - [1.0, 0.0])
+        return model
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #maps-evidence
+def _evidence(model, y, p, unit):
+    """The likelihood ratio of a map against what is predicted, twice the log of it; where rows are
+    clustered, Wald's statistic by sums over clusters."""
+    if unit is None: return float(2 * np.sum(_log_losses(y, p) - _log_losses(y, model.predict(p))))
+    away = model.coef_ - [1.0, 0.0]
+    return float(away @ np.linalg.pinv(_covariance(model, y, p, unit), hermitian=True) @ away)
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #maps-for
 def _maps_for(y, p, unit):
-    """The maps to try: no slope is fitted where the scores vary too little to tell one within ± 1,
-    nor to tell it from 1."""
-    model = PlattScaling().fit(p, y)
+    """The maps to try, the simplest first: a slope only where the scores vary enough to find one
+    and the likelihood asks for it, maps that bend only where there are many rows."""
+    offset, model = PlattScaling(fit_slope=False).fit(p, y), PlattScaling().fit(p, y)
+    first, both = _evidence(offset, y, p, unit), _evidence(model, y, p, unit)
     if unit is not None: _with_cluster_errors(model, y, p, unit)
     slope, error = model.coef_[0], model.standard_error_[0]
-    if error < 1 or abs(slope - 1) > 3 * error > 0: return _MAPS
-    maps = _MAPS | {"Platt scaling": partial(PlattScaling, fit_slope=False)}
-    return {name: kind for name, kind in maps.items() if name != "beta scaling"}
+    is_known = error < 1 or abs(slope - 1) > 3 * error > 0
+    fits_slope = bool(is_known and stats.chi2.sf(both - first, 1) < 0.2)
+    if fits_slope: share = 1 - 4 / both
+    elif first > 0: share = 1 - 2 / first
+    else: share = 0.0
+    maps = {"as stated": None, "Platt scaling": partial(_Shrunk, fits_slope, max(share, 0.0))}
+    if unit is None: units = y.size
+    else: units = unit.max() + 1
+    if units < _MANY: return maps
+    if is_known: maps["beta scaling"] = BetaScaling
+    return maps | {"isotonic regression": IsotonicCalibration}
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-007
 def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predict`; None for none
                      y: np.ndarray,  # outcomes, 0 or 1, shape (n,)
                      p: np.ndarray,  # stated probabilities, shape (n,)
                      fold: np.ndarray,  # the fold of each row, from 0, shape (n,)
+                     by: np.ndarray | None = None,  # the group of each row, shape (n,), where the
+                     # map takes it last
                      ) -> np.ndarray:  # recalibrated probabilities, shape (n,)
-    """Probabilities of each fold, recalibrated by what all other folds taught.
+    """Probabilities of each fold, recalibrated by a fit to all other folds.
 
     Parameters
     ----------
@@ -67,16 +110,20 @@ def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predi
         Stated probabilities, shape (n,).
     fold : np.ndarray
         The fold of each row, from 0, shape (n,).
+    by : np.ndarray | None, optional
+        The group of each row, shape (n,), where the map takes it last.
 
     Returns
     -------
     np.ndarray
         Recalibrated probabilities, shape (n,).
     """
-    q = p.copy()
+    q, more = p.copy(), []
+    if by is not None: more = [by]
     for k in range(int(fold.max()) + 1 if kind is not None else 0):
         held = fold == k
-        q[held] = kind().fit(p[~held], y[~held]).predict(p[held])
+        model = kind().fit(p[~held], y[~held], *(column[~held] for column in more))
+        q[held] = model.predict(p[held], *(column[held] for column in more))
     return q
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #alike-folds
@@ -99,32 +146,30 @@ def _impossible_rows(report):
     return tuple(report["locally"].rows)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-011-b
+def _shows_fault(report):
+    "Whether a report shows any fault."
+    return any(finding.shows_fault for finding in report.findings)
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #cell-011-b-b
 def _rests_on_rows(y, p, cluster, before, judged):
     "Whether a few impossible events alone are what is wrong."
     rows, certain = list(_impossible_rows(before)), np.count_nonzero((p == 0) | (p == 1))
     if not 0 < len(rows) <= max(1, min(0.002 * y.size, 0.01 * certain)): return False
     kept = np.ones(y.size, bool)
     kept[rows] = False
-    return judged(y[kept], p[kept], None if cluster is None else cluster[kept]).verdict != "invalid"
+    return not _shows_fault(judged(y[kept], p[kept], None if cluster is None else cluster[kept]))
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-011b
-def _first_without_fault(table, before, crossed, judged, rests_on_rows):
-    """The simplest map near the best after which no fault is found, else the best one; and the
-    report on what it makes of held-out cases."""
-    near = [name for name in crossed if table.at[name, "is_near"]]
-    if before.verdict != "invalid" or rests_on_rows:
-        if rests_on_rows: name = "as stated"
-        else: name = near[0]
-        return name, before if name == "as stated" else judged(crossed[name])
-    seen = {}
-    for name in near:
-        if name != "as stated" and not table.at[name, "gain"] > 0: continue
-        if name == "as stated": seen[name] = before
-        else: seen[name] = judged(crossed[name])
-        table.loc[name, "verdict"] = seen[name].verdict
-        if seen[name].verdict != "invalid": return name, seen[name]
-    best = min(seen, key=lambda name: table.at[name, "gap"])
-    return best, seen[best]
+def _choice(held, groups):
+    """Platt scaling where it gains, and a map that bends where it gains more by three standard
+    errors."""
+    name = "as stated"
+    if held["Platt scaling"].mean() < held[name].mean(): name = "Platt scaling"
+    for other in ("beta scaling", "isotonic regression"):
+        if other not in held: continue
+        row = score_table({other: held[other]}, held[name], groups).loc[other]
+        if row["gain"] > _FAR * row["gain_error"]: name = other
+    return name
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-013
 def _check_enough(y, unit):
@@ -137,7 +182,7 @@ def _check_enough(y, unit):
                              f"them, got {there}")
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-013b
-def _cautions(before, caution):
+def _cautions(before, caution, chosen):
     "Cautions on cases that repeat, on events that were predicted to be impossible, on the coding."
     cautions, rows = [], _impossible_rows(before)
     if caution is not None: cautions.append(caution)
@@ -146,14 +191,15 @@ def _cautions(before, caution):
                                                                         "row_names": ()},
                                 decides=True))
     if before.is_reversed: cautions.append(Caution(code="recalibration_reversed", decides=True))
+    if chosen == "by group": cautions.append(Caution(code="recalibration_unseen"))
     return tuple(cautions)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-015
 def _reason(found):
     "Why nothing was changed; None where something was."
     if found.is_mended: return None
-    if found.before.verdict != "invalid": return "nothing"
     if found.rests_on_rows: return "impossible"
+    if not _shows_fault(found.before): return "no fault"
     return "no map"
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-015-b
@@ -163,14 +209,16 @@ def _findings(found):
         name="calibration", kind="recalibrated_calibration", status=found.after.verdict, n=found.n,
         facts={"before": found.before, "after": found.after if found.is_mended else None})
     if not found.is_mended: return (calibration,)
-    return (found.gain, calibration)
+    if found.by is None: return found.gain, calibration
+    return found.gain, calibration, _by_group(found)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-015-c
 def _gain_of(chosen, table, n):
-    "The cross-validated gain of what was chosen."
-    row = table.loc[chosen]
+    "The cross-validated gain of what was chosen, with limits of two standard errors."
+    gain, error = table.loc[chosen, ["gain", "gain_error"]]
     return Finding(name="gain", kind="recalibration_gain", status="valid", n=n, unit="log score",
-                   estimate=row["gain"], facts={"standard_error": row["gain_error"]})
+                   estimate=gain, low=gain - 2 * error, high=gain + 2 * error,
+                   facts={"standard_error": error})
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-015-d
 def _step(found):
@@ -180,7 +228,7 @@ def _step(found):
         return Step(verb="check", why="recalibration_rows",
                     facts={"rows": _impossible_rows(found.before), "row_names": ()})
     if found.is_mended: return Step(verb="validate", why="recalibrated_probabilities")
-    if found.before.verdict == "invalid": return Step(verb="correct", why="probabilities")
+    if _shows_fault(found.before): return Step(verb="correct", why="probabilities")
     return Step(verb="use", why="calibrated_probabilities")
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-017b
@@ -203,13 +251,13 @@ class ProbabilityMending(Report):
     before : CalibrationReport
         On what was stated.
     after : CalibrationReport
-        On each case as other folds taught.
+        On each case by a fit to other folds.
     y_true : np.ndarray
         Outcomes, 0 or 1, shape (n,).
     y_prob : np.ndarray
         Predicted probabilities, shape (n,).
     mended : np.ndarray
-        Each case as other folds taught, shape (n,).
+        Each case by a fit to other folds, shape (n,).
     gain : Finding
         Of the log score per row, in the cross-validation that chose.
     candidates : pd.DataFrame
@@ -225,15 +273,17 @@ class ProbabilityMending(Report):
         Whether a few impossible events alone are what is wrong.
     reason : str | None
         Why nothing was changed, as a code.
+    by : np.ndarray | None
+        The group of each row, shape (n,), where groups have maps of their own.
     """
     model: Any = field(compare=False)  # the map, fitted to all cases; None where nothing is
                                        # recalibrated
     chosen: str  # its name among the candidates
     before: CalibrationReport = field(repr=False)  # on what was stated
-    after: CalibrationReport = field(repr=False)  # on each case as other folds taught
+    after: CalibrationReport = field(repr=False)  # on each case by a fit to other folds
     y_true: np.ndarray = field(repr=False)  # outcomes, 0 or 1, shape (n,)
     y_prob: np.ndarray = field(repr=False)  # predicted probabilities, shape (n,)
-    mended: np.ndarray = field(repr=False)  # each case as other folds taught, shape (n,)
+    mended: np.ndarray = field(repr=False)  # each case by a fit to other folds, shape (n,)
     gain: Finding  # of the log score per row, in the cross-validation that chose
     candidates: pd.DataFrame = field(repr=False)  # a row for each map, the simplest first: `gain`,
     # by how much the log score per case is lower than as stated (above zero where it is better),
@@ -243,6 +293,8 @@ class ProbabilityMending(Report):
     confidence: float  # level of the limits
     rests_on_rows: bool  # whether a few impossible events alone are what is wrong
     reason: str | None = None  # why nothing was changed, as a code
+    by: np.ndarray | None = field(default=None, repr=False)  # the group of each row, shape (n,),
+    # where groups have maps of their own
 
     @property
     def n(self) -> int:
@@ -277,6 +329,8 @@ class ProbabilityMending(Report):
         return f"[{100 * self.confidence:g} %]"
 
     def predict(self, y_prob: ArrayLike,  # scores, shape (n,), in [0, 1]
+                by: ArrayLike | None = None,  # their groups, shape (n,), where groups have maps of
+                                              # their own
                 ) -> np.ndarray:  # recalibrated probabilities, of the same shape
         """Probabilities in place of new scores.
 
@@ -284,15 +338,24 @@ class ProbabilityMending(Report):
         ----------
         y_prob : ArrayLike
             Scores, shape (n,), in [0, 1].
+        by : ArrayLike | None, optional
+            Their groups, shape (n,), where groups have maps of their own.
 
         Returns
         -------
         np.ndarray
             Recalibrated probabilities, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            Where groups have maps of their own and none are given.
         """
         p = check_probabilities(y_prob)
         if self.model is None: return p
-        return self.model.predict(p)
+        if self.by is None: return self.model.predict(p)
+        if by is None: raise ValueError("by must hold the group of each row, as in the fit")
+        return self.model.predict(p, by)
 
     def to_frame(self) -> pd.DataFrame:
         """What each map gains, a row for each.
@@ -336,7 +399,9 @@ class ProbabilityMending(Report):
                      for values in (self.y_prob, self.y_true))
         grid = np.linspace(0, 1, 1001)
         ax.plot([0, 1], [0, 1], ls="--", color="0.5", lw=1)
-        ax.plot(grid, self.predict(grid), color="#0072B2", lw=2)
+        if self.by is None: lines = [self.predict(grid)]
+        else: lines = [self.predict(grid, [one] * grid.size) for one in self.model.labels_]
+        for line in lines: ax.plot(grid, line, color="#0072B2", lw=2)
         ax.plot(at, share, "o", color="#D55E00", ms=6)
         ax.set(xlabel="predicted probability", ylabel="share of events, recalibrated probability",
                xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
@@ -352,6 +417,8 @@ def mend_probabilities(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, ten or more of each
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
     *,
+    by: ArrayLike | None = None,  # groups that may be wrong in different ways, such as hospitals,
+                                  # shape (n,); None where all rows share one map
     cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     n_folds: int = 10,  # parts, of which each is recalibrated by a fit to all others, ≥ 2
     tolerance: float = 0.05,  # mean difference over a fifth of the points that does no harm
@@ -363,9 +430,10 @@ def mend_probabilities(
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     progress: bool = False,  # show bars on standard error
 ) -> ProbabilityMending:  # `.conclusion`, `.model`, `.predict()`, `.before`, `.after`
-    """Recalibrate probabilities by what cross-validation favours, and judge before and after.
+    """Recalibrate probabilities where a fault is shown, and judge before and after.
 
-    Nothing is changed where no fault is shown and no map is clearly better.
+    Nothing is changed where no fault is shown or no map gains on held-out rows. With `by`,
+    groups that differ get maps of their own; groups that were not seen stay as predicted.
 
     Parameters
     ----------
@@ -373,6 +441,9 @@ def mend_probabilities(
         Outcomes, shape (n,), each 0 or 1, ten or more of each.
     y_prob : ArrayLike
         Stated probabilities of 1, shape (n,).
+    by : ArrayLike | None, optional
+        Groups that may be wrong in different ways, such as hospitals, shape (n,); None
+        where all rows share one map.
     cluster : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     n_folds : int, default 10
@@ -403,12 +474,8 @@ def mend_probabilities(
     ------
     ValueError, TypeError
         For bad data, naming the argument.
-
-    References
-    ----------
-    One-standard-error rule of Breiman et al. (1984), § 3.4.3.
     """
-    check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster, by=by)
     y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
     if cluster is None:
@@ -428,42 +495,272 @@ def mend_probabilities(
 
     before = with_caution(judged(y, p, labels), caution)
     _check_enough(y, unit)
+    if by is not None: by = read_labels(by, y.size, "by")
     return _mended(y, p, labels, unit, random_folds(unit, n_folds, rng), before, judged,
-                   caution, confidence)
+                   caution, confidence, by)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-020s
-def _with_cluster_errors(model, y, p, unit):
-    "Give a logistic map the standard errors of clusters; others have none."
-    features = {PlattScaling: platt_features, BetaScaling: beta_features}.get(type(model))
-    if features is None: return
+def _covariance(model, y, p, unit):
+    "The covariance of a logistic map's parameters by sums over clusters; 0 for what is kept."
+    features = {PlattScaling: platt_features, BetaScaling: beta_features}[type(model)]
     inside = inner_scores(p, model.ends_, False)
     x = features(inside) * (model.standard_error_ > 0)  # columns that were fitted
     q = model.predict(p)
     inverse = np.linalg.pinv((x.T * (q * (1 - q))) @ x, hermitian=True)
     push = np.column_stack([np.bincount(unit, (y - q) * column) for column in x.T])
-    spread = push.T @ push * len(push) / (len(push) - 1)
-    model.standard_error_ = np.sqrt(np.diag(inverse @ spread @ inverse).clip(0))
+    return inverse @ (push.T @ push) @ inverse * len(push) / (len(push) - 1)
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #cell-020s-b
+def _with_cluster_errors(model, y, p, unit):
+    "Give a logistic map the standard errors of clusters; others have none."
+    if type(model) not in (PlattScaling, BetaScaling): return
+    model.standard_error_ = np.sqrt(np.diag(_covariance(model, y, p, unit)).clip(0))
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #groups-test
+def _group_differences(y, p, code, unit):
+    """How probable it is that groups that need the same offset differ as far as these, and the
+    share of their differences that is more than chance."""
+    q, count = PlattScaling(fit_slope=False).fit(p, y).predict(p), code.max() + 1
+    each = q * (1 - q)
+    away, spread = (np.bincount(code, values) for values in (y - q, each))
+    tail = np.bincount(code, each * (1 - 6 * each)) / np.maximum(spread, 1e-300)**2
+    if unit is not None:
+        cell = np.unique(unit * count + code, return_inverse=True)[1]
+        of_cell = np.zeros(cell.max() + 1, np.int64)
+        of_cell[cell] = code
+        sums = np.bincount(cell, y - q)
+        spread = np.maximum(spread, np.bincount(of_cell, sums**2, count))
+    far = float(np.sum(away**2 / np.maximum(spread, 1e-300)))
+    freedom = max(count - 1, 1)
+    scale = max(np.sum(2 + tail) / (2 * count), 0.1)
+    return float(stats.chi2.sf(far / scale, freedom / scale)), max(1 - freedom / max(far, 1e-9), 0.0)
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #groups-fit
+_INTERCEPTS, _SLOPES = (1e-6, 0.15, 0.3, 0.6, 1.2), (1e-6, 0.3)  # standard deviations to try
+
+
+def _group_fit(x, y, code, spread):
+    """Common and groups' departures of intercept and slope, shapes (2,) and (K, 2), and the log of
+    the marginal likelihood, for standard deviations of the groups' ones."""
+    count, precision = code.max() + 1, np.diag(np.asarray(spread)**-2.0)
+    common, own, design = np.zeros(2), np.zeros((count, 2)), (np.ones(x.size), x - x.mean())
+
+    def at(common, own):
+        "Log-odds, and the penalised log likelihood."
+        odds = x + sum((common[k] + own[code, k]) * design[k] for k in (0, 1))
+        fit = np.sum(y * odds - np.logaddexp(0, odds))
+        return odds, fit - (common @ common + np.sum(own**2 @ precision)) / 2
+
+    odds, value = at(common, own)
+    for _ in range(100):
+        q = expit(odds)
+        push = np.stack([np.bincount(code, (y - q) * one) for one in design], axis=1)
+        meets = np.stack([[np.bincount(code, q * (1 - q) * one * two) for one in design]
+                          for two in design]).transpose(2, 0, 1)
+        inverse = np.linalg.inv(meets + precision)
+        passed = meets @ inverse
+        curvature = np.eye(2) + np.sum(meets - passed @ meets, axis=0)
+        alone = push - own @ precision
+        aim = push.sum(axis=0) - common - np.einsum("gij,gj->i", passed, alone)
+        step = np.linalg.solve(curvature, aim)
+        steps = np.einsum("gij,gj->gi", inverse, alone - meets @ step)
+        size = 1 / max(1.0, np.abs(step).max() / 2, np.abs(steps).max() / 2)
+        ahead = at(common + size * step, own + size * steps)
+        while ahead[1] < value - 1e-9 * abs(value) and size > 1e-6:
+            size /= 2
+            ahead = at(common + size * step, own + size * steps)
+        common, own, (odds, value) = common + size * step, own + size * steps, ahead
+        if size == 1 and max(np.abs(step).max(), np.abs(steps).max()) < 1e-8: break
+    log_size = np.linalg.slogdet(curvature)[1] + np.sum(np.linalg.slogdet(meets + precision)[1])
+    return common, own, value + (count * np.linalg.slogdet(precision)[1] - log_size) / 2
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #groups-map
+class PlattByGroup(Storable):
+    """Platt scaling for each group, drawn towards the common one where rows are few; groups that were not seen stay as predicted.
+
+    Parameters
+    ----------
+    spread : Sequence[float] | None, optional
+        Standard deviations of groups' intercepts and slopes, > 0; None: those of the
+        largest marginal likelihood.
+    share : float | None, optional
+        Share of the correction that is kept, in [0, 1]; None: that of the groups'
+        differences which is more than chance.
+    """
+    obeyed = None  # all settings, whenever they are set
+
+    def __init__(self,
+                 spread: Sequence[float] | None = None,  # standard deviations of groups' intercepts
+                 # and slopes, > 0; None: those of the largest marginal likelihood
+                 share: float | None = None,  # share of the correction that is kept, in [0, 1]; None:
+                 # that of the groups' differences which is more than chance
+                 ):
+        self.spread, self.share = spread, share
+
+    def fit(self,
+            y_prob: ArrayLike,  # scores, shape (n,), in [0, 1]
+            y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+            by: ArrayLike,  # the group of each row, shape (n,): text, numbers or truth values
+            ) -> Self:  # the estimator itself
+        """Fit intercepts and slopes of all groups together.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in [0, 1].
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        by : ArrayLike
+            The group of each row, shape (n,): text, numbers or truth values.
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `read_binary`.
+        ValueError
+            For missing labels.
+        """
+        y, p, _ = check_binary(y_true, y_prob)
+        code, labels = pd.factorize(read_labels(by, y.size, "by"))
+        self.labels_ = [one.item() if isinstance(one, np.generic) else one for one in labels]
+        self.ends_, self.n_ = inner_ends(p), y.size
+        x = logit(inner_scores(p, self.ends_, False))
+        tried = [self.spread]
+        if self.spread is None: tried = [(u, v) for u in _INTERCEPTS for v in _SLOPES]
+        fits = [_group_fit(x, y, code, one) for one in tried]
+        best = int(np.argmax([likelihood for *_, likelihood in fits]))
+        common, own, _ = fits[best]
+        self.spread_, self.middle_ = list(map(float, tried[best])), float(x.mean())
+        if self.share is None: self.share_ = _group_differences(y, p, code, None)[1]
+        else: self.share_ = float(self.share)
+        self.coef_ = [0.0, 1.0] + self.share_ * (common + own)
+        self.rows_ = np.bincount(code)
+        return self
+
+    def _codes(self, by, n):
+        "The place of each row's group among those of the fit; −1 for others."
+        check_is_fitted(self)
+        return pd.Index(self.labels_).get_indexer(pd.Index(read_labels(by, n, "by")))
+
+    def unseen(self,
+               by: ArrayLike,  # the group of each row, shape (m,)
+               ) -> np.ndarray:  # truth values, shape (m,)
+        """Whether each row's group was not in the fit.
+
+        Parameters
+        ----------
+        by : ArrayLike
+            The group of each row, shape (m,).
+
+        Returns
+        -------
+        np.ndarray
+            Truth values, shape (m,).
+        """
+        return self._codes(by, np.shape(by)[0]) < 0
+
+    def predict(self,
+                y_prob: ArrayLike,  # scores, shape (m,), in [0, 1]
+                by: ArrayLike,  # the group of each row, shape (m,)
+                ) -> np.ndarray:  # recalibrated probabilities, shape (m,)
+        """The recalibrated probability of each score; a warning where a group was not in the fit.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (m,), in [0, 1].
+        by : ArrayLike
+            The group of each row, shape (m,).
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated probabilities, shape (m,).
+
+        Raises
+        ------
+        TypeError, ValueError
+            For bad scores and labels.
+        """
+        p = check_probabilities(y_prob)
+        code = self._codes(by, p.size)
+        x = logit(inner_scores(p, self.ends_, False))
+        shift, slope = np.append(self.coef_, [[0.0, 1.0]], axis=0)[code].T
+        q = np.clip(expit(shift + self.middle_ + slope * (x - self.middle_)), 5e-324, 1 - 2**-53)
+        new = code < 0
+        if not new.any(): return q
+        warnings.warn(unseen_text(by, new), stacklevel=2)
+        return np.where(new, p, q)
+
+    @property
+    def effect(self) -> dict[str, Any]:
+        "What is done, as numbers: its `kind` and what belongs to it."
+        check_is_fitted(self)
+        shown, shift = distinct_names(self.labels_), self.coef_[:, 0]
+        far = np.argsort(-np.abs(shift), kind="stable")
+        named = far[:4] if far.size <= 4 else far[:3]
+        others = shift[far[named.size:]]
+        return {"kind": "odds by group", "others": others.size,
+                "factors": tuple((shown[self.labels_[k]], float(np.exp(shift[k]))) for k in named),
+                "lowest": float(np.exp(others.min(initial=np.inf))),
+                "highest": float(np.exp(others.max(initial=-np.inf))),
+                "slopes": (float(self.coef_[:, 1].min()), float(self.coef_[:, 1].max()))}
+
+    @property
+    def sentence(self) -> str:
+        "What is done to scores, in words."
+        return map_text(self.effect)
+
+# %% ../../nbs/corrections/58_probability_mending.ipynb #groups-finding
+def _by_group(found):
+    "Observed over predicted events of each group, before and after in cross-validation."
+    code, labels = pd.factorize(found.by)
+    events, before, after = (np.bincount(code, values)
+                             for values in (found.y_true, found.y_prob, found.mended))
+    table = pd.DataFrame({"group": labels, "count": np.bincount(code), "before": events / before,
+                          "after": events / after})
+    worst = int(np.argmax(np.abs(events - before) / np.sqrt(before)))
+    facts = {"group": str(labels[worst]), "before": float(table["before"][worst]),
+             "after": float(table["after"][worst]), "low": float(table["after"].min()),
+             "high": float(table["after"].max()), "groups": len(labels)}
+    return Finding(name="by group", kind="recalibrated_groups", status="fact", n=found.n,
+                   facts=facts, parts=table)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-020
-def _mended(y, p, labels, unit, fold, before, judged, caution, confidence):
+def _mended(y, p, labels, unit, fold, before, judged, caution, confidence, by):
     "The result of `mend_probabilities` for checked columns."
-    maps = _maps_for(y, p, None if labels is None else unit)
+    if labels is None: clusters, groups = None, None
+    else: clusters, groups = unit, Ordering.of(unit.astype(float))
+    maps = _maps_for(y, p, clusters)
     crossed = {name: cross_fitted_map(kind, y, p, fold) for name, kind in maps.items()}
+    if by is None: pvalue = 1.0
+    else: pvalue, share = _group_differences(y, p, pd.factorize(by)[0], clusters)
+    if pvalue < 0.05:
+        maps["by group"] = partial(PlattByGroup, PlattByGroup().fit(p, y, by).spread_, share)
+        crossed["by group"] = cross_fitted_map(maps["by group"], y, p, fold, by)
     held = {name: _log_losses(y, q) for name, q in crossed.items()}
-    table = score_table(held, held["as stated"],
-                        None if labels is None else Ordering.of(unit.astype(float)))
+    table = score_table(held, held["as stated"], groups)
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
-    rests_on_rows = _rests_on_rows(y, p, labels, before, judged)
-    chosen, after = _first_without_fault(table, before, crossed,
-                                         lambda q: judged(y, _alike(q, p, fold), labels),
-                                         rests_on_rows)
-    kind = maps[chosen]
-    if kind is None: model = None
-    else: model = kind().fit(p, y)
+    rests_on_rows, chosen = _rests_on_rows(y, p, labels, before, judged), "as stated"
+    if rests_on_rows: chosen = "as stated"
+    elif "by group" in maps and table.at["by group", "gain"] > table.at["by group", "gain_error"]:
+        chosen = "by group"
+    elif _shows_fault(before): chosen = _choice(held, groups)
+    model, after = None, before
+    if chosen != "as stated":
+        more = [by] if chosen == "by group" else []
+        model = maps[chosen]().fit(p, y, *more)
+        after = judged(y, _alike(crossed[chosen], p, fold), labels)
+        table.loc[chosen, "verdict"] = after.verdict
     if labels is not None: _with_cluster_errors(model, y, p, unit)
     found = ProbabilityMending(
         model=model, chosen=chosen, before=before, after=after, y_true=y, y_prob=p,
         mended=crossed[chosen], gain=_gain_of(chosen, table, y.size), candidates=table,
         n_folds=int(fold.max()) + 1, confidence=confidence, rests_on_rows=rests_on_rows,
-        cautions=_cautions(before, caution))
+        by=by if chosen == "by group" else None, cautions=_cautions(before, caution, chosen))
     return replace(found, reason=_reason(found), findings=_findings(found), step=_step(found))
