@@ -24,9 +24,10 @@ def _times(factor): return f"× {three_digits(factor)}"
 # %% ../../nbs/words/33_corrections.ipynb #w-maps-b
 def _factor(effect):
     heavy = " (the tails are too heavy for a standard deviation)" * effect["is_heavy"]
-    if effect.get("limits") is None: return (
+    ends = effect.get("limits")
+    if ends is None or not np.isfinite(ends).all(): return (
         f"u {_times(effect['factor'])} ± {effect['standard_error']:.1g}{heavy}")
-    low, high = map(three_digits, effect["limits"])
+    low, high = map(three_digits, ends)
     return f"u {_times(effect['factor'])} ({low} to {high})"
 
 # %% ../../nbs/words/33_corrections.ipynb #w-maps-c

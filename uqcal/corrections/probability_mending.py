@@ -42,6 +42,7 @@ __all__ = ['cross_fitted_map', 'ProbabilityMending', 'mend_probabilities', 'Plat
 # %% ../../nbs/corrections/58_probability_mending.ipynb #b8d87c7b
 _LEAST = 10  # events, and non-events, without which no map is fitted
 _MANY = 300  # rows, or clusters, from which maps that bend are tried
+_BY_GROUP = "Platt scaling by group"
 _FAR = 3.0  # standard errors by which such a map must gain more than a simpler one
 
 
@@ -191,7 +192,7 @@ def _cautions(before, caution, chosen):
                                                                         "row_names": ()},
                                 decides=True))
     if before.is_reversed: cautions.append(Caution(code="recalibration_reversed", decides=True))
-    if chosen == "by group": cautions.append(Caution(code="recalibration_unseen"))
+    if chosen == _BY_GROUP: cautions.append(Caution(code="recalibration_unseen"))
     return tuple(cautions)
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-015
@@ -741,19 +742,20 @@ def _mended(y, p, labels, unit, fold, before, judged, caution, confidence, by):
     if by is None: pvalue = 1.0
     else: pvalue, share = _group_differences(y, p, pd.factorize(by)[0], clusters)
     if pvalue < 0.05:
-        maps["by group"] = partial(PlattByGroup, PlattByGroup().fit(p, y, by).spread_, share)
-        crossed["by group"] = cross_fitted_map(maps["by group"], y, p, fold, by)
+        maps[_BY_GROUP] = partial(PlattByGroup, PlattByGroup().fit(p, y, by).spread_, share)
+        crossed[_BY_GROUP] = cross_fitted_map(maps[_BY_GROUP], y, p, fold, by)
     held = {name: _log_losses(y, q) for name, q in crossed.items()}
     table = score_table(held, held["as stated"], groups)
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
-    rests_on_rows, chosen = _rests_on_rows(y, p, labels, before, judged), "as stated"
+    rests_on_rows = _rests_on_rows(y, p, labels, before, judged)
     if rests_on_rows: chosen = "as stated"
-    elif "by group" in maps and table.at["by group", "gain"] > table.at["by group", "gain_error"]:
-        chosen = "by group"
+    elif pvalue < 0.05 and table.at[_BY_GROUP, "gain"] > table.at[_BY_GROUP, "gain_error"]:
+        chosen = _BY_GROUP
     elif _shows_fault(before): chosen = _choice(held, groups)
+    else: chosen = "as stated"
     model, after = None, before
     if chosen != "as stated":
-        more = [by] if chosen == "by group" else []
+        more = [by] if chosen == _BY_GROUP else []
         model = maps[chosen]().fit(p, y, *more)
         after = judged(y, _alike(crossed[chosen], p, fold), labels)
         table.loc[chosen, "verdict"] = after.verdict
@@ -762,5 +764,5 @@ def _mended(y, p, labels, unit, fold, before, judged, caution, confidence, by):
         model=model, chosen=chosen, before=before, after=after, y_true=y, y_prob=p,
         mended=crossed[chosen], gain=_gain_of(chosen, table, y.size), candidates=table,
         n_folds=int(fold.max()) + 1, confidence=confidence, rests_on_rows=rests_on_rows,
-        by=by if chosen == "by group" else None, cautions=_cautions(before, caution, chosen))
+        by=by if chosen == _BY_GROUP else None, cautions=_cautions(before, caution, chosen))
     return replace(found, reason=_reason(found), findings=_findings(found), step=_step(found))
