@@ -85,7 +85,7 @@ def _odds_by_group(effect):
     first, last = map(three_digits, effect["slopes"])
     if first == last: slopes = f"slope {first}"
     else: slopes = f"slopes {first} to {last}"
-    return f"odds {enumerated(parts)}, {slopes}; as predicted in groups that were not seen"
+    return f"odds {enumerated(parts)}, {slopes}; other groups stay as predicted"
 
 # %% ../../nbs/words/33_corrections.ipynb #w-map-text
 _EFFECTS = {"unchanged": lambda effect: "u unchanged", "factor": _factor, "power": _power,

@@ -161,11 +161,12 @@ def _rests_on_rows(y, p, cluster, before, judged):
     return not _shows_fault(judged(y[kept], p[kept], None if cluster is None else cluster[kept]))
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #cell-011b
-def _choice(held, groups):
-    """Platt scaling where it gains, and a map that bends where it gains more by three standard
-    errors."""
+def _choice(held, groups, is_contradicted):
+    """Platt scaling where it gains, or where certainties are wrong, which no score can bear; a map
+    that bends where it gains more by three standard errors."""
     name = "as stated"
-    if held["Platt scaling"].mean() < held[name].mean(): name = "Platt scaling"
+    if is_contradicted or held["Platt scaling"].mean() < held[name].mean() - 1e-12:
+        name = "Platt scaling"
     for other in ("beta scaling", "isotonic regression"):
         if other not in held: continue
         row = score_table({other: held[other]}, held[name], groups).loc[other]
@@ -515,7 +516,9 @@ def _covariance(model, y, p, unit):
 def _with_cluster_errors(model, y, p, unit):
     "Give a logistic map the standard errors of clusters; others have none."
     if type(model) not in (PlattScaling, BetaScaling): return
-    model.standard_error_ = np.sqrt(np.diag(_covariance(model, y, p, unit)).clip(0))
+    if type(model) is PlattScaling: whole = PlattScaling(model.fit_slope).fit(p, y)
+    else: whole = model
+    model.standard_error_ = np.sqrt(np.diag(_covariance(whole, y, p, unit)).clip(0))
 
 # %% ../../nbs/corrections/58_probability_mending.ipynb #groups-test
 def _group_differences(y, p, code, unit):
@@ -751,7 +754,7 @@ def _mended(y, p, labels, unit, fold, before, judged, caution, confidence, by):
     if rests_on_rows: chosen = "as stated"
     elif pvalue < 0.05 and table.at[_BY_GROUP, "gain"] > table.at[_BY_GROUP, "gain_error"]:
         chosen = _BY_GROUP
-    elif _shows_fault(before): chosen = _choice(held, groups)
+    elif _shows_fault(before): chosen = _choice(held, groups, _impossible_rows(before))
     else: chosen = "as stated"
     model, after = None, before
     if chosen != "as stated":
