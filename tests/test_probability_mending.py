@@ -130,7 +130,25 @@ def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
     assert "Recalibrated: " in shown.err
 
 
+def test_the_command_corrects_by_group_and_says_what_becomes_of_a_new_one(tmp_path, monkeypatch, capsys):
+    "Mutations: labels read as numbers in one file and as text in the other; a new group that gets another's correction."
+    monkeypatch.chdir(tmp_path)
+    y, p, by, _ = hospitals(1500, 3, -2.0)
+    by = np.array(["1", "2", "3", "4", "5", "6"])[np.searchsorted(list("ABCDEF"), by)]
+    pd.DataFrame({"y": y, "p": p, "ward": by}).to_csv("cases.csv", index=False)
+    assert run(monkeypatch, "mend", "cases.csv", "--outcome", "y", "--score", "p", "--feature", "ward", "--out", "mended.csv", "--model", "mend.json", "--n-boot", "99") == 0
+    text = capsys.readouterr().out
+    assert "Recalibrated by Platt scaling by group" in text and "O/E in 3:" in text
+    pd.DataFrame({"p": [0.4, 0.4, 0.4], "ward": ["1", "3", "annex"]}).to_csv("new.csv", index=False)
+    assert run(monkeypatch, "mend", "new.csv", "--apply", "mend.json", "--out", "later.csv") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    q = pd.read_csv("later.csv")["mended_probability"]
+    assert "1 of 3 rows are of groups that the map was not fitted to (annex): they stay as predicted." in told
+    assert q[2] == 0.4 and abs(q[0] - 0.4) < 0.08 and q[1] < 0.25
+
+
 @pytest.mark.parametrize("words, message", [
+    (("--outcome", "y", "--score", "p", "--feature", "y", "--feature", "p"), "give one --feature with probabilities"),
     (("--outcome", "y", "--score", "p", "--uncertainty", "u"), "are for probabilities: give them without"),
     (("--outcome", "y", "--score", "p", "--tolerance", "0"), "tolerance must lie"),
     (("--outcome", "y", "--score", "q"), "name them with --outcome, --score"),
