@@ -430,7 +430,7 @@ def test_a_factor_is_printed_with_the_limits_of_the_average():
     found = mend(error, u, rng=1, **QUICK)
     low, high = found.model.scaling_.limits_
     assert found.chosen == "factor" and low < found.model.scaling_.factor_ < high < 1
-    assert f"({low:.3f} to {high:.3f})" in found.conclusion and found.gain.low < found.gain.estimate < found.gain.high
+    assert f"(errors {low:.3f} to {high:.3f} × u)" in found.conclusion and found.gain.low < found.gain.estimate < found.gain.high
     again = Mend.from_dict(json.loads(json.dumps(found.model.to_dict())))
     assert again.sentence == found.model.sentence
 

@@ -28,7 +28,7 @@ def _factor(effect):
     if ends is None or not np.isfinite(ends).all(): return (
         f"u {_times(effect['factor'])} ± {effect['standard_error']:.1g}{heavy}")
     low, high = map(three_digits, ends)
-    return f"u {_times(effect['factor'])} ({low} to {high})"
+    return f"u {_times(effect['factor'])} (errors {low} to {high} × u)"
 
 # %% ../../nbs/words/33_corrections.ipynb #w-maps-c
 def _power(effect):
@@ -354,7 +354,8 @@ STEPS: dict[Any, Any] = {
     ("validate", "recalibration"): _validate, ("correct", "recalibration"): _correct,
     ("validate", "recalibrated_probabilities"): lambda step: (
         "Apply it to new rows, and validate on rows that were not used here; the gain above is "
-        "optimistic."),
+        "optimistic." + (" Still a fault: look for a column that explains it."
+                         * step.facts.get("is_left", False))),
     ("correct", "probabilities"): lambda step: (
         "No map corrects this. Look for a column that explains it, or refit the model."),
     ("check", "recalibration_rows"): _check_rows,

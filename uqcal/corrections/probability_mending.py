@@ -229,7 +229,9 @@ def _step(found):
     if found.rests_on_rows:
         return Step(verb="check", why="recalibration_rows",
                     facts={"rows": _impossible_rows(found.before), "row_names": ()})
-    if found.is_mended: return Step(verb="validate", why="recalibrated_probabilities")
+    if found.is_mended: return Step(
+        verb="validate", why="recalibrated_probabilities",
+        facts={"is_left": _shows_fault(found.after)})
     if _shows_fault(found.before): return Step(verb="correct", why="probabilities")
     return Step(verb="use", why="calibrated_probabilities")
 
@@ -357,7 +359,7 @@ class ProbabilityMending(Report):
         if self.model is None: return p
         if self.by is None: return self.model.predict(p)
         if by is None: raise ValueError("by must hold the group of each row, as in the fit")
-        return self.model.predict(p, by)
+        return self.model.predict(y_prob, by)
 
     def to_frame(self) -> pd.DataFrame:
         """What each map gains, a row for each.
@@ -630,6 +632,7 @@ class PlattByGroup(Storable):
         ValueError
             For missing labels.
         """
+        check_labels_agree(y_prob=y_prob, y_true=y_true, by=by)
         y, p, _ = check_binary(y_true, y_prob)
         code, labels = pd.factorize(read_labels(by, y.size, "by"))
         self.labels_ = [one.item() if isinstance(one, np.generic) else one for one in labels]
@@ -692,6 +695,7 @@ class PlattByGroup(Storable):
         TypeError, ValueError
             For bad scores and labels.
         """
+        check_labels_agree(y_prob=y_prob, by=by)
         p = check_probabilities(y_prob)
         code = self._codes(by, p.size)
         x = logit(inner_scores(p, self.ends_, False))
