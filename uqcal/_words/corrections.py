@@ -244,8 +244,8 @@ def unseen_text(by: Any,  # the group of each row, shape (n,)
         A sentence.
     """
     names = list(dict.fromkeys(str(one) for one, is_new in zip(by, new) if is_new))[:3]
-    return (f"{np.sum(new):,} of {np.size(new):,} rows are of groups that the map was not fitted to "
-            f"({_named(names)}): they stay as predicted.")
+    return (f"{np.sum(new):,} of {np.size(new):,} rows are of groups that the map was not fitted "
+            f"to ({_named(names)}): they stay as predicted.")
 
 # %% ../../nbs/words/33_corrections.ipynb #w-conclusion-d
 def probability_conclusion(report: Any,  # a `ProbabilityMending`

@@ -599,8 +599,8 @@ class PlattByGroup(Storable):
     def __init__(self,
                  spread: Sequence[float] | None = None,  # standard deviations of groups' intercepts
                  # and slopes, > 0; None: those of the largest marginal likelihood
-                 share: float | None = None,  # share of the correction that is kept, in [0, 1]; None:
-                 # that of the groups' differences which is more than chance
+                 share: float | None = None,  # share of the correction that is kept, in [0, 1];
+                 # None: that of the groups' differences which is more than chance
                  ):
         self.spread, self.share = spread, share
 
