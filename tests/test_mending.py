@@ -238,9 +238,9 @@ def test_no_point_has_a_part_in_its_own_mend(scaling):
     sample, fold = Sample(error, u, groups), make_folds(Sample(error, u, groups), 5, np.random.default_rng(1))
     assert all(np.ptp(four) == 0 for four in fold.reshape(-1, 4)) and np.unique(fold).size == 5
     model = Mend(scaling) if not isinstance(scaling, Mend) else scaling
-    before, mended, _ = cross_fitted(model, sample, columns, fold)
+    before, mended = cross_fitted(model, sample, columns, fold)
     changed = np.where(fold == 2, 50 * error, error)
-    after, other, _ = cross_fitted(model, Sample(changed, u, groups), columns, fold)
+    after, other = cross_fitted(model, Sample(changed, u, groups), columns, fold)
     held = fold == 2
     np.testing.assert_array_equal(mended[held], other[held])
     np.testing.assert_allclose((error - before)[held], (changed - after)[held], atol=1e-10)
@@ -273,17 +273,15 @@ def test_what_is_wrong_is_mended_and_what_is_right_is_left():
     assert biased["bias"].facts["before"].status == "invalid" and biased["bias"].status == biased.after["bias"].status
 
 
-def test_a_recalibration_for_which_only_the_score_speaks_says_so():
-    "A tenth of the uncertainties' spread too much: the score finds it where no question does."
-    rng = np.random.default_rng(3)
-    told = []
-    for k in range(12):
+def test_nothing_is_changed_where_no_fault_is_shown():
+    "A fifth of the uncertainties' spread too much. Mutation: a score alone, which speaks for a change where no question does."
+    rng, shown = np.random.default_rng(3), []
+    for k in range(8):
         u = np.exp(rng.normal(0, 1.0, 200))
         found = mend(u**0.8 * rng.standard_normal(200), u, rng=k, **QUICK)
-        assert ("No fault was shown before." in found.conclusion) == (found.is_mended and not found.faults[0])
-        assert found.faults[0] or not found.faults[1]  # what was whole is not broken
-        told.append(found.is_mended and not found.faults[0])
-    assert any(told)
+        assert found.faults[0] or not found.is_mended
+        shown.append(bool(found.faults[0]))
+    assert 0 < sum(shown) < 8
 
 
 def test_the_next_step_follows_from_what_was_done():
@@ -376,13 +374,82 @@ def test_files_of_zeros_are_not_mended_into_disaster():
         assert np.sqrt(np.mean(((error[500:] - fresh[0]) / fresh[1])**2)) < 2.5
 
 
-def test_heavy_tails_keep_their_ruler():
-    "Mutation: normal scores wherever an average is invalid, which follow a few errors."
-    for seed in range(4):
-        rng = np.random.default_rng([seed, 22])
-        u = np.exp(rng.normal(0, 0.5, 5000))
-        found = mend(u * rng.standard_t(4, 5000) / np.sqrt(2) * 0.6, u, rng=seed, **QUICK)
-        assert found.faults[0] and np.isfinite(found.dof) and "heavy tails" in found.candidates.index[2]
+TAILS = {"normal": lambda rng, n: rng.standard_normal(n), "t4": lambda rng, n: rng.standard_t(4, n) / np.sqrt(2),
+         "ln1": lambda rng, n: (np.exp(rng.standard_normal(n)) - np.exp(0.5)) / np.sqrt((np.e - 1) * np.e)}
+
+
+def corrected(kind, n, size, seeds):
+    "For each set whether it is corrected, and the true change of the normal log score, without noise."
+    u_new, told = np.exp(np.random.default_rng(99).normal(0, 0.5, 20_000)), []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, n, 3])
+        u = np.exp(rng.normal(0, 0.5, n))
+        found = mend(size * u * TAILS[kind](rng, n), u, rng=seed, **QUICK)
+        shift, own = found.model.apply_of(u_new, {})
+        ratio = u_new / own
+        told.append((found.is_mended, np.mean(np.log(ratio) + size**2 / 2 * (1 - ratio**2) - (shift / own)**2 / 2), found.gain))
+    return told
+
+
+@pytest.mark.parametrize("seeds", [range(8), pytest.param(range(60), marks=pytest.mark.slow)], ids=["few", "sixty"])
+@pytest.mark.parametrize(("kind", "most", "least"), [("normal", 0.02, -0.05), ("t4", 0.05, -0.3), ("ln1", 0.12, -0.6)])
+def test_right_uncertainties_of_thirty_rows_are_seldom_corrected(kind, most, least, seeds):
+    "Promised: at most 2, 5 and 12 %; a rate of sixty sets lies within three standard errors. Mutation: Student's likelihood, and factors below one that the rows do not show: 20 % and a loss of 2.3."
+    told = corrected(kind, 30, 1.0, seeds)
+    assert sum(one[0] for one in told) <= len(told) * most + 3 * np.sqrt(len(told) * most) and min(one[1] for one in told) > least
+
+
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(60), marks=pytest.mark.slow)], ids=["few", "sixty"])
+def test_errors_half_as_large_again_are_corrected_by_what_they_gain(seeds):
+    "Promised: half of sets of thirty normal errors, none worse for it, and the true gain within the printed limits in 9 of 10."
+    told = corrected("normal", 30, 1.5, seeds)
+    changed = [one for one in told if one[0]]
+    assert len(changed) > 0.5 * len(told) - 3 * np.sqrt(len(told)) / 2 and min(one[1] for one in told) >= 0
+    assert np.mean([one[2].low <= one[1] <= one[2].high for one in changed]) >= 0.8
+
+
+@pytest.mark.parametrize("scaling", [FactorScaling(), LogLinearScaling(most=0.75), IsotonicScaling(), GroupScaling("kind"), GammaScaling()])
+def test_uncertainties_get_smaller_only_where_that_is_shown_and_one_more_row_is_allowed_for(scaling):
+    "Mutations: e^L without its root; the row left out; limits that are not asked."
+    u, error, features = made(100, 3, 0.7)
+    plain = Mend(scaling).fit(u, error, features).transform(u, features) / u
+    level = np.mean(np.log(plain))
+    held, shown, larger = (Mend(scaling, limits=limits).fit(u, error * size, features).transform(u, features) / u
+                           for limits, size in (((0.6, 1.01), 1), ((0.6, 0.9), 1), ((1.2, 1.7), 2)))
+    np.testing.assert_allclose(held, plain * np.exp(-level))
+    np.testing.assert_allclose(shown, plain * np.sqrt((100 + 9 * np.exp(-2 * level)) / 101))
+    np.testing.assert_allclose(larger, 2 * plain)  # larger on average: as fitted
+    clusters = np.arange(100) // 4
+    in_clusters = Mend(scaling, limits=(0.6, 0.9)).fit(u, error, features, clusters).transform(u, features) / u
+    alone = Mend(scaling).fit(u, error, features, clusters).transform(u, features) / u
+    np.testing.assert_allclose(in_clusters, alone * np.sqrt((25 + 9 * np.exp(-2 * np.mean(np.log(alone)))) / 26))
+
+
+def test_a_factor_is_printed_with_the_limits_of_the_average():
+    u, error, _ = made(300, 4, 0.7)
+    found = mend(error, u, rng=1, **QUICK)
+    low, high = found.model.scaling_.limits_
+    assert found.chosen == "factor" and low < found.model.scaling_.factor_ < high < 1
+    assert f"(errors {low:.3f} to {high:.3f} × u)" in found.conclusion and found.gain.low < found.gain.estimate < found.gain.high
+    again = Mend.from_dict(json.loads(json.dumps(found.model.to_dict())))
+    assert again.sentence == found.model.sentence
+
+
+def test_a_power_is_bounded():
+    rng = np.random.default_rng(0)
+    u = np.exp(rng.normal(0, 0.5, 400))
+    error = u**3 * rng.standard_normal(400)
+    bounded, free = (LogLinearScaling(most=most).fit(u, error) for most in (0.75, None))
+    assert bounded.coef_[1] == pytest.approx(1.75) and free.coef_[1] > 2.5
+    assert np.mean((error / bounded.transform(u))**2) == pytest.approx(1)
+
+
+def test_uncertainties_that_may_be_too_large_are_left_with_a_word():
+    "Of thirty errors two thirds as large as stated; too few to show it."
+    rng = np.random.default_rng(5)
+    u = np.exp(rng.normal(0, 0.5, 30))
+    found = mend(0.75 * u * rng.standard_t(4, 30) / np.sqrt(2), u, rng=1, **QUICK)
+    assert not found.is_mended and found.before[AVERAGE].estimate < 0.8 and found.reason == "small" and "may be too large" in found.conclusion
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.5])
@@ -528,8 +595,10 @@ def test_what_is_left_says_whether_something_scored_better():
     u, error, _ = made(200, 3)
     found = mend(error, u, rng=1, **QUICK)
     assert not found.is_mended and found.reason == "nothing"
-    candidates = found.candidates.assign(is_near=[False, *[True] * (len(found.candidates) - 1)])
-    assert _reason(dataclasses.replace(found, candidates=candidates)) == "brings fault"
+    wrong = dataclasses.replace(found.before[AVERAGE], status="invalid")
+    candidates = found.candidates.assign(is_near=[False, *[True] * (len(found.candidates) - 1)], gain=1.0, gain_error=0.1)
+    broken = dataclasses.replace(found, before=found.before | {AVERAGE: wrong})
+    assert _reason(broken) == "no gain" and _reason(dataclasses.replace(broken, candidates=candidates)) == "no fewer faults"
 
 
 def test_blocks_of_a_stacked_file_stay_in_one_fold_and_are_called_that():

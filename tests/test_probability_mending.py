@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from uqcal._command import cli
 from uqcal.corrections.mending import random_folds
-from uqcal.corrections.probability_mending import cross_fitted_map, mend_probabilities
+from uqcal.corrections.probability_mending import PlattByGroup, _group_fit, cross_fitted_map, mend_probabilities
 from uqcal.probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 
 QUICK = dict(n_boot=99, n_resamples=199)
@@ -47,7 +47,10 @@ def test_what_is_wrong_is_mended_as_a_logistic_regression_would():
     assert found.chosen == "Platt scaling" and found.model.coef_[0] == pytest.approx(1 / 1.5, abs=4 * found.model.standard_error_[0])
     odds = np.log(p / (1 - p))[:, None]
     plain = LogisticRegression(C=np.inf, tol=1e-10).fit(odds, y)
-    np.testing.assert_allclose(found.predict(p), plain.predict_proba(odds)[:, 1], atol=1e-5)
+    q = plain.predict_proba(odds)[:, 1]
+    gained = 2 * np.sum(np.log(np.where(y == 1, q / p, (1 - q) / (1 - p))))
+    kept = odds[:, 0] + (1 - 4 / gained) * (plain.decision_function(odds) - odds[:, 0])
+    np.testing.assert_allclose(found.predict(p), 1 / (1 + np.exp(-kept)), atol=1e-5)
     assert found.outcome == "recalibrated" and found.step.verb == "validate" and found.findings[0] == found.gain and found["calibration"].status == found.after.verdict
     gain = np.log(np.where(y == 1, found.mended, 1 - found.mended)) - np.log(np.where(y == 1, p, 1 - p))
     row = found.candidates.loc["Platt scaling"]
@@ -81,7 +84,7 @@ def test_clusters_stay_in_one_fold_and_widen_the_errors():
     mixed = np.random.default_rng(0).permutation(1200)
     plain = mend_probabilities(y[mixed], p[mixed], rng=1, **QUICK)
     error = [one.candidates.loc["Platt scaling", "gain_error"] for one in (known, plain, in_order)]
-    assert error[0] > 2 * error[1] and 0.7 < error[2] / error[0] < 1.5 and in_order.cautions and not plain.cautions
+    assert error[0] > 1.8 * error[1] and 0.7 < error[2] / error[0] < 1.5 and in_order.cautions and not plain.cautions
     assert all(np.ptp(known.mended[who == k]) < 1e-4 for k in range(150))
 
 
@@ -123,11 +126,29 @@ def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
     assert run(monkeypatch, "mend", "new.csv", "--apply", "mend.json", "--out", "-") == 0
     shown = capsys.readouterr()
     got = [float(line.split(",")[-1]) for line in shown.out.splitlines()[1:]]
-    np.testing.assert_allclose(got, PlattScaling().fit(p, y).predict([0.1, 0.9]), rtol=1e-9)
+    np.testing.assert_allclose(got, mend_probabilities(y, p, rng=1, **QUICK).predict([0.1, 0.9]), rtol=1e-9)
     assert "Recalibrated: " in shown.err
 
 
+def test_the_command_corrects_by_group_and_says_what_becomes_of_a_new_one(tmp_path, monkeypatch, capsys):
+    "Mutations: labels read as numbers in one file and as text in the other; a new group that gets another's correction."
+    monkeypatch.chdir(tmp_path)
+    y, p, by, _ = hospitals(1500, 3, -2.0)
+    by = np.array(["1", "2", "3", "4", "5", "6"])[np.searchsorted(list("ABCDEF"), by)]
+    pd.DataFrame({"y": y, "p": p, "ward": by}).to_csv("cases.csv", index=False)
+    assert run(monkeypatch, "mend", "cases.csv", "--outcome", "y", "--score", "p", "--feature", "ward", "--out", "mended.csv", "--model", "mend.json", "--n-boot", "99") == 0
+    text = capsys.readouterr().out
+    assert "Recalibrated by Platt scaling by group" in text and "O/E in 3:" in text
+    pd.DataFrame({"p": [0.4, 0.4, 0.4], "ward": ["1", "3", "annex"]}).to_csv("new.csv", index=False)
+    assert run(monkeypatch, "mend", "new.csv", "--apply", "mend.json", "--out", "later.csv") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    q = pd.read_csv("later.csv")["mended_probability"]
+    assert "1 of 3 rows are of groups that the map was not fitted to (annex): they stay as predicted." in told
+    assert q[2] == 0.4 and abs(q[0] - 0.4) < 0.08 and q[1] < 0.25
+
+
 @pytest.mark.parametrize("words, message", [
+    (("--outcome", "y", "--score", "p", "--feature", "y", "--feature", "p"), "give one --feature with probabilities"),
     (("--outcome", "y", "--score", "p", "--uncertainty", "u"), "are for probabilities: give them without"),
     (("--outcome", "y", "--score", "p", "--tolerance", "0"), "tolerance must lie"),
     (("--outcome", "y", "--score", "q"), "name them with --outcome, --score"),
@@ -166,7 +187,7 @@ def test_equal_scores_give_no_slope(stated, true):
     y = (np.random.default_rng(2).random(600) < true).astype(int)
     found = mend_probabilities(y, np.full(600, stated), rng=1, **QUICK)
     near = found.model.predict(stated + np.array([-1e-3, -1e-9, 0, 1e-9, 1e-3]))
-    assert np.ptp(near) < 5e-3 and abs(near[2] - y.mean()) < 1e-6 and found.model.coef_[0] == 1
+    assert np.ptp(near) < 5e-3 and abs(near[2] - y.mean()) < 0.005 and found.model.coef_[0] == 1
 
 
 @pytest.mark.parametrize("stated", [(0.30, 0.301), np.linspace(0.299, 0.301, 500)], ids=["two", "many"])
@@ -209,6 +230,88 @@ def test_a_slope_that_is_plainly_there_is_fitted_and_nothing_is_mended_without_g
         assert not found.is_mended or found.candidates.at[found.chosen, "gain"] > 0
         assert found.is_mended or found.reason == "no map" or found.before.verdict != "invalid"
     assert fitted >= 4
+
+
+def levels(n, seed):
+    "Outcomes of forty levels that are each off by their own amount, what is stated, and the true chance."
+    stated = np.linspace(0.02, 0.9, 40)
+    truth = 1 / (1 + (1 / stated - 1) * np.exp(-np.random.default_rng(5).normal(0, 0.35, 40)))
+    rng = np.random.default_rng([seed, 31])
+    at = rng.integers(0, 40, n)
+    return (rng.random(n) < truth[at]).astype(int), stated[at], stated, truth
+
+
+def gained(found, stated, truth, *by):
+    "The true change of the log score where each of these is equally frequent."
+    new = found.predict(stated, *by)
+    return np.mean(truth * np.log(new / stated) + (1 - truth) * np.log((1 - new) / (1 - stated)))
+
+
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(20), marks=pytest.mark.slow)], ids=["few", "twenty"])
+def test_levels_that_no_curve_corrects_are_not_harmed(seeds):
+    "Promised: a fifth of sets changed and none worse than by .003. Mutation: any map that gains, by which two fifths of sets lose up to .011."
+    told = []
+    for seed in seeds:
+        y, p, stated, truth = levels(1000, seed)
+        found = mend_probabilities(y, p, rng=seed, **QUICK)
+        told.append((found.is_mended, gained(found, stated, truth)))
+    assert sum(one[0] for one in told) <= 0.22 * len(told) + 3 * np.sqrt(0.17 * len(told)) and min(one[1] for one in told) > -0.003
+
+
+def hospitals(n, seed, low=-1.2):
+    "Six hospitals, of which C has fewer events than it states."
+    rng = np.random.default_rng([seed, 7])
+    by, p = np.array(list("ABCDEF"))[rng.integers(0, 6, n)], 1 / (1 + np.exp(-rng.normal(-1, 1.2, n)))
+    truth = 1 / (1 + (1 / p - 1) * np.exp(-low * (by == "C")))
+    return (rng.random(n) < truth).astype(int), p, by, truth
+
+
+def test_one_bad_hospital_is_corrected_and_the_others_stay():
+    "Mutations: one map for all, after which the five are off by a fifth; the common part for a hospital that was not seen."
+    y, p, by, _ = hospitals(3000, 1)
+    found = mend_probabilities(y, p, by=by, rng=1, **QUICK)
+    table = found["by group"].parts.set_index("group")
+    assert found.chosen == "Platt scaling by group" and table["before"]["C"] < 0.55 and table["after"]["C"] > 0.75
+    assert table.drop("C")["after"].between(0.9, 1.15).all() and "in C" in found.conclusion and "recalibration_unseen" in [one.code for one in found.cautions]
+    with pytest.warns(UserWarning, match=r"1 of 2 rows are of groups that the map was not fitted to \(G\): they stay"): q = found.predict([0.3, 0.3], ["C", "G"])
+    assert q[1] == 0.3 > q[0] and found.model.unseen(["C", "G"]).tolist() == [False, True]
+    with pytest.raises(ValueError, match="by must hold the group of each row"): found.predict(p)
+    again = PlattByGroup.from_dict(json.loads(json.dumps(found.model.to_dict())))
+    np.testing.assert_array_equal(again.predict(p, by), found.predict(p, by))
+    assert again.sentence == found.model.sentence and found.plot().get_xlabel() == "predicted probability"
+    import matplotlib.pyplot as plt
+    plt.close("all")
+
+
+@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(60), marks=pytest.mark.slow)], ids=["few", "sixty"])
+def test_equal_hospitals_are_not_corrected_one_by_one(seeds):
+    "Promised: at most 5 % of sets, three standard errors of the count allowed, and none loses .004. Mutation: a p-value that takes few events for many."
+    told = []
+    for seed in seeds:
+        y, p, by, truth = hospitals(600, seed, 0.0)
+        found = mend_probabilities(y, p, by=by, rng=seed, **QUICK)
+        told.append((found.by is not None, gained(found, p, truth, by) if found.by is not None else 0.0))
+    assert sum(one[0] for one in told) <= 0.05 * len(told) + 3 * np.sqrt(0.0475 * len(told)) and min(one[1] for one in told) > -0.004
+
+
+def test_the_fit_by_group_is_that_of_the_whole_matrix():
+    "Intercepts, slopes and Laplace's likelihood, with every term in one matrix."
+    rng = np.random.default_rng(0)
+    x, code = rng.normal(-1, 1, 300), rng.integers(0, 4, 300)
+    y = (rng.random(300) < 1 / (1 + np.exp(-x - np.array([0, 0.5, -0.8, 0.1])[code]))).astype(float)
+    away = x - x.mean()
+    for spread in ((0.6, 0.3), (1e-6, 0.3)):
+        common, own, value = _group_fit(x, y, code, spread)
+        ones = code[:, None] == np.arange(4)
+        design, at = np.column_stack([np.ones(300), away, ones, ones * away[:, None]]), np.zeros(10)
+        precision = np.repeat([1, 1, spread[0]**-2, spread[1]**-2], [1, 1, 4, 4])
+        for _ in range(30):
+            q = 1 / (1 + np.exp(-x - design @ at))
+            curvature = (design.T * q * (1 - q)) @ design + np.diag(precision)
+            at = at + np.linalg.solve(curvature, design.T @ (y - q) - precision * at)
+        odds = x + design @ at
+        plain = np.sum(y * odds - np.logaddexp(0, odds)) - precision @ at**2 / 2 + (np.log(precision).sum() - np.linalg.slogdet(curvature)[1]) / 2
+        np.testing.assert_allclose([*common, *own[:, 0], *own[:, 1], value], [*at, plain], atol=1e-8)
 
 
 def test_outcomes_that_are_coded_the_other_way_are_told():

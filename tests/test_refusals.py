@@ -30,7 +30,7 @@ from uqcal.online.mixture import OnlineMixture
 from uqcal.comparison.model_comparison import compare_models
 from uqcal.online.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.online.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
-from uqcal.corrections.probability_mending import mend_probabilities
+from uqcal.corrections.probability_mending import PlattByGroup, mend_probabilities
 from uqcal.online.online_scaling import OnlineScaling
 from uqcal.probabilities.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling, TemperatureScaling
 from uqcal._sample.sample import Sample
@@ -458,9 +458,12 @@ TABLE = {
     "model_comparison.compare_models+intervals": Row("intervals", call=compared_intervals, nan=True), "model_comparison.compare_models+outcomes": Row("binary", call=compared_outcomes, nan=True),
 
     # parameters of estimators
-    **rows("probability_mending", "ProbabilityMending.predict", "binary", of=lambda: mend_probabilities(np.arange(N) % 2, P, n_folds=4, n_boot=20, n_resamples=20, rng=1)),
-    **rows("probability_mending", "mend_probabilities", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4}),
-    **rows("probability_mending", "mend_probabilities+cluster", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4, "cluster": np.arange(N)}, kinds={"cluster": "array -None"}),
+    **rows("probability_mending", "ProbabilityMending.predict", "binary", of=lambda: mend_probabilities(np.arange(N) % 2, P, n_folds=4, n_boot=20, n_resamples=20, rng=1), kinds={"by": "free"}),
+    **rows("probability_mending", "PlattByGroup.fit", "binary", of=PlattByGroup, given={"by": np.arange(N) % 3}, kinds={"by": "array"}),
+    **rows("probability_mending", "PlattByGroup.predict", "binary", of=lambda: PlattByGroup().fit(P, Y, np.arange(N) % 3), given={"by": np.arange(N) % 3}, kinds={"y_prob": "probabilities -scalar", "by": "array"}),
+    **rows("probability_mending", "mend_probabilities+by", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4, "by": np.arange(N) % 2}, kinds={"by": "array -None", "cluster": "free"}),
+    **rows("probability_mending", "mend_probabilities", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4}, kinds={"by": "free"}),
+    **rows("probability_mending", "mend_probabilities+cluster", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4, "cluster": np.arange(N)}, kinds={"cluster": "array -None", "by": "free"}),
     "recalibration.HistogramBinning": Row("binary", call=through(HistogramBinning, lambda made: made.fit(P, Y).predict(P))),
     "recalibration.PeriodicRefit": Row("binary", call=through(PeriodicRefit, lambda made: made.prequential(P, Y)), given={"calibrator": PlattScaling(), "every": 5, "warmup": 5},
                                        kinds={"calibrator": "free", "every": "count -None", "warmup": "count"}),
@@ -489,7 +492,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform model_comparison.compare_models model_comparison.compare_models+intervals "
         "model_comparison.compare_models+outcomes causes.read_observed",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep causes.describe_rows",
-    ("ties", "constant", "one point", "two points", "one outcome"): "probability_mending.mend_probabilities probability_mending.mend_probabilities+cluster",  # too few of either
+    ("ties", "constant", "one point", "two points", "one outcome"): "probability_mending.mend_probabilities probability_mending.mend_probabilities+cluster probability_mending.mend_probabilities+by",  # too few of either
     ("constant", "one point", "two points"): "causes.find_causes",          # groups: all rows in one
     ("ties", "constant", "one point", "two points", "zeros"):
         "consistency.consistency_test+groups consistency.link_test+groups confidence_curves.confidence_curve+groups bin_scaling.extrapolate+groups mending.mend",

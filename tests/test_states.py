@@ -45,7 +45,7 @@ def learnt(name):
     made = CLASSES[name](*NEEDS.get(name, list)())
     bounds, classes = name in ("ConformalBounds", "OnlineBounds"), name in ("ConformalSets", "OneAgainstAll", "TopLabel", "TemperatureScaling")
     known = {"error": error, "uncertainty": u, "y_prob": several if classes else prob,
-             "y_true": error if bounds else label if classes else outcome, "y_intervals": np.column_stack([-1.6 * u, 1.6 * u])}
+             "by": label.astype(str), "y_true": error if bounds else label if classes else outcome, "y_intervals": np.column_stack([-1.6 * u, 1.6 * u])}
     if name == "FosterForecaster":
         for one in outcome: made.partial_fit(one)
     elif name == "GroupScaling": made.fit(u, error, features={"kind": label.astype(str)})

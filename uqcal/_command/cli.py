@@ -10,6 +10,7 @@ import json
 import re
 import shlex
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -455,12 +456,13 @@ def _mend(
     if not (outcome or score or cluster or positive):
         if demo: roles |= dict(error="E", uncertainty="uE")
         return _mend_errors(file, context, roles, how, options)
-    if any(roles.values()) or feature or groups:
+    if any(roles.values()) or groups:
         raise ValueError("--outcome, --score and --cluster are for probabilities: give them "
-                         "without "
-                         "columns of errors, uncertainties, features and groups")
+                         "without columns of errors, uncertainties and groups")
+    if len(feature or ()) > 1:
+        raise ValueError("give one --feature with probabilities: the column of their groups")
     if options["n_resamples"] == "auto": del options["n_resamples"]
-    columns = (outcome or "outcome", score or "score", cluster, positive)
+    columns = (outcome or "outcome", score or "score", cluster, positive, *(feature or ()))
     return _mend_scores(file, columns, context, how, options)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-095b
@@ -628,15 +630,17 @@ def _never_seen(model, kinds, features):
 # %% ../../nbs/command/70_cli.ipynb #cell-098b
 def _mend_scores(source, columns, context, how, options):
     "Recalibrate probabilities: the whole of `uqcal mend --outcome --score`."
-    outcome, score, cluster, positive = columns
+    outcome, score, cluster, positive, *feature = columns
+    by = feature[0] if feature else None
     out, model = context.params["out"], context.params["model"]
-    y, p, _, table = read_scores(source, outcome, score, None, cluster, how, positive)
+    y, p, _, table = read_scores(source, outcome, score, None, cluster, how, positive, by)
     if out is not None: check_new_columns(table, ["mended_probability"])
     from uqcal._base.page import write_whole
     from uqcal.corrections.mending import ORIENTATION
     from uqcal.corrections.probability_mending import mend_probabilities
     try:
-        found = mend_probabilities(y, p, cluster=as_labels(table.columns.get(cluster)), **options)
+        found = mend_probabilities(y, p, by=table.columns.get(by),
+                                   cluster=as_labels(table.columns.get(cluster)), **options)
     except ValueError as wrong:
         raise ValueError(str(wrong).replace("y_true", outcome)) from wrong
     rows = [("", "gain in log score", "± ", "near the best", "held-out verdict")]
@@ -650,7 +654,8 @@ def _mend_scores(source, columns, context, how, options):
         else: state = found.model.to_dict()
         write_whole(as_json(format="uqcal probability mend 1", sentence=found.conclusion, n=found.n,
                             score=score, kind=type(found.model).__name__,
-                            range=[p.min(), p.max()], mend=state), model)
+                            range=[p.min(), p.max()], mend=state,
+                            by=None if found.by is None else by), model)
         kept.append(f"Model: {display_name(model)}")
     _end_mend(f"{text}\n", kept, out)
 
@@ -671,23 +676,33 @@ def _with_lines(found, table):
 # %% ../../nbs/command/70_cli.ipynb #cell-098d
 def _applied_scores(context, source, state, how):
     "Bring a map of probabilities to the rows of another table."
+    from uqcal._words.corrections import unseen_text
+    from uqcal.corrections.probability_mending import PlattByGroup
     from uqcal.probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
     path, out = context.params["apply_file"], context.params["out"]
     refuse_idle(context, f"{path} corrects probabilities",
                 ["error", "observed", "predicted", "uncertainty"])
     score = context.params["score"] or state["score"]
-    kinds = {one.__name__: one for one in (PlattScaling, BetaScaling, IsotonicCalibration)}
+    kinds = {one.__name__: one for one in (PlattScaling, BetaScaling, IsotonicCalibration,
+                                             PlattByGroup)}
     if state["mend"] is None: made = None
     else: made = restored(kinds, state, path)
-    table = read_table(source, [score], kinds={score: "probability"}, **how)
+    by, labels = state.get("by"), []
+    if by is not None: labels = [by]
+    table = read_table(source, [score], kinds={score: "probability"}, groups=labels, **how)
     stated = p = table.columns[score]
+    given = [table.columns[name] for name in labels]
     told = ["Unchanged: the model changes nothing."]
     if made is not None:
-        p = made.predict(stated)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said below
+            p = made.predict(stated, *given)
         told = [f"Recalibrated: {made.sentence}.", "Probabilities of these rows: "
                                                    f"{span_of(stated)} "
                 f"before, {span_of(p)} after.",
                 *outside_words(score, stated, state["range"])]
+        new = [made.unseen(one) for one in given]
+        told += [unseen_text(one, where) for one, where in zip(given, new) if where.any()]
     kept = [write_rows(source, table, {"mended_probability": p}, out, how)]
     _end_mend(first_words(table, f"{p.size:,} cases") + "\n\n"
               + "\n\n".join(wrapped(one) for one in told) + "\n", kept, out)

@@ -94,6 +94,7 @@ def read_scores(source: str,  # a file, or "-"
                 cluster: str | None = None,  # column of labels of clusters
                 how: dict[str, Any] | None = None,  # options of `read_table`
                 positive: str | None = None,  # which of two labels counts as 1
+                by: str | None = None,  # column of groups
                 ) -> tuple:  # the three, and the table
     """Outcomes, probabilities and weights from a file, and the table, which holds clusters too; with messages on lines.
 
@@ -113,16 +114,18 @@ def read_scores(source: str,  # a file, or "-"
         Options of `read_table`.
     positive : str | None, optional
         Which of two labels counts as 1.
+    by : str | None, optional
+        Column of groups.
 
     Returns
     -------
     tuple
         The three, and the table.
     """
-    names = [*filter(None, (outcome, score, weight, cluster))]
+    names = [*filter(None, (outcome, score, weight, cluster, by))]
     if len(set(names)) < len(names):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
-    labels, how = [cluster] if cluster else [], how or {}
+    labels, how = [*filter(None, (cluster, by))], how or {}
     try:
         if positive is None:
             return read_probabilities(source, outcome=outcome, score=score, weight=weight,

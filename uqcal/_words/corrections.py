@@ -7,23 +7,30 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .._base.inputs import printable
 from .._base.results import enumerated, plus_minus, three_digits
 from .probabilities import verdict_fragment
 from .text import capital, row_names, two_digits
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'map_text', 'mending_conclusion', 'probability_conclusion']
+__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'map_text', 'mending_conclusion', 'unseen_text',
+           'probability_conclusion']
 
 # %% ../../nbs/words/33_corrections.ipynb #w-maps
 def _times(factor): return f"× {three_digits(factor)}"
 
-
+# %% ../../nbs/words/33_corrections.ipynb #w-maps-b
 def _factor(effect):
     heavy = " (the tails are too heavy for a standard deviation)" * effect["is_heavy"]
-    return f"u {_times(effect['factor'])} ± {effect['standard_error']:.1g}{heavy}"
+    ends = effect.get("limits")
+    if ends is None or not np.isfinite(ends).all(): return (
+        f"u {_times(effect['factor'])} ± {effect['standard_error']:.1g}{heavy}")
+    low, high = map(three_digits, ends)
+    return f"u {_times(effect['factor'])} (errors {low} to {high} × u)"
 
-
+# %% ../../nbs/words/33_corrections.ipynb #w-maps-c
 def _power(effect):
     here, power = f"u {_times(effect['factor'])}", effect["power"]
     if power == 1: return here
@@ -32,7 +39,7 @@ def _power(effect):
     return (f"{here} at u = {three_digits(effect['at'])}, {side} above it (recalibrated u goes as "
             f"u to the power {three_digits(power)})")
 
-
+# %% ../../nbs/words/33_corrections.ipynb #w-maps-d
 def _isotonic(effect):
     if effect["levels"] == 1: return "u made nearly equal, since errors do not rise with it"
     first, last = effect["first"], effect["last"]
@@ -44,7 +51,7 @@ def _isotonic(effect):
     return (f"u {_times(first)} (smallest) to {_times(last)} (largest){between}, isotonic in "
             f"{effect['levels']} levels")
 
-
+# %% ../../nbs/words/33_corrections.ipynb #w-maps-e
 def _groups(effect):
     parts = [f"{_times(factor)} in {name}" for name, factor in effect["factors"]]
     if effect["others"]:
@@ -54,14 +61,14 @@ def _groups(effect):
         parts.append(f"× {span} in {effect['others']:,} others")
     return f"u {enumerated(parts)}; {_times(effect['common'])} in groups that were not seen"
 
-
+# %% ../../nbs/words/33_corrections.ipynb #w-maps-f
 def _regression(effect):
     names = [printable(name)[:40] or "u" for name in effect["along"]]
     if names: varies = f", varying with {enumerated(names)}"
     else: varies = ""
     return f"u {_times(effect['factor'])} at the median{varies}"
 
-
+# %% ../../nbs/words/33_corrections.ipynb #w-maps-g
 def _shift(effect):
     low, high = (f"{'+' * (x > 0)}{three_digits(x)}" for x in (effect["low"], effect["high"]))
     if low == high: return f"predictions shifted by {low}"
@@ -69,9 +76,21 @@ def _shift(effect):
     else: by = printable(effect["along"])[:40]
     return f"predictions shifted by {low} to {high}, depending on {by}"
 
+# %% ../../nbs/words/33_corrections.ipynb #w-odds-groups
+def _odds_by_group(effect):
+    parts = [f"{_times(factor)} in {name}" for name, factor in effect["factors"]]
+    if effect["others"]:
+        low, high = map(three_digits, (effect["lowest"], effect["highest"]))
+        parts.append(f"× {low} to {high} in {effect['others']:,} others")
+    first, last = map(three_digits, effect["slopes"])
+    if first == last: slopes = f"slope {first}"
+    else: slopes = f"slopes {first} to {last}"
+    return f"odds {enumerated(parts)}, {slopes}; other groups stay as predicted"
+
 # %% ../../nbs/words/33_corrections.ipynb #w-map-text
 _EFFECTS = {"unchanged": lambda effect: "u unchanged", "factor": _factor, "power": _power,
             "isotonic": _isotonic, "groups": _groups, "regression": _regression, "shift": _shift,
+            "odds by group": _odds_by_group,
             "steps": lambda effect: "; ".join(map(map_text, effect["steps"]))}
 
 
@@ -93,24 +112,30 @@ def map_text(effect: Any,  # what a map does: `kind` and its numbers
 
 # %% ../../nbs/words/33_corrections.ipynb #w-gain
 def _gain(finding):
-    "A gain with its standard error."
-    return plus_minus(finding.estimate, finding.facts["standard_error"])
+    "A gain with its limits, or with its standard error where they have no end."
+    error = finding.facts["standard_error"]
+    ends = finding.low, finding.high
+    if None in ends or not np.isfinite(ends).all() or not 1e-8 < error < 1e4: return (
+        plus_minus(finding.estimate, error))
+    k = int(np.clip(1 - np.floor(np.log10(error)), 0, 8))
+    value, low, high = (f"{one:+.{k}f}".replace("-", "−") for one in (finding.estimate, *ends))
+    return f"{value} [{low}, {high}]"
 
-
+# %% ../../nbs/words/33_corrections.ipynb #w-gain-b
 def _gain_line(finding): return f"log score {_gain(finding)} per row, cross-validated"
 
-
+# %% ../../nbs/words/33_corrections.ipynb #w-gain-c
 def _gain_sentence(finding):
     return (f"The log score gains {_gain(finding).lstrip('+')} per row in cross-validation. The "
             "same rows chose the method, so this is optimistic.")
 
-
+# %% ../../nbs/words/33_corrections.ipynb #w-gain-d
 def _answer_line(finding):
     facts = finding.facts
     if facts["before"] is None: return f"after: {facts['after'].line}"
     return f"before: {facts['before'].status}; after: {facts['after'].line}"
 
-
+# %% ../../nbs/words/33_corrections.ipynb #w-gain-e
 def _answer_sentence(finding):
     facts = finding.facts
     if facts["before"] is None: before = ""
@@ -122,13 +147,30 @@ def _short(report):
     "A calibration report in a few words, without a full stop."
     return verdict_fragment(report.findings)
 
+# %% ../../nbs/words/33_corrections.ipynb #w-calibration-b
+def _groups_line(finding):
+    facts = finding.facts
+    before, after, low, high = (three_digits(facts[name])
+                                for name in ("before", "after", "low", "high"))
+    return (f"O/E in {printable(facts['group'])[:40]}: {before} before, {after} after; all "
+            f"{facts['groups']:,} groups after: {low} to {high}")
 
+# %% ../../nbs/words/33_corrections.ipynb #w-calibration-c
+def _groups_sentence(finding):
+    facts = finding.facts
+    before, after, low, high = (three_digits(facts[name])
+                                for name in ("before", "after", "low", "high"))
+    return (f"Observed over predicted events (O/E) in {printable(facts['group'])[:40]}: {before} "
+            f"before, {after} after, cross-validated. After, it lies between {low} and {high} in "
+            f"all {facts['groups']:,} groups.")
+
+# %% ../../nbs/words/33_corrections.ipynb #w-calibration-d
 def _calibration_line(finding):
     facts = finding.facts
     if facts["after"] is None: return _short(facts["before"])
     return f"before: {facts['before'].verdict}; after: {_short(facts['after'])}"
 
-
+# %% ../../nbs/words/33_corrections.ipynb #w-calibration-e
 def _calibration_sentence(finding):
     facts = finding.facts
     if facts["after"] is None: return f"{capital(_short(facts['before']))}."
@@ -140,8 +182,10 @@ _UNCHANGED = {
     "no fewer faults": "no candidate that scores better has fewer faults in cross-validation",
     "no gain": "no candidate gains more than its standard error",
     "rows": "no fault is shown, and what a few rows decide is no reason to recalibrate",
-    "brings fault": "no fault is shown, and what scores better brings one in cross-validation",
-    "nothing": "no fault is shown, and no candidate gains more than its standard error",
+    "nothing": "no fault is shown",
+    "small": "no fault is shown. u may be too large, and these are too few rows to make it smaller "
+             "safely",
+    "no fault": "no fault is shown",
     "impossible": "a few rows alone are the fault, which is no reason to recalibrate",
     "no map": "no map gains in cross-validation"}
 
@@ -176,12 +220,34 @@ def mending_conclusion(report: Any,  # a `Mending`
     now = f"After, cross-validated: {_named(after) or 'none shown'}{unclear}."
     return f"Recalibrated: {_done(report.model.effect)}. {was} {now}"
 
-
+# %% ../../nbs/words/33_corrections.ipynb #w-conclusion-b
 def _done(effect):
     "What a map does, a sentence for each step."
     return ". ".join(map_text(step) for step in effect["steps"])
 
+# %% ../../nbs/words/33_corrections.ipynb #w-conclusion-c
+def unseen_text(by: Any,  # the group of each row, shape (n,)
+                new: Any,  # whether each was not in the fit, truth values, shape (n,)
+                ) -> str:  # a sentence
+    """What becomes of rows of groups to which a map was not fitted.
 
+    Parameters
+    ----------
+    by : Any
+        The group of each row, shape (n,).
+    new : Any
+        Whether each was not in the fit, truth values, shape (n,).
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    names = list(dict.fromkeys(str(one) for one, is_new in zip(by, new) if is_new))[:3]
+    return (f"{np.sum(new):,} of {np.size(new):,} rows are of groups that the map was not fitted "
+            f"to ({_named(names)}): they stay as predicted.")
+
+# %% ../../nbs/words/33_corrections.ipynb #w-conclusion-d
 def probability_conclusion(report: Any,  # a `ProbabilityMending`
                            ) -> str:  # a few sentences
     """What was done to probabilities, and what is found before and after.
@@ -267,27 +333,33 @@ def _check_rows(step):
 
 # %% ../../nbs/words/33_corrections.ipynb #w-tables
 LINES: dict[str, Any] = {"recalibration_gain": _gain_line, "recalibrated_answer": _answer_line,
-                         "recalibrated_calibration": _calibration_line}
+                         "recalibrated_calibration": _calibration_line,
+                         "recalibrated_groups": _groups_line}
 SENTENCES: dict[str, Any] = {"recalibration_gain": _gain_sentence,
                              "recalibrated_answer": _answer_sentence,
-                             "recalibrated_calibration": _calibration_sentence}
+                             "recalibrated_calibration": _calibration_sentence,
+                             "recalibrated_groups": _groups_sentence}
 METHODS: dict[str, Any] = {
     "recalibrated_answer": lambda finding: finding.facts["after"].method}
 CAUTIONS: dict[str, Any] = {
     "recalibration_repeats": _repeats, "recalibration_apart": _apart,
     "recalibration_similar": _similar, "recalibration_rows": _rows_decide,
-    "recalibration_outcome": _outcome, "recalibration_impossible": _impossible,
+    "recalibration_outcome": _outcome,
+    "recalibration_unseen": lambda caution: (
+        "Groups that were not seen here stay as predicted: validate them before use."),
+    "recalibration_impossible": _impossible,
     "recalibration_reversed": lambda caution: (
         "More was predicted where less happened: check how the outcomes are coded.")}
 STEPS: dict[Any, Any] = {
     ("validate", "recalibration"): _validate, ("correct", "recalibration"): _correct,
     ("validate", "recalibrated_probabilities"): lambda step: (
         "Apply it to new rows, and validate on rows that were not used here; the gain above is "
-        "optimistic."),
+        "optimistic." + (" Still a fault: look for a column that explains it."
+                         * step.facts.get("is_left", False))),
     ("correct", "probabilities"): lambda step: (
         "No map corrects this. Look for a column that explains it, or refit the model."),
     ("check", "recalibration_rows"): _check_rows,
     ("check", "coding"): lambda step: (
         "Check how the outcomes are coded: more was predicted where less happened."),
     ("use", "calibrated_probabilities"): lambda step: (
-        "Keep the probabilities: no recalibration gains on held-out rows.")}
+        "Keep the probabilities: nothing shows that a correction would help.")}

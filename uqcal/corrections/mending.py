@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import special
 from sklearn.base import clone
 
 from ..errors.conclusions import (AVERAGE, check_tolerance, conclusions_of, next_step,
                                       read_features)
+from ..errors.factors import average_of
 from .._base.inputs import check_count, check_generator, printable
 from .._sample.repeats import repeats_of
 from .._base.results import html_table, json_plain, new_axes, plain_ticks, three_digits
@@ -26,7 +26,7 @@ from ..reports import Caution, Finding, Report, Step
 from .._sample.sample import Ordering, Sample, bin_means, whole_run_bins
 from .scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling,
                                        IsotonicScaling, LinearShift, LogLinearScaling, Mend,
-                                       StepShift, likely_dof, log_density, read_columns)
+                                       StepShift, log_density, read_columns)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -84,16 +84,15 @@ def random_folds(unit: np.ndarray,  # what belongs together, codes from 0 withou
     return (order % min(n_folds, order.size))[unit]
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-048c
-_SIZES = 20_000  # rows that are enough to compare candidates by, and to tell tails
+_SIZES = 20_000  # rows that are enough to compare candidates by
 
 
 def cross_fitted(model: Mend,  # what to fit
                  sample: Sample,  # errors and uncertainties, with groups where rows belong together
                  columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                  fold: np.ndarray,  # the fold of each row, from `make_folds`
-                 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # errors, uncertainties, and the
-                 # degrees of freedom by which to score them, shape (n,) each
-    """Errors and uncertainties of each fold, mended by what all other folds taught.
+                 ) -> tuple[np.ndarray, np.ndarray]:  # errors and uncertainties, shape (n,) each
+    """Errors and uncertainties of each fold, recalibrated by a fit to all other folds.
 
     Parameters
     ----------
@@ -108,23 +107,18 @@ def cross_fitted(model: Mend,  # what to fit
 
     Returns
     -------
-    tuple[np.ndarray, np.ndarray, np.ndarray]
-        Errors, uncertainties, and the degrees of freedom by which to score them, shape (n,)
-        each.
+    tuple[np.ndarray, np.ndarray]
+        Errors and uncertainties, shape (n,) each.
     """
-    error, mended, dof = sample.error.copy(), sample.uncertainty.copy(), np.empty(sample.n)
+    error, mended = sample.error.copy(), sample.uncertainty.copy()
     for k in range(int(fold.max()) + 1):
         held = fold == k
         rest = {name: column[~held] for name, column in columns.items()}
-        training = sample.keep(~held)
-        fitted = clone(model).fit_of(training, rest)
-        shift, own = fitted.apply_of(training.uncertainty, rest)
-        left = (training.error - shift) / own
-        dof[held] = likely_dof(left[::max(1, left.size // _SIZES)])
+        fitted = clone(model).fit_of(sample.keep(~held), rest)
         shift, mended[held] = fitted.apply_of(sample.uncertainty[held], {
             name: column[held] for name, column in columns.items()})
         error[held] -= shift
-    return error, mended, dof
+    return error, mended
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-052
 def _spread_of_mean(values, group):
@@ -174,16 +168,16 @@ def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out po
     return pd.DataFrame(rows, index=pd.Index(names, name="candidate"))
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-055
-def _scalings(sample, columns, is_heavy):
+def _scalings(sample, columns):
     "What may be done to uncertainties, the simplest first."
     found = {"factor": FactorScaling()}
-    if is_heavy: found["factor, heavy tails"] = FactorScaling(likelihood="student")
     if sample.groups is None: units = sample.n
     else: units = sample.groups.labels.size
     varies = not sample.by_uncertainty.is_constant
     for name, column in columns.items():
         if column.dtype.kind == "O": found[f"by {printable(name)}"] = GroupScaling(by=name)
-    if varies and units >= 20: found["log-linear"] = LogLinearScaling()
+    if units * np.var(np.log(sample.uncertainty)) >= 25: found["log-linear"] = (
+        LogLinearScaling(most=0.75))
     if (varies or columns) and units >= 50 + 10 * len(columns): found["gamma"] = GammaScaling()
     if varies and units >= 50: found["isotonic"] = IsotonicScaling()
     return found
@@ -210,7 +204,7 @@ def _chosen_shifts(sample, columns, fold, before):
 
     def score(shifts):
         "Penalties of held-out points after these shifts, by a Student distribution."
-        error, mended, _ = cross_fitted(Mend(AsStated(), shifts), sample, columns, fold)
+        error, mended = cross_fitted(Mend(AsStated(), shifts), sample, columns, fold)
         return -log_density(error / mended, 6.0)
 
     shifts, best = (), score(())
@@ -242,37 +236,20 @@ def _shifted(sample, columns, shifts):
         sample = sample.with_error(sample.error - found)
     return sample
 
-# %% ../../nbs/corrections/54_mending.ipynb #a687f4ae
-def _goes_against(sample, average):
-    """Whether Student's distribution raises uncertainties that are shown to be too large, and would
-    have brought a larger error than the largest in nine sets of ten; or leaves next to nothing."""
-    heavy = FactorScaling("student").fit_of(sample, {})
-    if not heavy.factor_ > 0.01 * np.sqrt(sample.zms): return True
-    if not average.shows_fault or average.estimate > 1: return False
-    if heavy.dof_ == np.inf or heavy.factor_ <= 1: return False
-    unit = heavy.factor_ * np.sqrt(1 - 2 / heavy.dof_)
-    outside = 2 * special.stdtr(heavy.dof_, -np.abs(sample.scaled).max() / unit)
-    if sample.groups is None: n = sample.n
-    else: n = sample.groups.labels.size
-    return bool(n * np.log1p(-outside) < np.log(0.1))
+# %% ../../nbs/corrections/54_mending.ipynb #average-limits
+def _average_limits(sample, options):
+    "Limits of the factor by which errors are larger than stated, by the test of the average."
+    kept = {name: one for name, one in options.items()
+            if name in ("confidence", "rng", "n_jobs", "progress")}
+    found = average_of(sample, n_boot=max(options.get("n_boot", 5000), 999), **kept)
+    return tuple(found.confidence_interval)
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-059b
-def _held_scores(sample, columns, fold, models, may_be_heavy):
-    "The log score of each held-out point, by candidate, and the degrees of freedom behind it."
+def _held_scores(sample, columns, fold, models):
+    "Errors and uncertainties of held-out rows and their normal log scores, by candidate."
     crossed = {name: cross_fitted(model, sample, columns, fold) for name, model in models.items()}
-    error, mended, dof = crossed[next(iter(crossed))]
-    normal, heavy = (log_density(error / mended), _by_fold(error / mended, dof))
-    is_heavy = may_be_heavy and np.mean(heavy) > np.mean(normal)
-    held = {name: np.log(u) - (_by_fold(e / u, dof) if is_heavy else log_density(e / u))
-            for name, (e, u, dof) in crossed.items()}
-    return held, float(np.median(dof)) if is_heavy else float("inf")
-
-# %% ../../nbs/corrections/54_mending.ipynb #cell-059c
-def _by_fold(z, dof):
-    "Log densities where the degrees of freedom differ from fold to fold."
-    out = np.empty(z.size)
-    for one in np.unique(dof): out[dof == one] = log_density(z[dof == one], one)
-    return out
+    return crossed, {name: np.log(u) - log_density(error / u)
+                     for name, (error, u) in crossed.items()}
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-061
 def _rests_on_rows(found):
@@ -283,6 +260,19 @@ def _rests_on_rows(found):
 def _is_worth(row):
     "Whether a candidate scores better than what is stated, by more than a standard error."
     return row["gain"] > row["gain_error"]
+
+# %% ../../nbs/corrections/54_mending.ipynb #cell-worth-b
+def _worthwhile(table, models, sample, columns, limits):
+    """Candidates that gain more than a standard error; where what is stated is near the best, only
+    those that change the average in the direction in which it is shown to be off."""
+    names = [name for name in models if name != "as stated" and _is_worth(table.loc[name])]
+    if not table.at["as stated", "is_near"]: return names
+    kept, (low, high) = [], limits
+    for name in names:
+        _, own = clone(models[name]).fit_of(sample, columns).apply_of(sample.uncertainty, columns)
+        level = np.mean(np.log(own / sample.uncertainty))
+        if (low > 1 and level > 1e-9) or (high < 1 and level < -1e-9): kept.append(name)
+    return kept
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-061b
 def _faults(found, before, tolerance):
@@ -297,23 +287,15 @@ def _faults(found, before, tolerance):
             + len(found) * (is_farther and (is_outside or average.shows_fault)))
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-061c
-def _first_without_fault(table, models, judge, before, tolerance):
+def _first_without_fault(table, better, judge, before, tolerance):
     """The simplest near the best after which nothing is invalid, else the one with the fewest
     faults, in doubt the one that scores best; and what it was judged by."""
-    better = [name for name in models if name == "as stated" or _is_worth(table.loc[name])]
-    near = [name for name in better if table.at[name, "is_near"]]
-    if not any(one.shows_fault for one in before.values()):
-        if _rests_on_rows(before): first = "as stated"
-        else: first = near[0]
-        found = judge(models[first])
-        is_worse = _faults(found[0], before, tolerance) > _faults(before, before, tolerance)
-        if not is_worse: return (first, found)
-        return ("as stated", judge(models["as stated"]))
-    seen = {}
+    if not any(one.shows_fault for one in before.values()): return "as stated", judge("as stated")
+    near, seen = [name for name in better if table.at[name, "is_near"]], {}
     for those in ([*near, "as stated"], better):
         for name in those:
             if name in seen: continue
-            seen[name] = judge(models[name])
+            seen[name] = judge(name)
             table.loc[name, "faults"] = _faults(seen[name][0], before, tolerance)
             if table.at[name, "faults"] == 0: return name, seen[name]
         least = min(seen, key=lambda name: (table.at[name, "faults"], table.at[name, "gap"]))
@@ -387,13 +369,16 @@ def _reason(found):
     if found.is_mended: return None
     if found.faults[0]: return "no fewer faults" if _any_gain(found) else "no gain"
     if _rests_on_rows(found.before): return "rows"
-    if found.candidates.at["as stated", "is_near"]: return "nothing"
-    return "brings fault"
+    average = found.before[AVERAGE]
+    is_open = average.status == "inconclusive" and average.estimate is not None
+    if is_open and average.estimate < 1 / found.tolerance: return "small"
+    return "nothing"
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-065-b
 def _any_gain(found):
-    "Whether any candidate gains more than its standard error."
-    return bool(found.candidates.apply(_is_worth, axis=1).any())
+    "Whether any candidate is better than what is stated, by more than a standard error."
+    table = found.candidates
+    return bool(not table.at["as stated", "is_near"] and table.apply(_is_worth, axis=1).any())
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-065-c
 def _findings(found):
@@ -408,11 +393,17 @@ def _answer(before, after):
     return replace(after, kind="recalibrated_answer", facts={"before": before, "after": after})
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-065-e
-def _gain_of(chosen, table, n):
-    "The cross-validated gain of what was chosen."
-    row = table.loc[chosen]
+def _gain_of(chosen, table, n, sample, crossed, limits):
+    """The cross-validated gain of what was chosen, with limits: two standard errors, and what the
+    gain is where the mean square is at either end of its limits."""
+    gain, error = table.loc[chosen, ["gain", "gain_error"]]
+    left, own = crossed[chosen]
+    square = (left / sample.uncertainty)**2
+    pull = square @ ((sample.uncertainty / own)**2 - 1) / max(square.sum(), 1e-300)
+    ends = [gain - 2 * error, gain + 2 * error]
+    if abs(pull) > 1e-9: ends += [gain - pull * (end**2 - square.mean()) / 2 for end in limits]
     return Finding(name="gain", kind="recalibration_gain", status="valid", n=n, unit="log score",
-                   estimate=row["gain"], facts={"standard_error": row["gain_error"]})
+                   estimate=gain, low=min(ends), high=max(ends), facts={"standard_error": error})
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-000
 def _step(found):
@@ -497,12 +488,12 @@ class Mending(Report):
         point is lower than as stated (above zero where it is better), in the
         cross-validation that chose, `gap` to the best, with standard errors; `is_near`:
         within one of the best; `faults` left, −1 where not judged.
-    dof : float
-        Of the Student distribution of the scores; infinite for the normal one.
     n_folds : int
         Parts of which each was recalibrated by all others.
     confidence : float
         Level of the limits.
+    tolerance : float
+        Largest factor between errors and uncertainties that does no harm.
     n_scored : int
         Points by which candidates were compared.
     reason : str | None
@@ -520,9 +511,9 @@ class Mending(Report):
     # `gain`, by how much the log score per point is lower than as stated (above zero where it is
     # better), in the cross-validation that chose, `gap` to the best, with standard errors;
     # `is_near`: within one of the best; `faults` left, −1 where not judged
-    dof: float  # of the Student distribution of the scores; infinite for the normal one
     n_folds: int  # parts of which each was recalibrated by all others
     confidence: float  # level of the limits
+    tolerance: float  # largest factor between errors and uncertainties that does no harm
     n_scored: int  # points by which candidates were compared
     reason: str | None = None  # why nothing was changed, as a code
 
@@ -658,9 +649,9 @@ def mend_of(
     sample, cautions = _checked(sample)
     options |= {"rng": rng, "tolerance": tolerance}
 
-    def judged(model):
+    def judged(name):
         "Findings on rows that others recalibrated by this model, with their errors and sizes."
-        error, mended, _ = cross_fitted(model, sample, columns, fold)
+        error, mended = cross_fitted(models[name], sample, columns, fold)
         if np.array_equal(error, sample.error) and np.array_equal(mended, sample.uncertainty):
             return before, error, mended
         _check_size(sample, mended)
@@ -673,21 +664,22 @@ def mend_of(
     part, few = _part(sample, columns, rng)
     inner = make_folds(part, n_folds, rng)
     shifts = _chosen_shifts(part, few, inner, before)
-    is_ruler = not _goes_against(_shifted(part, few, shifts), before[AVERAGE])
-    heavy = is_ruler and likely_dof(part.scaled / np.sqrt(part.zms)) < 8
+    limits = _average_limits(_shifted(sample, columns, shifts), options)
     models = {"as stated": Mend(AsStated())}
     if shifts: models["shift alone"] = Mend(AsStated(), shifts)
-    models |= {name: Mend(one, shifts) for name, one in _scalings(part, few, heavy).items()}
-    held, dof = _held_scores(part, few, inner, models, is_ruler)
+    models |= {name: Mend(one, shifts, limits) for name, one in _scalings(part, few).items()}
+    crossed, held = _held_scores(part, few, inner, models)
     table = score_table(held, held["as stated"], part.groups)
     table["is_near"], table["faults"] = table["gap"] <= table["gap_error"], -1
-    chosen, (after, error, mended) = _first_without_fault(table, models, judged, before,
+    better = _worthwhile(table, models, part, few, limits)
+    chosen, (after, error, mended) = _first_without_fault(table, better, judged, before,
                                                           check_tolerance(tolerance))
     found = Mending(
         sample=sample, model=clone(models[chosen]).fit_of(sample, columns), chosen=chosen,
-        before=before, after=after, error=error, uncertainty=mended, dof=dof, n_folds=n_folds,
-        gain=_gain_of(chosen, table, sample.n), candidates=table, n_scored=part.n,
-        confidence=options.get("confidence", 0.95), cautions=cautions)
+        before=before, after=after, error=error, uncertainty=mended, n_folds=n_folds,
+        gain=_gain_of(chosen, table, sample.n, part, crossed, limits), candidates=table,
+        n_scored=part.n, confidence=options.get("confidence", 0.95), tolerance=tolerance,
+        cautions=cautions)
     return replace(found, reason=_reason(found), findings=_findings(found), step=_step(found))
 
 # %% ../../nbs/corrections/54_mending.ipynb #cell-known

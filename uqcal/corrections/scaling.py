@@ -324,6 +324,8 @@ class AsStated(_Scaling):
 
     def _learn(self, sample, columns, square): self.factor_ = 1.0
 
+    def _lift(self, log): pass  # what is as stated stays so
+
     def _log_factor(self, uncertainty, columns): return np.zeros(uncertainty.size)
 
     @property
@@ -359,6 +361,10 @@ class FactorScaling(_Scaling):
         if sample.groups is not None: units = np.bincount(sample.groups.codes, units)
         self.standard_error_ = self.factor_ * float(np.sqrt(units @ units) / (2 * square.size))
 
+    def _lift(self, log):
+        self.factor_ *= float(np.exp(log))
+        self.standard_error_ *= float(np.exp(log))
+
     def _measure(self, sample):
         if self.dof_ >= _NORMAL: return
         self.standard_error_ = self.factor_ * _student_error(
@@ -373,7 +379,7 @@ class FactorScaling(_Scaling):
         "What is done, as numbers: its `kind` and what belongs to it."
         check_is_fitted(self)
         return {"kind": "factor", "factor": self.factor_, "standard_error": self.standard_error_,
-                "is_heavy": self.dof_ < 2.2}
+                "is_heavy": self.dof_ < 2.2, "limits": getattr(self, "limits_", None)}
 
     @property
     def sentence(self) -> str:
@@ -428,11 +434,14 @@ class LogLinearScaling(_Scaling):
     ----------
     likelihood : str, default "normal"
         Or "student", for heavy tails.
+    most : float | None, optional
+        Largest change of the power from 1; None: any.
     """
 
     def __init__(self, likelihood: str = "normal",  # or "student", for heavy tails
+                 most: float | None = None,  # largest change of the power from 1; None: any
                  ):
-        self.likelihood = likelihood
+        self.likelihood, self.most = likelihood, most
 
     def _learn(self, sample, columns, square):
         x = np.log(sample.uncertainty)
@@ -440,7 +449,13 @@ class LogLinearScaling(_Scaling):
         if np.ptp(x) == 0: half = np.array([np.log(square.mean()) / 2, 0.0])
         else: half = fit_log_variance(np.column_stack([np.ones(x.size), x - self.middle_]),
                                       square) / 2
+        if self.most is not None and abs(half[1]) > self.most:
+            slope = np.copysign(self.most, half[1])
+            left = np.mean(square * np.exp(-2 * slope * (x - self.middle_)))
+            half = np.array([np.log(left) / 2, slope])
         self.coef_ = half + [self.middle_, 1.0]  # of log u' at the middle, and its slope
+
+    def _lift(self, log): self.coef_ = self.coef_ + [log, 0.0]
 
     def _log_factor(self, uncertainty, columns):
         x = np.log(uncertainty)
@@ -535,6 +550,8 @@ class IsotonicScaling(_Scaling):
         self.level_ = np.log(blocks["variance"].to_numpy()) / 2
         left = square * np.exp(-2 * self._log_factor(sample.uncertainty, columns))
         self.level_ = self.level_ + np.log(left.mean()) / 2
+
+    def _lift(self, log): self.level_ = self.level_ + log
 
     def _log_factor(self, uncertainty, columns):
         x = np.clip(np.log(uncertainty), self.centre_[0], self.centre_[-1])
@@ -655,6 +672,8 @@ class GroupScaling(_Scaling):
         level = np.mean(square / mean[cell])
         self.factor_ = np.sqrt(level * np.append(mean, self.common_))
 
+    def _lift(self, log): self.factor_ = self.factor_ * np.exp(log)
+
     def _log_factor(self, uncertainty, columns):
         return np.log(self.factor_)[_codes(columns[self.names_[0]], self.labels_)]
 
@@ -736,6 +755,8 @@ class GammaScaling(_Scaling):
             else: degree = 1
             parts += [(x / spread)**power for power in range(1, degree + 1)]
         return np.column_stack(parts).astype(float), grouped
+
+    def _lift(self, log): self.coef_ = self.coef_ + log * (np.arange(self.coef_.size) == 0)
 
     def _log_factor(self, uncertainty, columns):
         return (self._design(uncertainty, columns)[0] - self.centre_) @ self.coef_
@@ -945,6 +966,9 @@ class StepShift(_Shift):
         return mean
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-050
+_UNSEEN = 3.0  # uncertainties, the error of a row that was not seen
+
+
 class Mend(_Fitted):
     """Predictions without their bias, and uncertainties of the right size: shifts, then a scaling.
 
@@ -954,13 +978,32 @@ class Mend(_Fitted):
         AsStated(), FactorScaling(), LogLinearScaling(), ….
     shifts : Sequence[Any], default ()
         LinearShift(…), StepShift(…), in this order.
+    limits : tuple[float, float] | None, optional
+        Of the factor by which errors are larger than stated, once they are shifted, from
+        `average_test`: uncertainties then get smaller on average only where the upper one
+        is below 1; None: as fitted.
     """
 
     def __init__(self,
                  scaling: Any,  # AsStated(), FactorScaling(), LogLinearScaling(), …
                  shifts: Sequence[Any] = (),  # LinearShift(…), StepShift(…), in this order
+                 limits: tuple[float, float] | None = None,  # of the factor by which errors are
+                 # larger than stated, once they are shifted, from `average_test`: uncertainties
+                 # then get smaller on average only where the upper one is below 1; None: as fitted
                  ):
-        self.scaling, self.shifts = scaling, shifts
+        self.scaling, self.shifts, self.limits = scaling, shifts, limits
+
+    def _hold(self, sample, columns):
+        "Lift uncertainties that would be smaller on average than the rows can say."
+        self.scaling_.limits_ = list(self.limits)
+        own = self.scaling_.transform_of(sample.uncertainty, columns)
+        level = float(np.mean(np.log(own / sample.uncertainty)))
+        if level >= 0: return
+        if sample.groups is None: n = sample.n
+        else: n = sample.groups.labels.size
+        unseen = np.log((n + _UNSEEN**2 * np.exp(-2 * level)) / (n + 1)) / 2
+        if self.limits[1] < 1: self.scaling_._lift(min(-level, unseen))
+        else: self.scaling_._lift(-level)
 
     def _remember_ranges(self, uncertainty, columns):
         "Ends of the uncertainties, and of the numbers that the fit uses."
@@ -1025,6 +1068,7 @@ class Mend(_Fitted):
                                  "nothing, and no uncertainty fits such errors")
             sample = sample.with_error(left)
         self.scaling_ = clone(self.scaling).fit_of(sample, columns)
+        if self.limits is not None: self._hold(sample, columns)
         self._remember(dict.fromkeys(name for one in [*self.shifts_, self.scaling_]
                                      for name in one.names_), columns)
         self._remember_ranges(sample.uncertainty, columns)
