@@ -441,7 +441,7 @@ def related_cases(
     # them, where it was asked already
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each case, equal where they count
     # together, None where nothing is known; and a caution, None without a sign
-    """Cases that repeat each other, or blocks of the file where neighbours are correlated.
+    """Cases that repeat each other, come again after a period, or are correlated with neighbours.
 
     Parameters
     ----------
@@ -463,9 +463,9 @@ def related_cases(
     if labels is not None: return labels, caution
     if np.unique(p).size < 20: caution = None  # can't be told, as is usual
     if np.sum(y[1:] != y[:-1]) < 4 or np.ptp(p) > 0 and _is_sorted(p): return None, caution
-    labels, blocks = _stretches(_without_trend(y - p, Ordering.of(p)),
-                               min(y.sum(), y.size - y.sum()), "cases_correlated")
-    return labels, blocks or caution
+    labels, found = _along_the_file(_without_trend(y - p, Ordering.of(p)),
+                                    min(y.sum(), y.size - y.sum()), "cases")
+    return labels, found or caution
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042s
 def _stretch_length(rest, rare):
@@ -476,11 +476,12 @@ def _stretch_length(rest, rare):
     next_, *others = [_serial(rest, lag)[1] for lag in (1, 2, 3)]
     if rare**2 >= 10 * n: near = max(next_, (next_ + sum(others)) / 3**0.5)
     else: near = 0.0
+    is_near = near >= scipy.stats.norm.isf(0.001 / 4) or (
+        rare**2 >= 10 * n and _pooled(rest, _products(rest, 20))[2] <= 0.001)
     mean = np.add.reduceat(rest, np.arange(20) * n // 20) * 20 / n
     if rare >= 100: ratio = n / 19 * np.mean(mean**2) / np.mean(rest**2)
     else: ratio = 0.0
-    if near < scipy.stats.norm.isf(0.001 / 4) and ratio < scipy.stats.chi2.isf(0.0005, 19) / 19:
-        return 0, False
+    if not is_near and ratio < scipy.stats.chi2.isf(0.0005, 19) / 19: return 0, False
     length = 1
     while True:
         length *= 2
@@ -497,6 +498,86 @@ def _stretches(rest, rare, code):
     facts = {"blocks": number, "length": length, "still": bool(still)}
     return (np.minimum(np.arange(rest.size) // length, number - 1),
             Caution(code=code, decides=True, facts=facts))
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-tail
+def _chance_of_sum(total, pairs, triangles, rest):
+    "Score and p-value of a sum of products of pairs of unrelated values, by (1)."
+    square = rest @ rest / rest.size
+    skewness = np.mean(rest**3) / square**1.5
+    score = total / (square * np.sqrt(pairs))
+    return score, _upper_tail(score, (6 * triangles + pairs * skewness**2) / pairs**1.5)
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-tail-b
+def _upper_tail(score, skewness):
+    "The chance of more than a score, by Pearson's law of type III with a skewness of 0 or more."
+    if skewness < 1e-4: return float(scipy.stats.norm.sf(score))
+    shape = 4 / skewness**2
+    return float(scipy.special.gammaincc(shape, max(shape + score * np.sqrt(shape), 0.0)))
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-period
+def _period(rest):
+    "After how many rows the file comes to the same cases again; None where nothing shows it."
+    n, found = rest.size, []
+    parts = [k for k in range(2, 61) if n % k == 0 and n // k >= 20]
+    for k in parts:
+        table = rest.reshape(k, n // k)
+        sums = table.sum(axis=0)
+        total, pairs = (sums @ sums - rest @ rest) / 2, n * (k - 1) / 2
+        score, pvalue = _chance_of_sum(total, pairs, n // k * k * (k - 1) * (k - 2) / 6, rest)
+        if pvalue * len(parts) > 0.001: continue
+        beside = [sums @ np.roll(sums, lag) - np.sum(table * np.roll(table, lag, axis=1))
+                  for lag in (1, 2)]
+        if np.mean(beside) <= total: found.append((pvalue, -score, n // k))
+    if found: return min(found)[2]
+    return None
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-products
+def _products(rest, most):
+    "Sums of products of rows a lag apart, for lags from 0 to the most."
+    size = scipy.fft.next_fast_len(rest.size + most, real=True)
+    return scipy.fft.irfft(np.abs(scipy.fft.rfft(rest, size))**2, size)[:most + 1]
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-pooled
+def _pooled(rest, products):
+    "Mean correlation, score and p-value of rows 1 to 20 apart."
+    total, pairs = products[1:21].sum(), 20 * rest.size - 210
+    score, pvalue = _chance_of_sum(total, pairs, 190 * rest.size, rest)
+    return total * rest.size / (pairs * products[0]), score, pvalue
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-far
+def _far_lag(rest):
+    "A lag of more than 20 at which rows of the file are correlated; None without a sign."
+    n, lags = rest.size, np.arange(21, rest.size // 2 + 1)
+    totals, pairs = np.cumsum(_products(rest, n // 2)[20:]), np.cumsum(np.r_[0, n - lags])
+    found = []
+    for width in (1, 9, 49):
+        if width > lags.size: continue
+        total, number = (sums[width:] - sums[:-width] for sums in (totals, pairs))
+        at = int(np.argmax(total / np.sqrt(number)))
+        inner = max(width - int(lags[at]), 0)
+        found.append((_chance_of_sum(total[at], number[at], n * inner * (inner + 1) / 2, rest)[1],
+                      int(lags[at]) + width // 2))
+    pvalue, lag = min(found)
+    if pvalue * 3 * lags.size <= 0.001: return lag
+    return None
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-along
+def _along_the_file(rest, rare, what):
+    """A number for each row, equal where rows count together by their places in the file, and a
+    caution; of what is left of values, the rarer of which is so often."""
+    rest = rest - rest.mean()
+    if rest.size < 100 or rare < 20 or not rest.any(): return None, None
+    is_enough = rare**2 >= 10 * rest.size
+    period = _period(rest) if is_enough else None
+    if period:
+        return np.arange(rest.size) % period, Caution(
+            code=f"{what}_periodic", decides=True,
+            facts={"period": period, "times": rest.size // period})
+    labels, caution = _stretches(rest, rare, f"{what}_correlated")
+    if labels is not None or not is_enough or what != "cases": return labels, caution
+    lag = _far_lag(rest)
+    if lag is None: return None, None
+    return None, Caution(code="cases_far", decides=True, facts={"lag": lag})
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042v
 def repeated_members(
@@ -565,8 +646,8 @@ def related_members(
     if _is_in_order(value, score, codes): return None, None
     if is_binary: ones = value.sum()
     else: ones = value.size / 2
-    return _stretches(_within_groups(value, score, codes), min(ones, value.size - ones),
-                      "members_correlated")
+    return _along_the_file(_within_groups(value, score, codes), min(ones, value.size - ones),
+                           "members")
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042x
 def _within_groups(value, score, codes):

@@ -116,6 +116,14 @@ def _correlated_members(caution):
         text += " Even these blocks are correlated, so what is found may be chance."
     return f"{text} Pass cluster= (--cluster), or shuffle members that are independent."
 
+# %% ../../nbs/words/37_file.ipynb #dep-members
+def _periodic_members(caution):
+    facts = caution.facts
+    return (f"Members {facts['period']:,} rows apart have correlated responses, given scores and "
+            f"groups, as if the file held the same members {facts['times']} times. Members at the "
+            "same place of each part are treated as one cluster. If you know the clusters, pass "
+            "cluster= (--cluster).")
+
 # %% ../../nbs/words/37_file.ipynb #cell-119
 def _repeated_members(caution):
     facts = caution.facts
@@ -139,7 +147,8 @@ def _check_file(step):
 CAUTIONS = {"correlated_rows": _correlated_rows, "shared_uncertainty": _shared_uncertainty,
             "counted_once": _counted_once, "copies": _copies,
             "cause": lambda caution: caution.facts["cause"].sentence,
-            "members_correlated": _correlated_members, "repeated_members": _repeated_members}
+            "members_correlated": _correlated_members, "members_periodic": _periodic_members,
+            "repeated_members": _repeated_members}
 STEPS = {("check", "clusters"): _check_clusters, ("check", "drift"): _check_drift,
          ("check", "file"): _check_file}
 
