@@ -21,8 +21,8 @@ from ..reports import Caution
 from .sample import Ordering, Sample, stable_order
 
 # %% auto #0
-__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of', 'repeated_cases', 'related_cases', 'repeated_members',
-           'related_members']
+__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of', 'repeated_cases', 'related_cases', 'pearson_tail',
+           'repeated_members', 'related_members']
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-006
 def _is_lattice(values):
@@ -505,11 +505,26 @@ def _chance_of_sum(total, pairs, triangles, rest):
     square = rest @ rest / rest.size
     skewness = np.mean(rest**3) / square**1.5
     score = total / (square * np.sqrt(pairs))
-    return score, _upper_tail(score, (6 * triangles + pairs * skewness**2) / pairs**1.5)
+    return score, pearson_tail(score, (6 * triangles + pairs * skewness**2) / pairs**1.5)
 
 # %% ../../nbs/sample/28_repeats.ipynb #dep-tail-b
-def _upper_tail(score, skewness):
-    "The chance of more than a score, by Pearson's law of type III with a skewness of 0 or more."
+def pearson_tail(score: float,  # a sum in standard deviations
+                 skewness: float,  # of the sum, ≥ 0
+                 ) -> float:  # from 0 to 1
+    """The chance of more than a score, by Pearson's law of type III with a given skewness.
+
+    Parameters
+    ----------
+    score : float
+        A sum in standard deviations.
+    skewness : float
+        Of the sum, ≥ 0.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
     if skewness < 1e-4: return float(scipy.stats.norm.sf(score))
     shape = 4 / skewness**2
     return float(scipy.special.gammaincc(shape, max(shape + score * np.sqrt(shape), 0.0)))
