@@ -956,6 +956,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                        'uqcal._sample.repeats._is_sorted': ('sample/repeats.html#_is_sorted', 'uqcal/_sample/repeats.py'),
                                        'uqcal._sample.repeats._longest_run': ( 'sample/repeats.html#_longest_run',
                                                                                'uqcal/_sample/repeats.py'),
+                                       'uqcal._sample.repeats._moments': ('sample/repeats.html#_moments', 'uqcal/_sample/repeats.py'),
                                        'uqcal._sample.repeats._neighbours': ('sample/repeats.html#_neighbours', 'uqcal/_sample/repeats.py'),
                                        'uqcal._sample.repeats._pairs': ('sample/repeats.html#_pairs', 'uqcal/_sample/repeats.py'),
                                        'uqcal._sample.repeats._period': ('sample/repeats.html#_period', 'uqcal/_sample/repeats.py'),

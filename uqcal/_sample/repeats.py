@@ -500,10 +500,16 @@ def _stretches(rest, rare, code):
             Caution(code=code, decides=True, facts=facts))
 
 # %% ../../nbs/sample/28_repeats.ipynb #dep-tail
-def _chance_of_sum(total, pairs, triangles, rest):
+def _moments(rest):
+    "Mean square and skewness of values with mean zero."
+    squares = rest * rest
+    square = float(squares.mean())
+    return square, float(squares @ rest) / (rest.size * square**1.5)
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-tail-c
+def _chance_of_sum(total, pairs, triangles, moments):
     "Score and p-value of a sum of products of pairs of unrelated values, by (1)."
-    square = rest @ rest / rest.size
-    skewness = np.mean(rest**3) / square**1.5
+    square, skewness = moments
     score = total / (square * np.sqrt(pairs))
     return score, pearson_tail(score, (6 * triangles + pairs * skewness**2) / pairs**1.5)
 
@@ -532,13 +538,13 @@ def pearson_tail(score: float,  # a sum in standard deviations
 # %% ../../nbs/sample/28_repeats.ipynb #dep-period
 def _period(rest):
     "After how many rows the file comes to the same cases again; None where nothing shows it."
-    n, found = rest.size, []
+    n, found, moments = rest.size, [], _moments(rest)
     parts = [k for k in range(2, 61) if n % k == 0 and n // k >= 20]
     for k in parts:
         table = rest.reshape(k, n // k)
         sums = table.sum(axis=0)
-        total, pairs = (sums @ sums - rest @ rest) / 2, n * (k - 1) / 2
-        score, pvalue = _chance_of_sum(total, pairs, n // k * k * (k - 1) * (k - 2) / 6, rest)
+        total, pairs = (sums @ sums - n * moments[0]) / 2, n * (k - 1) / 2
+        score, pvalue = _chance_of_sum(total, pairs, n * (k - 1) * (k - 2) / 6, moments)
         if pvalue * len(parts) > 0.001: continue
         beside = [sums @ np.roll(sums, lag) - np.sum(table * np.roll(table, lag, axis=1))
                   for lag in (1, 2)]
@@ -550,13 +556,14 @@ def _period(rest):
 def _products(rest, most):
     "Sums of products of rows a lag apart, for lags from 0 to the most."
     size = scipy.fft.next_fast_len(rest.size + most, real=True)
-    return scipy.fft.irfft(np.abs(scipy.fft.rfft(rest, size))**2, size)[:most + 1]
+    waves = scipy.fft.rfft(rest, size)
+    return scipy.fft.irfft(waves.real**2 + waves.imag**2, size)[:most + 1]
 
 # %% ../../nbs/sample/28_repeats.ipynb #dep-pooled
 def _pooled(rest, products):
     "Mean correlation, score and p-value of rows 1 to 20 apart."
     total, pairs = products[1:21].sum(), 20 * rest.size - 210
-    score, pvalue = _chance_of_sum(total, pairs, 190 * rest.size, rest)
+    score, pvalue = _chance_of_sum(total, pairs, 190 * rest.size, _moments(rest))
     return total * rest.size / (pairs * products[0]), score, pvalue
 
 # %% ../../nbs/sample/28_repeats.ipynb #dep-far
@@ -564,14 +571,14 @@ def _far_lag(rest):
     "A lag of more than 20 at which rows of the file are correlated; None without a sign."
     n, lags = rest.size, np.arange(21, rest.size // 2 + 1)
     totals, pairs = np.cumsum(_products(rest, n // 2)[20:]), np.cumsum(np.r_[0, n - lags])
-    found = []
+    found, moments = [], _moments(rest)
     for width in (1, 9, 49):
         if width > lags.size: continue
         total, number = (sums[width:] - sums[:-width] for sums in (totals, pairs))
         at = int(np.argmax(total / np.sqrt(number)))
         inner = max(width - int(lags[at]), 0)
-        found.append((_chance_of_sum(total[at], number[at], n * inner * (inner + 1) / 2, rest)[1],
-                      int(lags[at]) + width // 2))
+        pvalue = _chance_of_sum(total[at], number[at], n * inner * (inner + 1) / 2, moments)[1]
+        found.append((pvalue, int(lags[at]) + width // 2))
     pvalue, lag = min(found)
     if pvalue * 3 * lags.size <= 0.001: return lag
     return None

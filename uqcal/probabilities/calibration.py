@@ -1255,12 +1255,13 @@ def _shared_cases(report):
     walk, level = report.walk, 1 - report.confidence
     rarer = min(walk.outcome.sum(), walk.n - walk.outcome.sum())
     if report.tests.pvalue > level or report.tests.method == "contradiction": return None
-    if walk.n < 100 or rarer < 20 or rarer**2 < 10 * walk.n or walk.end.size < 2: return None
+    if not 100 <= walk.n <= 20_000 or rarer < 20 or rarer**2 < 10 * walk.n: return None
+    if walk.end.size < 2: return None
     if not _is_rough(walk):
         edges = np.r_[0.0, report.diagram.bins["edge_high"].iloc[:-1], 1.0]
         blocks = walk_of(walk.outcome, walk.score, walk.weight, np.arange(walk.n) * 30 // walk.n)
         again = joint_tests(blocks, edges, confidence=report.confidence, n_resamples=_LEAST, rng=0)
-        if again.pvalue <= level: return None
+        if again.pvalue <= level / 5: return None  # signs of so few clusters reject too often
     return Caution(code="cases_shared", decides=True)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #dep-rough
