@@ -21,8 +21,8 @@ from ..reports import Caution
 from .sample import Ordering, Sample, stable_order
 
 # %% auto #0
-__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of', 'repeated_cases', 'related_cases', 'pearson_tail',
-           'repeated_members', 'related_members']
+__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'related_groups', 'copies_of', 'repeated_cases', 'related_cases',
+           'pearson_tail', 'repeated_members', 'related_members']
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-006
 def _is_lattice(values):
@@ -214,17 +214,22 @@ def _serial(values, lag):
     return float(x @ y / (x.size * square)), float(x @ y / (np.sqrt(x.size) * square))
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-014
-def _neighbours(sample):
+def _rests(sample):
+    "Ranks of Z and of |Z| less their trends; none where rows are few or sorted."
+    columns = (sample.error, np.abs(sample.error), sample.uncertainty, sample.scaled,
+               np.abs(sample.scaled))
+    if sample.n < 20 or any(_is_sorted(column) for column in columns if np.ptp(column) > 0):
+        return []
+    both = (Ordering.of(sample.scaled).ranks, sample.by_scaled_size.ranks)
+    return [_without_trend(ranks, sample.by_uncertainty) for ranks in both if ranks.any()]
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-neighbours
+def _neighbours(rests):
     "The lag at which Z or |Z| resemble each other most, the correlation, the p-value for all."
-    n, columns = sample.n, (sample.error, np.abs(sample.error), sample.uncertainty, sample.scaled,
-                            np.abs(sample.scaled))
-    if n < 20 or any(_is_sorted(column) for column in columns if np.ptp(column) > 0):
-        return None, None, None
-    lags = [1, 2, 3, *(n // k for k in range(2, 21) if n % k == 0 and n // k >= 20)]
     tried = []
-    for ranks in (Ordering.of(sample.scaled).ranks, sample.by_scaled_size.ranks):
-        if not ranks.any(): continue
-        rest = _without_trend(ranks, sample.by_uncertainty)
+    for rest in rests:
+        n = rest.size
+        lags = [1, 2, 3, *(n // k for k in range(2, 21) if n % k == 0 and n // k >= 20)]
         for lag in lags:  # half the chance of a false alarm goes to the nearest rows
             correlation, score = _serial(rest, lag)
             if lag > 3: beside = [_serial(rest, lag + k)[0] for k in (-2, -1, 1, 2)]
@@ -235,6 +240,14 @@ def _neighbours(sample):
     if not tried: return None, None, None
     pvalue, correlation, lag = min(tried)
     return lag, -correlation, pvalue
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-nearby
+def _nearby(rests):
+    "The mean correlation of rows 1 to 20 apart, in Z or |Z|, and its p-value for both."
+    if not rests or rests[0].size < 100: return 0.0, 1.0
+    centred = (rest - rest.mean() for rest in rests)
+    pvalue, correlation = min((_pooled(rest)[1], -_pooled(rest)[0]) for rest in centred)
+    return -correlation, min(1.0, 2 * pvalue)
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-016
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +260,7 @@ class Repeats(Result):
         Number of rows.
     sign : str | None
         What was found: "rows", "equal rows", "absolute errors", "scaled errors",
-        "uncertainties", "neighbours" or "blocks"; None if nothing.
+        "uncertainties", "neighbours", "blocks" or "nearby"; None if nothing.
     repeated : int
         Rows that repeat an earlier one, in what `repeats` says.
     repeats : str | None
@@ -267,7 +280,7 @@ class Repeats(Result):
 
     n: int  # number of rows
     sign: str | None  # what was found: "rows", "equal rows", "absolute errors", "scaled errors",
-                      # "uncertainties", "neighbours" or "blocks"; None if nothing
+                      # "uncertainties", "neighbours", "blocks" or "nearby"; None if nothing
     repeated: int  # rows that repeat an earlier one, in what `repeats` says
     repeats: str | None  # "rows", "absolute errors", "scaled errors", "uncertainties"; or None
     lag: int | None  # distance in the file at which rows resemble each other most; None if sorted
@@ -331,7 +344,8 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
         The result of `find_repeats`.
     """
     what, again, labels = _exact(sample, check_generator(1))
-    lag, correlation, pvalue = _neighbours(sample)
+    rests = _rests(sample)
+    lag, correlation, pvalue = _neighbours(rests)
     is_near = lag is not None and pvalue <= 0.001 and correlation >= 0.05
     if is_near or what: beside, chance = (0.0, 1.0)
     else: beside, chance = _beside_one(sample)
@@ -343,9 +357,44 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
     if what == "uncertainties": facts = {"correlation": beside, "pvalue": chance}
     if what is None:
         facts = {"n": sample.n, "lag": lag, "correlation": correlation, "pvalue": pvalue}
+        near, likely = _nearby(rests)
         if is_near: sign = "neighbours" if lag <= 3 else "blocks"
+        elif likely <= 0.005:
+            sign, facts = "nearby", {"n": sample.n, "correlation": near, "pvalue": likely}
     return Repeats(n=sample.n, sign=sign, facts=facts, repeats=what, repeated=again, lag=lag,
                    correlation=correlation, pvalue=pvalue, groups=labels)
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-groups
+def related_groups(sample: Sample,  # errors, uncertainties and groups, in the order of the file
+                   ) -> dict[str, Any] | None:  # the correlation and its p-value for all that was
+                                                # tried; None without a sign
+    """Whether groups that follow each other in the file are correlated.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors, uncertainties and groups, in the order of the file.
+
+    Returns
+    -------
+    dict[str, Any] | None
+        The correlation and its p-value for all that was tried; None without a sign.
+    """
+    _, first, code, count = np.unique(sample.groups.codes, return_index=True, return_inverse=True,
+                                      return_counts=True)
+    order = np.argsort(first)
+    if first.size < 20: return None
+    tried = []
+    for rest in _rests(sample):
+        sums = (np.bincount(code, rest - rest.mean()) / np.sqrt(count))[order]
+        ranks = Ordering.of(sums).ranks
+        if not ranks.any(): continue
+        for lag in (1, 2, 3):
+            correlation, score = _serial(ranks, lag)
+            tried.append((float(scipy.stats.norm.sf(score)), correlation))
+        if first.size > 40: tried.append(_pooled(ranks)[::-1])
+    if not tried or min(tried)[0] * 8 > 0.005: return None
+    return {"correlation": min(tried)[1], "pvalue": 8 * min(tried)[0]}
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-017d
 def _beside_one(sample):
@@ -477,7 +526,7 @@ def _stretch_length(rest, rare):
     if rare**2 >= 10 * n: near = max(next_, (next_ + sum(others)) / 3**0.5)
     else: near = 0.0
     is_near = near >= scipy.stats.norm.isf(0.001 / 4) or (
-        rare**2 >= 10 * n and _pooled(rest, _products(rest, 20))[2] <= 0.001)
+        rare**2 >= 10 * n and _pooled(rest)[1] <= 0.001)
     mean = np.add.reduceat(rest, np.arange(20) * n // 20) * 20 / n
     if rare >= 100: ratio = n / 19 * np.mean(mean**2) / np.mean(rest**2)
     else: ratio = 0.0
@@ -560,11 +609,12 @@ def _products(rest, most):
     return scipy.fft.irfft(waves.real**2 + waves.imag**2, size)[:most + 1]
 
 # %% ../../nbs/sample/28_repeats.ipynb #dep-pooled
-def _pooled(rest, products):
-    "Mean correlation, score and p-value of rows 1 to 20 apart."
-    total, pairs = products[1:21].sum(), 20 * rest.size - 210
-    score, pvalue = _chance_of_sum(total, pairs, 190 * rest.size, _moments(rest))
-    return total * rest.size / (pairs * products[0]), score, pvalue
+def _pooled(rest):
+    "Mean correlation of rows 1 to 20 apart, and its p-value."
+    total = sum(float(rest[:-lag] @ rest[lag:]) for lag in range(1, 21))
+    pairs, moments = 20 * rest.size - 210, _moments(rest)
+    pvalue = _chance_of_sum(total, pairs, 190 * rest.size, moments)[1]
+    return total / (pairs * moments[0]), pvalue
 
 # %% ../../nbs/sample/28_repeats.ipynb #dep-far
 def _far_lag(rest):
