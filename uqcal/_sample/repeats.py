@@ -597,7 +597,7 @@ def _period(rest):
         if pvalue * len(parts) > 0.001: continue
         beside = [sums @ np.roll(sums, lag) - np.sum(table * np.roll(table, lag, axis=1))
                   for lag in (1, 2)]
-        if np.mean(beside) <= total: found.append((pvalue, -score, n // k))
+        if max(beside) <= total: found.append((pvalue, -score, n // k))
     if found: return min(found)[2]
     return None
 
