@@ -816,7 +816,7 @@ def test_rows_carry_the_label_that_they_have_in_the_table():
 def test_the_conclusion_of_the_demo_is_short():
     found = validate(load_demo().error, load_demo().uncertainty, n_boot=199, n_resamples=199, n_mc=50, rng=1)
     assert len(found.conclusion) <= 200 and found.conclusion.count(". ") <= 2
-    assert found.cautions[0].code == "correlated_rows" and found.cautions[0].decides
+    assert found.cautions[0].code == "stretches_as_groups" and found.cautions[0].decides
 
 
 @pytest.mark.slow

@@ -279,3 +279,20 @@ def test_without_a_seed_the_draws_are_fresh():
     made = [tuple(run(lines, None, method="hops", rng=None)[0]) for _ in range(4)]
     assert len(set(made)) == 4
     assert run(lines, None, method="hops", rng=2)[0] == run(lines, None, method="hops", rng=2)[0]
+
+
+@pytest.mark.parametrize("kind", ["only when positive", "sooner when positive", "as late"])
+def test_labels_of_one_class_that_come_sooner_show_no_gain(kind):
+    "Right probabilities; all gains were called shown where only positives came. Mutation: the delay of outcomes is not looked at."
+    for seed in range(3):
+        rng = np.random.default_rng([seed, 87])
+        p = rng.beta(1.5, 4, 300).clip(0.01, 0.99)
+        events = []
+        for t, y in enumerate((rng.random(300) < p).tolist()):
+            delay = rng.integers(1, 30) if y or kind == "as late" else rng.integers(150, 300)
+            events.append((t, 0, f"c{t},{p[t].item()!r},"))
+            if (y or kind != "only when positive") and t + delay < 300: events.append((t + delay, 1, f"c{t},,{int(y)}"))
+        _, summary = run([line for *_, line in sorted(events)], None)
+        assert summary.waiting and ("on the outcomes that came" in summary.conclusion) is (kind != "as late")
+        if kind == "only when positive": assert summary["gain"].reason == "selected" and summary.alarms and "outcomes that came" in summary["gain"].sentence
+        if kind != "as late": assert summary["gain"].status != "valid"

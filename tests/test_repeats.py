@@ -5,8 +5,9 @@ from sklearn.isotonic import IsotonicRegression
 
 from uqcal.errors.causes import find_causes
 from uqcal.statistics.consistency import consistency_test
+from uqcal.errors.validation import validate
 from uqcal.sample.datasets import catalogue, load_demo
-from uqcal._sample.repeats import find_repeats, related_members, repeated_cases, repeats_of
+from uqcal._sample.repeats import find_repeats, related_cases, related_groups, related_members, repeated_cases, repeats_of
 from uqcal._sample.sample import Sample
 
 
@@ -251,8 +252,79 @@ def test_two_files_of_unlike_errors_are_no_blocks_and_a_stack_is():
     for seed in range(40):
         e, u, _ = drawn(600, seed)
         found = find_repeats(np.where(np.arange(600) < 300, 1, 2) * e, u)
-        far += found.is_suspect and found.lag > 3
+        far += found.sign == "blocks"
     assert far == 0
     e, u, rng = drawn(700)
     found = find_repeats(np.tile(u, 3) * (0.6 * rng.standard_normal(2100) + 0.8 * np.tile(e / u, 3)), np.tile(u, 3))
     assert found.lag == 700 and found.sign == "blocks"
+
+
+def panel(rng, persons=300, months=12):
+    "Right chances of the same persons month after month, each of whom has a level of his own."
+    q = rng.beta(1.5, 4, persons).clip(0.01, 0.99)
+    own, p = rng.beta(2 * q, 2 * (1 - q)), 1 / (1 + np.exp(-np.log(q / (1 - q)) - 0.1 * rng.standard_normal((months, persons))))
+    return ((rng.random(p.shape) < own) * 1.0).ravel(), p.ravel()
+
+
+@pytest.mark.parametrize(("persons", "months"), [(300, 12), (60, 12), (300, 4)])
+def test_a_file_that_holds_the_same_cases_again_has_its_period(persons, months):
+    "Twelve files each. Mutation: only neighbours are compared, so nothing is found."
+    for seed in range(12):
+        labels, caution = related_cases(*panel(np.random.default_rng([seed, 81]), persons, months))
+        assert caution.code == "cases_periodic" and caution.facts == {"period": persons, "times": months}, seed
+        assert np.array_equal(labels, np.arange(persons * months) % persons)
+
+
+@pytest.mark.parametrize(("kind", "n_sets"), [("right", 300), ("rare", 300), pytest.param("right", 2000, marks=pytest.mark.slow), pytest.param("rare", 2000, marks=pytest.mark.slow)])
+def test_unrelated_cases_are_taken_for_related_six_times_in_a_thousand(kind, n_sets):
+    "Four checks at .001 each, some half of it used; 1,500 sets had .0 to .6 %. Mutation: the normal tail, where outcomes are rare."
+    found = 0
+    for seed in range(n_sets):
+        rng, n = np.random.default_rng([seed, 82]), (240, 360, 600, 1000)[seed % 4]
+        p = rng.beta(1.5, 4, n) if kind == "right" else rng.beta(1, 9, n)
+        found += related_cases((rng.random(n) < p) * 1.0, p)[1] is not None
+    assert found <= n_sets * 0.006 + 3 * (n_sets * 0.006)**0.5, found
+
+
+def test_members_that_come_again_month_after_month_are_clusters():
+    "Ten months of 240 members. Mutation: only neighbours are compared."
+    for seed in range(5):
+        rng = np.random.default_rng([seed, 83])
+        own, group = 1.5 * rng.standard_normal(240), rng.integers(3, size=240)
+        score = rng.standard_normal((10, 240))
+        y = (rng.random(score.shape) < 1 / (1 + np.exp(-score - own))) * 1.0
+        labels, caution = related_members(y.ravel(), score.ravel(), np.tile(group, 10))
+        assert caution.code == "members_periodic" and np.array_equal(labels, np.arange(2400) % 240)
+
+
+def calm_and_stormy(rng, n, a=0.1, b=0.85):
+    "Errors of a GARCH(1, 1) series whose mean square is that stated, in order of time."
+    h, z, noise = 1.0, np.empty(n + 200), rng.standard_normal(n + 200)
+    for t in range(n + 200):
+        z[t] = h**0.5 * noise[t]
+        h = 1 - a - b + a * z[t]**2 + b * h
+    u = np.exp(0.5 * rng.standard_normal(n))
+    return u * z[200:], u
+
+
+def test_calm_and_stormy_times_are_found_and_counted_by_stretches():
+    "Forty series of 1,000: lags 1 to 3 alone find a third. Mutation: no sum over lags 1 to 20."
+    found = [find_repeats(*calm_and_stormy(np.random.default_rng([seed, 84]), 1000)) for seed in range(40)]
+    assert sum(one.is_suspect for one in found) >= 32 and any(one.sign == "nearby" for one in found)
+    result = validate(*calm_and_stormy(np.random.default_rng([1, 84]), 1000), statistics=("zms",), n_boot=99, n_resamples=99, n_mc=20, rng=1)
+    assert result.cautions[0].code == "stretches_as_groups" and result.settings["groups"] == 25
+
+
+def laboratories(rng, offset, laboratories=20, molecules=10, rows=2):
+    "Errors, uncertainties and molecules, in the order of laboratories that share an offset."
+    where, n = np.repeat(np.arange(laboratories), molecules * rows), laboratories * molecules * rows
+    u = np.exp(0.5 * rng.standard_normal(n))
+    z = offset * rng.standard_normal(laboratories)[where] + (1 - offset**2)**0.5 * rng.standard_normal(n)
+    return Sample(u * z, u, np.repeat(np.arange(laboratories * molecules), rows))
+
+
+def test_groups_that_are_too_fine_are_found_and_right_ones_are_not():
+    "Forty tables with an offset of half of u, 200 without; level .005. Mutation: groups that are given silence the check."
+    found = [related_groups(laboratories(np.random.default_rng([seed, 85]), 0.5)) is not None for seed in range(40)]
+    alarms = [related_groups(laboratories(np.random.default_rng([seed, 86]), 0.0)) is not None for seed in range(200)]
+    assert sum(found) >= 28 and sum(alarms) <= 4

@@ -248,7 +248,8 @@ ON_ERRORS = {
 ON_FILE = {
     "correlated_rows": dict(lag=1, correlation=0.089, pvalue=0.0001), "shared_uncertainty": {}, "counted_once": dict(repeated=12, n=26, of="rows"), "copies": dict(repeated=12, n=26, of="errors"),
     "cause": dict(cause=Cause(name="absolute_errors", strength="likely", facts=dict(sign="positive", count=30, n=30))), "repeated_members": dict(repeated=12, n=26),
-    "members_correlated": dict(blocks=20, length=50, still=True), "off_limits": dict(n=400, clear=190, judged=True, at_limit=126, not_asked=())}
+    "members_correlated": dict(blocks=20, length=50, still=True), "off_limits": dict(n=400, clear=190, judged=True, at_limit=126, not_asked=()), "members_periodic": dict(period=240, times=10),
+    "stretches_as_groups": dict(sign="nearby", stretches=25, correlation=0.05, pvalue=0.0001), "groups_correlated": dict(correlation=0.3, pvalue=0.0001)}
 
 
 def shown(facts):

@@ -167,6 +167,7 @@ REPEATS = [
     (repeats("blocks", n=1000, lag=200, correlation=0.39, pvalue=1e-9), ["Rows 200 apart have correlated errors", "the same rows 5 times"]),
     (repeats(None, n=1000, lag=2, correlation=0.05, pvalue=0.2), ["No sign of repeats or correlation among 1,000 rows.", "Only their origin can show"]),
     (repeats(None, n=1, lag=None, correlation=None, pvalue=None), ["among 1 row.", "were not compared: rows are few or sorted"]),
+    (Repeats(n=600, sign="nearby", repeated=0, repeats=None, lag=2, correlation=0.1, pvalue=0.02, facts={"n": 600, "correlation": 0.05, "pvalue": 0.001}), ["Rows up to 20 apart", "0.05"]),
 ]
 
 
@@ -192,6 +193,10 @@ CAUTIONS = [
         "126 rows stand at a limit", "The 190 of 400 rows that are predicted more than 2 u from it are validated.", "Not tested along site, year."]),
     (Caution(code="off_limits", facts={"n": 40, "clear": 9, "judged": False, "at_limit": 26, "not_asked": ()}), ["only 9 are predicted clear of it"]),
     (Caution(code="shared_uncertainty"), ["Rows with the same u"]),
+    (Caution(code="members_periodic", facts={"period": 240, "times": 10}), ["Members 240 rows apart", "10 times", "--cluster"]),
+    (Caution(code="stretches_as_groups", facts={"sign": "nearby", "stretches": 25, "correlation": 0.05, "pvalue": 1e-4}), ["Rows up to 20 apart", "25 stretches"]),
+    (Caution(code="stretches_as_groups", facts={"sign": "neighbours", "stretches": 25, "correlation": 0.2, "pvalue": 1e-9}), ["Adjacent rows", "0.20"]),
+    (Caution(code="groups_correlated", facts={"correlation": 0.31, "pvalue": 1e-4}), ["Groups that follow each other", "0.31", "--groups"]),
 ]
 
 

@@ -109,6 +109,7 @@ def test_a_small_p_value_is_put_beside_the_number_of_tests():
     ("few_clusters", {"clusters": 40}, "only 40 clusters"), ("ece_from_zero", {}, "begin at 0"), ("cases_in_blocks", {"rows": 1200, "times": 3}, "the same 1,200 rows 3 times"), ("cases_copied", {"again": 2700, "n": 3000}, "2,700 of 3,000 rows"),
     ("cases_few_values", {"values": 1}, "All rows have one probability"), ("cases_few_values", {"values": 7}, "Only 7 probabilities"), ("cases_agreeing", {}, "more often than chance"),
     ("cases_correlated", {"blocks": 30, "length": 20, "still": False}, "30 blocks of 20 rows"), ("cases_correlated", {"blocks": 30, "length": 20, "still": True}, "Even the blocks"),
+    ("cases_periodic", {"period": 300, "times": 12}, "Rows 300 apart"), ("cases_far", {"lag": 285}, "Rows about 285 apart"), ("cases_shared", {}, "one person or object"),
     ("clusters_untested", {}, "cluster=")])
 def test_cautions(code, facts, says):
     assert says in plain(Caution(code=code, facts=facts).sentence)

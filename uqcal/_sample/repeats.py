@@ -21,8 +21,8 @@ from ..reports import Caution
 from .sample import Ordering, Sample, stable_order
 
 # %% auto #0
-__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'copies_of', 'repeated_cases', 'related_cases', 'repeated_members',
-           'related_members']
+__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'related_groups', 'copies_of', 'repeated_cases', 'related_cases',
+           'pearson_tail', 'repeated_members', 'related_members']
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-006
 def _is_lattice(values):
@@ -214,17 +214,22 @@ def _serial(values, lag):
     return float(x @ y / (x.size * square)), float(x @ y / (np.sqrt(x.size) * square))
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-014
-def _neighbours(sample):
+def _rests(sample):
+    "Ranks of Z and of |Z| less their trends; none where rows are few or sorted."
+    columns = (sample.error, np.abs(sample.error), sample.uncertainty, sample.scaled,
+               np.abs(sample.scaled))
+    if sample.n < 20 or any(_is_sorted(column) for column in columns if np.ptp(column) > 0):
+        return []
+    both = (Ordering.of(sample.scaled).ranks, sample.by_scaled_size.ranks)
+    return [_without_trend(ranks, sample.by_uncertainty) for ranks in both if ranks.any()]
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-neighbours
+def _neighbours(rests):
     "The lag at which Z or |Z| resemble each other most, the correlation, the p-value for all."
-    n, columns = sample.n, (sample.error, np.abs(sample.error), sample.uncertainty, sample.scaled,
-                            np.abs(sample.scaled))
-    if n < 20 or any(_is_sorted(column) for column in columns if np.ptp(column) > 0):
-        return None, None, None
-    lags = [1, 2, 3, *(n // k for k in range(2, 21) if n % k == 0 and n // k >= 20)]
     tried = []
-    for ranks in (Ordering.of(sample.scaled).ranks, sample.by_scaled_size.ranks):
-        if not ranks.any(): continue
-        rest = _without_trend(ranks, sample.by_uncertainty)
+    for rest in rests:
+        n = rest.size
+        lags = [1, 2, 3, *(n // k for k in range(2, 21) if n % k == 0 and n // k >= 20)]
         for lag in lags:  # half the chance of a false alarm goes to the nearest rows
             correlation, score = _serial(rest, lag)
             if lag > 3: beside = [_serial(rest, lag + k)[0] for k in (-2, -1, 1, 2)]
@@ -235,6 +240,14 @@ def _neighbours(sample):
     if not tried: return None, None, None
     pvalue, correlation, lag = min(tried)
     return lag, -correlation, pvalue
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-nearby
+def _nearby(rests):
+    "The mean correlation of rows 1 to 20 apart, in Z or |Z|, and its p-value for both."
+    if not rests or rests[0].size < 100: return 0.0, 1.0
+    centred = (rest - rest.mean() for rest in rests)
+    pvalue, correlation = min((_pooled(rest)[1], -_pooled(rest)[0]) for rest in centred)
+    return -correlation, min(1.0, 2 * pvalue)
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-016
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +260,7 @@ class Repeats(Result):
         Number of rows.
     sign : str | None
         What was found: "rows", "equal rows", "absolute errors", "scaled errors",
-        "uncertainties", "neighbours" or "blocks"; None if nothing.
+        "uncertainties", "neighbours", "blocks" or "nearby"; None if nothing.
     repeated : int
         Rows that repeat an earlier one, in what `repeats` says.
     repeats : str | None
@@ -267,7 +280,7 @@ class Repeats(Result):
 
     n: int  # number of rows
     sign: str | None  # what was found: "rows", "equal rows", "absolute errors", "scaled errors",
-                      # "uncertainties", "neighbours" or "blocks"; None if nothing
+                      # "uncertainties", "neighbours", "blocks" or "nearby"; None if nothing
     repeated: int  # rows that repeat an earlier one, in what `repeats` says
     repeats: str | None  # "rows", "absolute errors", "scaled errors", "uncertainties"; or None
     lag: int | None  # distance in the file at which rows resemble each other most; None if sorted
@@ -331,7 +344,8 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
         The result of `find_repeats`.
     """
     what, again, labels = _exact(sample, check_generator(1))
-    lag, correlation, pvalue = _neighbours(sample)
+    rests = _rests(sample)
+    lag, correlation, pvalue = _neighbours(rests)
     is_near = lag is not None and pvalue <= 0.001 and correlation >= 0.05
     if is_near or what: beside, chance = (0.0, 1.0)
     else: beside, chance = _beside_one(sample)
@@ -343,9 +357,44 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
     if what == "uncertainties": facts = {"correlation": beside, "pvalue": chance}
     if what is None:
         facts = {"n": sample.n, "lag": lag, "correlation": correlation, "pvalue": pvalue}
+        near, likely = _nearby(rests)
         if is_near: sign = "neighbours" if lag <= 3 else "blocks"
+        elif likely <= 0.005:
+            sign, facts = "nearby", {"n": sample.n, "correlation": near, "pvalue": likely}
     return Repeats(n=sample.n, sign=sign, facts=facts, repeats=what, repeated=again, lag=lag,
                    correlation=correlation, pvalue=pvalue, groups=labels)
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-groups
+def related_groups(sample: Sample,  # errors, uncertainties and groups, in the order of the file
+                   ) -> dict[str, Any] | None:  # the correlation and its p-value for all that was
+                                                # tried; None without a sign
+    """Whether groups that follow each other in the file are correlated.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors, uncertainties and groups, in the order of the file.
+
+    Returns
+    -------
+    dict[str, Any] | None
+        The correlation and its p-value for all that was tried; None without a sign.
+    """
+    _, first, code, count = np.unique(sample.groups.codes, return_index=True, return_inverse=True,
+                                      return_counts=True)
+    order = np.argsort(first)
+    if first.size < 20: return None
+    tried = []
+    for rest in _rests(sample):
+        sums = (np.bincount(code, rest - rest.mean()) / np.sqrt(count))[order]
+        ranks = Ordering.of(sums).ranks
+        if not ranks.any(): continue
+        for lag in (1, 2, 3):
+            correlation, score = _serial(ranks, lag)
+            tried.append((float(scipy.stats.norm.sf(score)), correlation))
+        if first.size > 40: tried.append(_pooled(ranks)[::-1])
+    if not tried or min(tried)[0] * 8 > 0.005: return None
+    return {"correlation": min(tried)[1], "pvalue": 8 * min(tried)[0]}
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-017d
 def _beside_one(sample):
@@ -441,7 +490,7 @@ def related_cases(
     # them, where it was asked already
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each case, equal where they count
     # together, None where nothing is known; and a caution, None without a sign
-    """Cases that repeat each other, or blocks of the file where neighbours are correlated.
+    """Cases that repeat each other, come again after a period, or are correlated with neighbours.
 
     Parameters
     ----------
@@ -463,9 +512,9 @@ def related_cases(
     if labels is not None: return labels, caution
     if np.unique(p).size < 20: caution = None  # can't be told, as is usual
     if np.sum(y[1:] != y[:-1]) < 4 or np.ptp(p) > 0 and _is_sorted(p): return None, caution
-    labels, blocks = _stretches(_without_trend(y - p, Ordering.of(p)),
-                               min(y.sum(), y.size - y.sum()), "cases_correlated")
-    return labels, blocks or caution
+    labels, found = _along_the_file(_without_trend(y - p, Ordering.of(p)),
+                                    min(y.sum(), y.size - y.sum()), "cases")
+    return labels, found or caution
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042s
 def _stretch_length(rest, rare):
@@ -476,11 +525,12 @@ def _stretch_length(rest, rare):
     next_, *others = [_serial(rest, lag)[1] for lag in (1, 2, 3)]
     if rare**2 >= 10 * n: near = max(next_, (next_ + sum(others)) / 3**0.5)
     else: near = 0.0
+    is_near = near >= scipy.stats.norm.isf(0.001 / 4) or (
+        rare**2 >= 10 * n and _pooled(rest)[1] <= 0.001)
     mean = np.add.reduceat(rest, np.arange(20) * n // 20) * 20 / n
     if rare >= 100: ratio = n / 19 * np.mean(mean**2) / np.mean(rest**2)
     else: ratio = 0.0
-    if near < scipy.stats.norm.isf(0.001 / 4) and ratio < scipy.stats.chi2.isf(0.0005, 19) / 19:
-        return 0, False
+    if not is_near and ratio < scipy.stats.chi2.isf(0.0005, 19) / 19: return 0, False
     length = 1
     while True:
         length *= 2
@@ -497,6 +547,109 @@ def _stretches(rest, rare, code):
     facts = {"blocks": number, "length": length, "still": bool(still)}
     return (np.minimum(np.arange(rest.size) // length, number - 1),
             Caution(code=code, decides=True, facts=facts))
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-tail
+def _moments(rest):
+    "Mean square and skewness of values with mean zero."
+    squares = rest * rest
+    square = float(squares.mean())
+    return square, float(squares @ rest) / (rest.size * square**1.5)
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-tail-c
+def _chance_of_sum(total, pairs, triangles, moments):
+    "Score and p-value of a sum of products of pairs of unrelated values, by (1)."
+    square, skewness = moments
+    score = total / (square * np.sqrt(pairs))
+    return score, pearson_tail(score, (6 * triangles + pairs * skewness**2) / pairs**1.5)
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-tail-b
+def pearson_tail(score: float,  # a sum in standard deviations
+                 skewness: float,  # of the sum, ≥ 0
+                 ) -> float:  # from 0 to 1
+    """The chance of more than a score, by Pearson's law of type III with a given skewness.
+
+    Parameters
+    ----------
+    score : float
+        A sum in standard deviations.
+    skewness : float
+        Of the sum, ≥ 0.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
+    if skewness < 1e-4: return float(scipy.stats.norm.sf(score))
+    shape = 4 / skewness**2
+    return float(scipy.special.gammaincc(shape, max(shape + score * np.sqrt(shape), 0.0)))
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-period
+def _period(rest):
+    "After how many rows the file comes to the same cases again; None where nothing shows it."
+    n, found, moments = rest.size, [], _moments(rest)
+    parts = [k for k in range(2, 61) if n % k == 0 and n // k >= 20]
+    for k in parts:
+        table = rest.reshape(k, n // k)
+        sums = table.sum(axis=0)
+        total, pairs = (sums @ sums - n * moments[0]) / 2, n * (k - 1) / 2
+        score, pvalue = _chance_of_sum(total, pairs, n * (k - 1) * (k - 2) / 6, moments)
+        if pvalue * len(parts) > 0.001: continue
+        beside = [sums @ np.roll(sums, lag) - np.sum(table * np.roll(table, lag, axis=1))
+                  for lag in (1, 2)]
+        if max(beside) <= total: found.append((pvalue, -score, n // k))
+    if found: return min(found)[2]
+    return None
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-products
+def _products(rest, most):
+    "Sums of products of rows a lag apart, for lags from 0 to the most."
+    size = scipy.fft.next_fast_len(rest.size + most, real=True)
+    waves = scipy.fft.rfft(rest, size)
+    return scipy.fft.irfft(waves.real**2 + waves.imag**2, size)[:most + 1]
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-pooled
+def _pooled(rest):
+    "Mean correlation of rows 1 to 20 apart, and its p-value."
+    total = sum(float(rest[:-lag] @ rest[lag:]) for lag in range(1, 21))
+    pairs, moments = 20 * rest.size - 210, _moments(rest)
+    pvalue = _chance_of_sum(total, pairs, 190 * rest.size, moments)[1]
+    return total / (pairs * moments[0]), pvalue
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-far
+def _far_lag(rest):
+    "A lag of more than 20 at which rows of the file are correlated; None without a sign."
+    n, lags = rest.size, np.arange(21, rest.size // 2 + 1)
+    totals, pairs = np.cumsum(_products(rest, n // 2)[20:]), np.cumsum(np.r_[0, n - lags])
+    found, moments = [], _moments(rest)
+    for width in (1, 9, 49):
+        if width > lags.size: continue
+        total, number = (sums[width:] - sums[:-width] for sums in (totals, pairs))
+        at = int(np.argmax(total / np.sqrt(number)))
+        inner = max(width - int(lags[at]), 0)
+        pvalue = _chance_of_sum(total[at], number[at], n * inner * (inner + 1) / 2, moments)[1]
+        found.append((pvalue, int(lags[at]) + width // 2))
+    pvalue, lag = min(found)
+    if pvalue * 3 * lags.size <= 0.001: return lag
+    return None
+
+# %% ../../nbs/sample/28_repeats.ipynb #dep-along
+def _along_the_file(rest, rare, what):
+    """A number for each row, equal where rows count together by their places in the file, and a
+    caution; of what is left of values, the rarer of which is so often."""
+    rest = rest - rest.mean()
+    if rest.size < 100 or rare < 20 or not rest.any(): return None, None
+    is_enough = rare**2 >= 10 * rest.size
+    period = _period(rest) if is_enough else None
+    if period:
+        return np.arange(rest.size) % period, Caution(
+            code=f"{what}_periodic", decides=True,
+            facts={"period": period, "times": rest.size // period})
+    labels, caution = _stretches(rest, rare, f"{what}_correlated")
+    if labels is not None or not is_enough or what != "cases": return labels, caution
+    lag = _far_lag(rest)
+    if lag is None: return None, None
+    return None, Caution(code="cases_far", decides=True, facts={"lag": lag})
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042v
 def repeated_members(
@@ -565,8 +718,8 @@ def related_members(
     if _is_in_order(value, score, codes): return None, None
     if is_binary: ones = value.sum()
     else: ones = value.size / 2
-    return _stretches(_within_groups(value, score, codes), min(ones, value.size - ones),
-                      "members_correlated")
+    return _along_the_file(_within_groups(value, score, codes), min(ones, value.size - ones),
+                           "members")
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042x
 def _within_groups(value, score, codes):

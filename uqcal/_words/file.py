@@ -71,6 +71,11 @@ def _blocks(repeats):
     return (f"Rows {facts['lag']:,} apart have correlated errors {_correlation(facts)}. The file "
             f"may hold the same rows {facts['n'] // facts['lag']} times.")
 
+# %% ../../nbs/words/37_file.ipynb #dep-nearby
+def _nearby_rows(repeats):
+    return (f"Rows up to 20 apart have correlated errors {_correlation(repeats.facts)}. Calm and "
+            "stormy times may alternate, or the file is sorted by something that matters.")
+
 # %% ../../nbs/words/37_file.ipynb #cell-110
 def _no_repeats(repeats):
     facts = repeats.facts
@@ -81,7 +86,8 @@ def _no_repeats(repeats):
 # %% ../../nbs/words/37_file.ipynb #cell-111
 REPEATS = {"rows": _repeated_rows, "equal rows": _equal_rows, "absolute errors": _repeated_errors,
            "scaled errors": _repeated_scaled_errors, "uncertainties": _equal_uncertainties,
-           "neighbours": _adjacent_rows, "blocks": _blocks, None: _no_repeats}
+           "neighbours": _adjacent_rows, "blocks": _blocks,
+           "nearby": _nearby_rows, None: _no_repeats}
 
 # %% ../../nbs/words/37_file.ipynb #cell-016
 def _correlated_rows(caution):
@@ -90,6 +96,21 @@ def _correlated_rows(caution):
     return (f"{capital(where)} have correlated errors (rank correlation "
             f"{two_digits(facts['correlation'])}, {p_text(facts['pvalue'])}). If they form "
             f"clusters, pass groups= (--groups). {_OTHERWISE}")
+
+# %% ../../nbs/words/37_file.ipynb #dep-stretches
+def _stretches(caution):
+    facts = caution.facts
+    if facts["sign"] == "nearby": where = "Rows up to 20 apart"
+    else: where = "Adjacent rows"
+    return (f"{where} have correlated errors {_correlation(facts)}, so {facts['stretches']} "
+            "stretches of the file count as groups. If you know the clusters, pass groups= "
+            "(--groups).")
+
+
+def _fine_groups(caution):
+    return (f"Groups that follow each other in the file are correlated "
+            f"{_correlation(caution.facts)}. If they belong to larger clusters, such as "
+            f"laboratories or days, pass those as groups= (--groups). {_OTHERWISE}")
 
 # %% ../../nbs/words/37_file.ipynb #cell-017
 def _shared_uncertainty(caution):
@@ -115,6 +136,14 @@ def _correlated_members(caution):
     if facts["still"]:
         text += " Even these blocks are correlated, so what is found may be chance."
     return f"{text} Pass cluster= (--cluster), or shuffle members that are independent."
+
+# %% ../../nbs/words/37_file.ipynb #dep-members
+def _periodic_members(caution):
+    facts = caution.facts
+    return (f"Members {facts['period']:,} rows apart have correlated responses, given scores and "
+            f"groups, as if the file held the same members {facts['times']} times. Members at the "
+            "same place of each part are treated as one cluster. If you know the clusters, pass "
+            "cluster= (--cluster).")
 
 # %% ../../nbs/words/37_file.ipynb #cell-119
 def _repeated_members(caution):
@@ -153,11 +182,13 @@ def _off_limits(caution):
     return text
 
 # %% ../../nbs/words/37_file.ipynb #cell-023
-CAUTIONS = {"correlated_rows": _correlated_rows, "shared_uncertainty": _shared_uncertainty,
+CAUTIONS = {"correlated_rows": _correlated_rows, "stretches_as_groups": _stretches,
+            "groups_correlated": _fine_groups, "shared_uncertainty": _shared_uncertainty,
             "counted_once": _counted_once, "copies": _copies,
             "off_limits": _off_limits,
             "cause": lambda caution: caution.facts["cause"].sentence,
-            "members_correlated": _correlated_members, "repeated_members": _repeated_members}
+            "members_correlated": _correlated_members, "members_periodic": _periodic_members,
+            "repeated_members": _repeated_members}
 STEPS = {("check", "clusters"): _check_clusters, ("check", "drift"): _check_drift,
          ("check", "file"): _check_file,
          ("check", "members"): _smooth}

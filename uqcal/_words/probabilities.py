@@ -531,6 +531,23 @@ def _clusters_untested(caution):
     return ("Rows seem to be clustered, but only method=\"auto\" allows for clusters: "
             f"{_NAME_CLUSTERS}.")
 
+# %% ../../nbs/words/08_probabilities.ipynb #dep-periodic
+def _periodic(caution):
+    facts = caution.facts
+    return (f"Rows {facts['period']:,} apart have correlated outcomes, as if the file held the "
+            f"same cases {facts['times']} times. Rows at the same place of each part count as one "
+            f"cluster. If you know the clusters, {_NAME_CLUSTERS}.")
+
+
+def _far(caution):
+    return (f"Rows about {caution.facts['lag']:,} apart have correlated outcomes. If rows form "
+            f"clusters, {_NAME_CLUSTERS}; otherwise a fault may be chance.")
+
+
+def _shared_cases(caution):
+    return ("Several rows of one person or object would explain this fault as well. If there are "
+            f"any, {_NAME_CLUSTERS}.")
+
 # %% ../../nbs/words/08_probabilities.ipynb #cell-045
 def _check_outcomes(step):
     return ("Check how the outcomes are coded, and which outcome these probabilities are of. Then "
@@ -786,7 +803,8 @@ CAUTIONS: dict[str, Any] = {
     "few_clusters": _few_clusters, "ece_from_zero": _ece_from_zero,
     "cases_in_blocks": _in_blocks, "cases_copied": _copied,
     "cases_few_values": _few_values, "cases_agreeing": _agreeing,
-    "cases_correlated": _correlated, "clusters_untested": _clusters_untested}
+    "cases_correlated": _correlated, "clusters_untested": _clusters_untested,
+    "cases_periodic": _periodic, "cases_far": _far, "cases_shared": _shared_cases}
 STEPS: dict[Any, Any] = {
     ("check", "certain_in_parts"): lambda step: (
         "Check the rows that contradict predictions of 0 or 1, then validate again."),

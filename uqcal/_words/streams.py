@@ -258,6 +258,12 @@ def _interval_measure(finding):
 _MEASURES = {"probabilities": _probability_measure, "uncertainties": _uncertainty_measure,
              "intervals": _interval_measure}
 
+# %% ../../nbs/words/36_streams.ipynb #dep-came
+def _which(finding):
+    "On which outcomes a finding rests, where those that came differ from those that are out."
+    if finding.facts.get("selected"): return ", on the outcomes that came"
+    return ""
+
 # %% ../../nbs/words/36_streams.ipynb #cell-026
 def stream_line(finding: Any,  # of kind "stream alarms"
                 ) -> str:  # a fragment
@@ -276,6 +282,7 @@ def stream_line(finding: Any,  # of kind "stream alarms"
     facts = finding.facts
     if finding.status == "inconclusive": return "no outcome yet"
     measure = _MEASURES[facts["of"]](finding)
+    measure += _which(finding)
     if facts["alarm"] is None: return f"no alarm in {counted(finding.n, 'outcome')}; {measure}"
     if facts["alarms"] > 1: alarms = f" (the first of {facts['alarms']:,})"
     else: alarms = ""
@@ -302,7 +309,7 @@ def stream_sentence(finding: Any,  # of kind "stream alarms"
     text = f"No alarm in {counted(finding.n, 'outcome')}."
     if facts["alarm"] is not None:
         text = facts["alarm"].sentence + _followed(facts["alarms"])
-    text += f" {capital(_MEASURES[facts['of']](finding))}."
+    text += f" {capital(_MEASURES[facts['of']](finding))}{_which(finding)}."
     if not facts["restarts"]: return text
     return f"{text} The recalibration restarted {counted(facts['restarts'], 'time')}."
 
@@ -321,7 +328,8 @@ def _change(finding):
     return f"{way} by {size}{unit} per row", limits_text(low, high, 0.0, digits=digits)
 
 
-_DOUBTS = {"chance": "within chance", "tails": "tails too heavy to tell a gain from chance"}
+_DOUBTS = {"chance": "within chance", "tails": "tails too heavy to tell a gain from chance",
+           "selected": "on the outcomes that came"}
 
 # %% ../../nbs/words/36_streams.ipynb #cell-029
 def gain_line(finding: Any,  # of kind "online gain"
@@ -369,6 +377,9 @@ def gain_sentence(finding: Any,  # of kind "online gain"
     if finding.reason == "chance": return f"{text} The difference is within chance."
     if finding.reason == "tails":
         return f"{text} Errors may have tails too heavy to tell a gain from chance."
+    if finding.reason == "selected":
+        return (f"{text} It holds on the outcomes that came: rows are still out, and one class "
+                "seems to come sooner.")
     return f"{text} Each row was recalibrated from earlier rows only."
 
 # %% ../../nbs/words/36_streams.ipynb #cell-032
@@ -437,8 +448,8 @@ def stream_conclusion(findings: Any,  # "as it was", "corrected", and "gain" whe
     was, corrected = findings[:2]
     if was.status == "inconclusive": return "No outcome yet, so nothing was recalibrated."
     alarm = was.facts["alarm"]
-    if alarm is None: first = f"No alarm in {counted(was.n, 'outcome')}."
-    else: first = f"{capital(alarm.line)}."
+    if alarm is None: first = f"No alarm in {counted(was.n, 'outcome')}{_which(was)}."
+    else: first = f"{capital(alarm.line)}{_which(was)}."
     if findings[2:]: second = _gain_clause(findings[2], corrected)
     else: second = _coverage_clause(corrected)
     return f"{first} {second}"

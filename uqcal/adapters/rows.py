@@ -102,6 +102,9 @@ class StreamSummary(StreamCounts):
         return pd.DataFrame(self.curve, columns=["outcomes", "error_before", "error_after"])
 
 # %% ../../nbs/adapters/79_rows.ipynb #cell-065
+_BEYOND = 2.58  # standard errors, which chance goes beyond in one stream of a hundred
+
+
 class _Tally(StreamTally):
     "Sums for probabilities."
 
@@ -110,6 +113,7 @@ class _Tally(StreamTally):
         self.monitor_, self.after_ = (CalibrationMonitor(run_length=self.run_length)
                                       for _ in range(2))
         self.bins_, self.squares_, self.spread_ = np.zeros((2, 3, 10)), np.zeros(2), np.zeros(2)
+        self.delays_ = np.zeros(5)
 
     def count(self, p, y, q):
         """Take in scores p, outcomes y and forecasts q of some rows; the alarms of the scores.
@@ -133,6 +137,28 @@ class _Tally(StreamTally):
         self.after_.prequential(q, y)
         return self.monitor_.prequential(p, y).alarms
 
+    def came(self, delay, p, y):
+        """Take in how many rows after its score an outcome came; Eq. 2.
+
+        Parameters
+        ----------
+        delay
+        p
+        y
+        """
+        far, v = np.log1p(delay), p * (1 - p)
+        self.delays_ += y - p, far * (y - p), v, far * v, far**2 * v
+
+    def is_selected(self):
+        "Whether the outcomes that came differ from those that are out, as far as these show."
+        rest, mixed, v, first, second = self.delays_
+        y, p, noise = self.bins_[0].sum(axis=1)
+        is_one_class = y in (0, self.learnt_) and (y - p)**2 > _BEYOND**2 * noise
+        if self.rows_ - self.booked_ <= self.learnt_: return False
+        if is_one_class or not v > 0: return bool(is_one_class)
+        spread = second - first**2 / v
+        return bool(spread > 1e-9 * v and (mixed - first / v * rest)**2 > _BEYOND**2 * spread)
+
     def point(self):
         "Calibration errors before and after."
         error = np.abs(self.bins_[:, 0] - self.bins_[:, 1]).sum(axis=1) / self.learnt_
@@ -151,7 +177,23 @@ class _Passed(KeyedRows):
 
     def begin(self):
         "No row seen yet."
+        self.seen_, self.since_ = 0, {}
         return self.opened(forecaster_of(self), _Tally(self.run_length).begin())
+
+    def one(self, stated, y, key):
+        """The same, and how many rows an outcome took.
+
+        Parameters
+        ----------
+        stated
+        y
+        key
+        """
+        made = super().one(stated, y, key)
+        self.seen_ += 1
+        if y != y: self.since_[key] = self.seen_
+        else: self.tally_.came(self.seen_ - self.since_.pop(key, self.seen_), self.told[-1][0], y)
+        return made
 
     def read(self, texts, names, numbers):
         """Score and outcome from texts of cells, given names of columns and how numbers are written.
@@ -193,14 +235,15 @@ class _Passed(KeyedRows):
         counts = tally.counts(self)
         if counts["curve"]: measures = counts["curve"][-1][1:]
         else: measures = (0.0, 0.0)
+        selected = tally.is_selected()
         was, corrected = (
             alarm_finding(name, monitor.first_alarm_, monitor.alarms_, tally.learnt_, self.what,
-                          measure, restarts, calibrated=calibrated)
+                          measure, restarts, calibrated=calibrated, selected=selected)
             for name, monitor, measure, calibrated, restarts in zip(
                 ("as it was", "corrected"), (tally.monitor_, tally.after_), measures, right,
                 (0, counts["restarts"])))
         findings = (was, corrected, gain_finding(before - after, error, False, score="brier",
-                                                 n=tally.learnt_))
+                                                 n=tally.learnt_, is_selected=selected))
         return StreamSummary(
             **counts, findings=findings, step=stream_step(findings),
             cautions=(false_alarms(self.run_length, tally.monitor_.alarms_),),

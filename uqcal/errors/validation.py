@@ -28,7 +28,7 @@ from .._sample.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_choices, check_count, check_fraction,
                                 check_generator)
 from ..statistics.references import SimulatedReference, check_n_mc, references_of, zeta_of
-from .._sample.repeats import Repeats, repeats_of
+from .._sample.repeats import Repeats, related_groups, repeats_of
 from .._chance.resampling import affordable
 from .._base.results import (Interval, Result, html_table, json_plain, new_axes)
 from ..reports import Caution, Finding, Report, Step
@@ -447,12 +447,12 @@ class Validation(Report):
     def _repr_html_(self) -> str: return super()._repr_html_() + html_table(self.to_frame())
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-053
-def _next_step(findings, causes, repeats, is_grouped, has_conclusions):
+def _next_step(findings, causes, repeats, has_conclusions):
     cause = next((cause for cause in causes if cause.strength != "possible" and (
         cause.factor is not None or cause.name in _IN_THE_FILE)), None)
     if cause is not None:
         return Step(verb="check", why="file", facts={"cause": cause})
-    if _is_much_alike(repeats, is_grouped):
+    if _is_much_alike(repeats):
         return Step(verb="check", why="clusters", facts={"lag": repeats.lag})
     is_invalid = any(finding.status == "invalid" for finding in findings)
     few = next((cause for cause in causes if cause.name == "few_members"), None)
@@ -464,9 +464,9 @@ def _next_step(findings, causes, repeats, is_grouped, has_conclusions):
     return next_step(findings)
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-053b
-def _is_much_alike(repeats, is_grouped):
+def _is_much_alike(repeats):
     "Whether rows resemble others so much that, were they groups, no answer would stand."
-    if repeats is None or is_grouped: return False
+    if repeats is None: return False
     return repeats.repeats is None and repeats.is_suspect and repeats.correlation >= 0.3
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-028c
@@ -591,7 +591,7 @@ def validate(
     scores = _beside_a_fit(scores, n_calibration)
     causes = causes_of(given, orders, observed=observed)
     findings = list(findings.values()) or _score_findings(scores, sample.n)
-    step = _next_step(findings, causes, repeats, sample.groups is not None, conclusions)
+    step = _next_step(findings, causes, repeats, conclusions)
     return Validation(sample=sample, given=given, findings=tuple(findings), settings=settings,
                       step=step, repeats=repeats, causes=tuple(causes), scores=scores,
                       cautions=tuple(_all_cautions(causes, (*doubts, *off_limits), _cautions(
@@ -646,9 +646,15 @@ def _check_distributions(distribution, distributions):
     return list(chosen.values())
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-052
+_STRETCHES = 25  # of a file whose rows are correlated
+
+
 def _independent(sample):
-    "The sample with rows that repeat each other as groups, these as found, and the cautions."
-    if sample.groups is not None: return sample, None, ()
+    "The sample with repeats or stretches as groups, repeats as found, and the cautions."
+    if sample.groups is not None:
+        facts = related_groups(sample)
+        if facts is None: return sample, None, ()
+        return sample, None, (Caution(code="groups_correlated", facts=facts, decides=True),)
     repeats = repeats_of(sample)
     if not repeats.is_suspect: return sample, repeats, ()
     facts = {"repeated": repeats.repeated, "n": repeats.n, "of": repeats.repeats,
@@ -658,6 +664,11 @@ def _independent(sample):
     elif repeats.repeats is not None: code = "copies"
     if repeats.repeats is not None and repeats.groups is not None:
         sample, code = sample.with_groups(repeats.groups), "counted_once"
+    elif repeats.sign in ("neighbours", "nearby") and sample.n >= 100:
+        code = "stretches_as_groups"
+        facts = {"correlation": repeats.facts["correlation"], "pvalue": repeats.facts["pvalue"],
+                 "sign": repeats.sign, "stretches": _STRETCHES}
+        sample = sample.with_groups(np.arange(sample.n) * _STRETCHES // sample.n)
     return sample, repeats, (Caution(code=code, facts=facts, decides=True),)
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-052-limits

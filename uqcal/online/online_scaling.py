@@ -136,6 +136,7 @@ def gain_finding(gain: float,  # by how much the score of what was written is be
                  *,
                  score: str,  # "log" or "brier"
                  n: int,  # outcomes
+    is_selected: bool = False,  # whether outcomes that came differ from those that are out
                  ) -> Finding:  # "valid" for a gain, "invalid" for a loss, of more than 1.96 errors
     """What online recalibration gained in a proper score.
 
@@ -151,6 +152,8 @@ def gain_finding(gain: float,  # by how much the score of what was written is be
         "log" or "brier".
     n : int
         Outcomes.
+    is_selected : bool, default False
+        Whether outcomes that came differ from those that are out.
 
     Returns
     -------
@@ -165,6 +168,7 @@ def gain_finding(gain: float,  # by how much the score of what was written is be
     elif not gain: status, reason = "inconclusive", "equal"
     elif abs(gain) <= 1.96 * error: status, reason = "inconclusive", "chance"
     elif is_heavy and gain > 0: status, reason = "inconclusive", "tails"
+    elif is_selected and gain > 0: status, reason = "inconclusive", "selected"
     else: status, reason = "valid" if gain > 0 else "invalid", None
     return Finding(name="gain", kind="online gain", status=status, reason=reason, estimate=gain,
                    low=gain - 1.96 * error, high=gain + 1.96 * error,

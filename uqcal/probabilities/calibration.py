@@ -28,7 +28,7 @@ from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                              errors_of_columns)
 from .slope import Coefficient, coefficients_of, held_together, ratio_of
-from .._sample.repeats import related_cases
+from .._sample.repeats import pearson_tail, related_cases
 from .._sample.sample import Ordering, Sample
 from .._base.results import (Interval, Result, SignificanceTest, html_table,
                                  json_plain, new_axes)
@@ -933,11 +933,13 @@ def calibration_report(
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     cluster, caution = _counted_together(y, p, cluster, method)
     tolerance = check_fraction(tolerance, "tolerance")
-    return with_caution(report_of(
+    report = report_of(
         y, p, w, cluster, along=along, n_bins=n_bins, strategy=strategy, method=method,
         tolerance=tolerance,
         confidence=confidence, n_resamples=n_resamples, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
-        progress=progress), caution)
+        progress=progress)
+    if cluster is None: report = with_caution(report, _shared_cases(report))
+    return with_caution(report, caution)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012
 _LEAST = 999  # sets of drawn outcomes: fewer tell little of the smallest of eight p-values
@@ -1290,6 +1292,57 @@ def _counted_together(y, p, cluster, method):
     if labels is None: return None, caution
     if method != "auto": return None, Caution(code="clusters_untested", decides=True)
     return np.unique(labels, return_inverse=True)[1], caution
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #dep-shared
+def _shared_cases(report):
+    "A caution where correlated rows at neighbouring scores would explain the fault as well."
+    walk, level = report.walk, 1 - report.confidence
+    rarer = min(walk.outcome.sum(), walk.n - walk.outcome.sum())
+    if report.tests.pvalue > level or report.tests.method == "contradiction": return None
+    if not 100 <= walk.n <= 20_000 or rarer < 20 or rarer**2 < 10 * walk.n: return None
+    if walk.end.size < 2: return None
+    if not _is_rough(walk):
+        edges = np.r_[0.0, report.diagram.bins["edge_high"].iloc[:-1], 1.0]
+        blocks = walk_of(walk.outcome, walk.score, walk.weight, np.arange(walk.n) * 30 // walk.n)
+        again = joint_tests(blocks, edges, confidence=report.confidence, n_resamples=_LEAST, rng=0)
+        if again.pvalue <= level / 5: return None  # signs of so few clusters reject too often
+    return Caution(code="cases_shared", decides=True)
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #dep-rough
+def _is_rough(walk):
+    "Whether outcomes beside a smooth map are correlated among neighbouring scores."
+    at = log_odds_of(walk)
+    at = (at - at.mean()) / at.std()
+    q = special.expit(_cubic(at, walk.outcome))
+    order = np.lexsort((np.random.default_rng(1).random(walk.n), walk.score))
+    rest, v = (walk.outcome - q)[order], (q * (1 - q))[order]
+    third = v * (1 - 2 * q[order])
+    for most in (10, 30, 100):
+        total, variance, moment = (_near_products(x, most) for x in (rest, v, third))
+        moment += 3 * most * (most - 1) * np.sum(v**3)
+        if 3 * pearson_tail(total / np.sqrt(variance), max(
+                moment / variance**1.5, 0.0)) <= 0.001: return True
+    return False
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #dep-rough-b
+def _near_products(values, most):
+    "The sum of products of all pairs at most so many places apart."
+    sums = np.r_[0.0, np.cumsum(values)]
+    place = np.arange(1, values.size + 1)
+    return float(values @ (sums[np.minimum(place + most, values.size)] - sums[place]))
+
+# %% ../../nbs/probabilities/52_calibration.ipynb #dep-rough-c
+def _cubic(at, y):
+    "Log-odds of a cubic logistic map, by Newton's method."
+    columns = np.vander(at, 4)
+    found = np.r_[0.0, 0.0, 0.0, special.logit(y.mean())]
+    for _ in range(12):
+        q = special.expit(columns @ found)
+        left = (columns.T * (q * (1 - q))) @ columns
+        step = np.linalg.lstsq(left, columns.T @ (y - q), rcond=None)[0]
+        found = found + step
+        if np.abs(step).max() < 1e-8: break
+    return columns @ found
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-013
 def _report_frame(report):
