@@ -367,7 +367,7 @@ class _Points:
         return _studentised(log - np.log(mean)[:, None], error), _studentised(ratio, ratio_error)
 
 # %% ../../nbs/errors/27_factors.ipynb #whole-code
-_ALIKE = 0.1
+_APART = 1.224  # reached in a tenth of pairs of samples that have one distribution
 
 
 @dataclass(frozen=True)
@@ -407,8 +407,13 @@ class _Whole(_Points):
 
 # %% ../../nbs/errors/27_factors.ipynb #whole-alike
 def _are_alike(one, other):
-    "Whether two samples may have one distribution, by Kolmogorov and Smirnov's test."
-    return scipy.stats.ks_2samp(one, other, method="asymp").pvalue > _ALIKE
+    "Whether two samples may have one distribution, by Kolmogorov and Smirnov's distance."
+    both = np.concatenate([one, other])
+    steps = np.repeat([1 / one.size, -1 / other.size], [one.size, other.size])
+    order = np.argsort(both)
+    is_last = np.append(np.diff(both[order]) > 0, True)
+    far = np.abs(np.cumsum(steps[order])[is_last]).max()
+    return far < _APART * np.sqrt(1 / one.size + 1 / other.size)
 
 # %% ../../nbs/errors/27_factors.ipynb #whole-sums
 def _whole_sums(tails, low, moments, n_resamples, rng):
@@ -419,22 +424,42 @@ def _whole_sums(tails, low, moments, n_resamples, rng):
         centre, root = moments
         sums = (met[:, :1] * centre
                 + np.sqrt(met[:, :1]) * (rng.standard_normal((n_resamples, 2)) @ root))
-    else: sums = _added_up(low[rng.integers(low.size, size=met[:, 0].sum())], met[:, 0])
+    else: sums = _picked_sums(rng.random(met[:, 0].sum()), met[:, 0], low)
     mean = np.full(n_resamples, low.sum())
     for tail, count in zip(tails, met[:, 1:].T):
         shape, scale = tail.tails(n_resamples, rng)
         v = tail.threshold
         mean += tail.count * (v**2 + 2 * scale / (1 - shape) * (v + scale / (1 - 2 * shape)))
-        beyond = _beyond(1 - rng.random(count.sum()), np.repeat(shape, count),
-                         np.repeat(scale, count))
-        sums += _added_up((v + beyond)**2, count)
+        sums += _squared_sums(rng.random(count.sum()), count, v, shape, scale)
     return np.maximum(sums, 0), mean / n
 
 # %% ../../nbs/errors/27_factors.ipynb #whole-added
-def _added_up(values, counts):
-    "Sums of values, and of their squares, so many in each row, shape (R, 2)."
-    holder = np.repeat(np.arange(counts.size), counts)
-    return np.stack([np.bincount(holder, values**k, counts.size) for k in (1, 2)], axis=1)
+@kernel
+def _picked_sums(uniform, counts, low):
+    "Sums of so many picks of values, and of their squares, shape (R, 2)."
+    out, i = np.zeros((counts.size, 2)), 0
+    for r in range(counts.size):
+        for _ in range(counts[r]):
+            value = low[int(uniform[i] * low.size)]
+            out[r, 0] += value
+            out[r, 1] += value * value
+            i += 1
+    return out
+
+# %% ../../nbs/errors/27_factors.ipynb #whole-tails
+@kernel
+def _squared_sums(uniform, counts, threshold, shape, scale):
+    "Sums of the squares of so many sizes beyond the threshold, and of the squares' squares."
+    out, i = np.zeros((counts.size, 2)), 0
+    for r in range(counts.size):
+        for _ in range(counts[r]):
+            x = -np.log(1 - uniform[i])
+            if abs(shape[r]) > 1e-9: x = np.expm1(shape[r] * x) / shape[r]
+            square = (threshold + scale[r] * x)**2
+            out[r, 0] += square
+            out[r, 1] += square * square
+            i += 1
+    return out
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-048
 def _mean_of_clusters(x, y, n_resamples, rng):
