@@ -76,7 +76,7 @@ def test_tail_index_orders_the_distributions():
 
 def test_normal_sums_stand_for_draws_one_by_one(monkeypatch):
     "Quantiles of 20,000 draws each have a standard error of 0.02 or less."
-    tail = factors._tail_of(np.random.default_rng(11).standard_t(6, 1500)**2, 0.5)
+    tail = factors._tail_of(np.random.default_rng(11).standard_t(6, 1500)**2, factors._Prior(0.5))
     found = []
     for limit in (10**9, 1):
         monkeypatch.setattr(factors, "_LARGE_BLOCK", limit)
