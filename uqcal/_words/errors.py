@@ -750,8 +750,9 @@ def _bias_clause(finding):
         if finding.facts["covers"]["kind"] == "whole":
             return f"no bias found, but {_up_to(finding)} not excluded"
         if not np.isfinite([finding.low, finding.high]).all(): return "no bias found"
-        return (f"no bias above {_most_on_average(finding)} on average, but {_up_to(finding)} "
-                f"{_worst(finding.facts['covers'])} not excluded")
+        if finding.excluded_beyond >= 999.5: most = "any size"
+        else: most = _u(finding.excluded_beyond)
+        return (f"no bias above {_most_on_average(finding)} on average ({most} in the worst fifth)")
     return "no bias"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-059
@@ -777,9 +778,8 @@ def _local_clause(whole):
     if bias.status != "valid": return ""
     if not np.isfinite([bias.excluded_beyond, size.excluded_beyond]).all(): return ""
     if bias.excluded_beyond <= bias.tolerance and size.status == "valid": return ""
-    return (f"no bias above {_most_on_average(bias)} on average; no local fault found, up to "
-            f"{_u(bias.excluded_beyond)} and × {_reach(size.facts)} in the worst fifth of the rows "
-            "not excluded")
+    return (f"no local fault found, up to {_u(bias.excluded_beyond)} and × {_reach(size.facts)} in "
+            "the worst fifth of the rows not excluded")
 
 # %% ../../nbs/words/06_errors.ipynb #cell-061
 def _ranking_clause(finding):
@@ -836,9 +836,12 @@ def errors_conclusion(findings: Iterable[Any],  # of one set of errors
     findings = list(findings)
     whole = {finding.name: finding for finding in findings if finding.by is None}
     clauses = {name: clause(whole[name]) for name, clause in _CLAUSES.items() if name in whole}
-    if local := _local_clause(whole): clauses |= {"bias": local, "along u": ""}
+    if local := _local_clause(whole):
+        average = f"no bias above {_most_on_average(whole['bias'])} on average"
+        clauses |= {"bias": average, "along u": ""}
     ranking = clauses.pop("ranking", "")
-    text = _as_sentence("; ".join(filter(None, clauses.values()))) + _as_sentence(ranking)
+    text = _as_sentence("; ".join(filter(None, clauses.values())))
+    text += _as_sentence(local) + _as_sentence(ranking)
     along = [finding for finding in findings if finding.by is not None]
     text += _as_sentence(_columns_clause(along))
     unclear = dict.fromkeys(finding.by for finding in along if finding.status == "inconclusive")

@@ -816,7 +816,7 @@ class AverageTest(SignificanceTest):
         """About how often perfect errors with tails like Student's t3 are called as small as these; None where they are not called smaller, or such tails would have shown."""
         has_shown = self.n >= 1000 and self.tail_index > 3.5
         if self.reason or self.is_heavy or has_shown or self.estimate >= 1: return None
-        return 0.36 * self.side_pvalues[0]**0.5
+        return 0.45 * self.side_pvalues[0]**0.5
 
     @property
     def sentence(self) -> str:
