@@ -351,7 +351,7 @@ def test_a_group_of_one_row_does_not_hide_what_the_others_need():
 
 
 def test_limits_over_stretches_of_skewed_errors_say_what_they_are_worth():
-    "They fail in up to a quarter of such sets; the mutation that leaves the caution out, or says it of symmetric errors, is caught."
+    "They fail in up to a tenth of such sets; the mutation that leaves the caution out, or says it of symmetric errors, is caught."
     rng, told = np.random.default_rng(8), {}
     for name, draw in (("exponential", lambda: rng.exponential(size=300) - 1), ("normal", lambda: rng.standard_normal(300)), ("t3", lambda: rng.standard_t(3, 300))):
         told[name] = 0
@@ -373,3 +373,16 @@ def test_skewed_groups_and_large_sets_need_no_caution():
     assert not bias_test(e, u, n_resamples=99, rng=1).caution
     assert not bias_test(e[:300], u[:300], by=np.arange(300) % 3 > 0, n_resamples=99, rng=1).caution
     assert bias_test(e, u, groups=np.arange(3000) // 10, n_resamples=99, rng=1).n_groups == 300
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_limits_of_log_normal_errors_hold_at_their_level(groups):
+    "Signs and Student's t fail in 41 and 23 % of these sets; 120 sets at 5 % fail in more than 12 once in 150 trials."
+    failed, group = 0, np.repeat([*"abcde"], 60)
+    for seed in range(120):
+        rng = np.random.default_rng([45, seed])
+        u, z = 1 + np.arange(300) / 300, np.exp(rng.standard_normal(300)) - np.exp(0.5)
+        sample = Sample(z * u, u)
+        low, high = bias_of(sample, sample.along(group) if groups else None, n_resamples=99, rng=rng).stretches[["low", "high"]].to_numpy().T
+        failed += np.any((low > 0) | (high < 0))
+    assert failed <= 12

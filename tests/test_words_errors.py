@@ -41,7 +41,7 @@ def both(finding, *numbers):
 
 
 def bias(status, part=None, by=None, **more):
-    facts = dict(mean=-0.26, mean_low=-0.42, mean_high=-0.1, n_asked=1, place_unknown=False, covers=FIFTHS, is_skewed=False, n_resamples=9999, n_planned=9999, opposite=None, whole_too=False,
+    facts = dict(mean=-0.26, mean_low=-0.42, mean_high=-0.1, n_asked=1, place_unknown=False, covers=FIFTHS, is_skewed=False, skewed_misses="ten", n_resamples=9999, n_planned=9999, opposite=None, whole_too=False,
                  depends_on_u=False, largest=None, confidence=0.95)
     facts |= {name: more.pop(name) for name in list(more) if name in facts}
     given = dict(estimate=-0.26, low=-0.42, high=-0.1, pvalue=0.0123, tolerance=0.25, excluded_beyond=0.314, rows_needed=3333.0, n=2040, test=TEST)
@@ -50,7 +50,7 @@ def bias(status, part=None, by=None, **more):
 
 
 def average(status, **more):
-    facts = dict(pvalue_if_heavy=None, unseen=None, tails=None, fit_decides=False, n_calibration=None, confidence=0.95)
+    facts = dict(pvalue_if_heavy=None, unseen=None, tails=None, open_end=None, fit_decides=False, n_calibration=None, confidence=0.95)
     facts |= {name: more.pop(name) for name in list(more) if name in facts}
     given = dict(estimate=1.58, low=1.49, high=1.68, pvalue=0.0123, tolerance=1.25, rows_needed=3333.0, n=2040, test=TEST, direction="too small" if status == "invalid" else None)
     return Finding(name="on average", kind="average", status=status, facts=facts, **given | more)
@@ -93,12 +93,13 @@ def test_what_goes_with_a_bias_is_said_in_sentences_of_its_own():
     check(bias("invalid", n_asked=3).line, "adjusted for 3 columns")
 
 
-@pytest.mark.parametrize(("covers", "place"), [(FIFTHS, "in any fifth of the rows"), (WHOLE, "over all rows"), (GROUPS, "in any group"), (SMALL, "in any group but the 3 smallest")])
-def test_no_bias_comes_with_what_is_not_excluded(covers, place):
+@pytest.mark.parametrize(("covers", "place", "worst"), [(FIFTHS, "in any fifth of the rows", "in the worst fifth of the rows"), (WHOLE, "over all rows", "over all rows"),
+                                                        (GROUPS, "in any group", "in any group"), (SMALL, "in any group but the 3 smallest", "in any group but the 3 smallest")])
+def test_no_bias_comes_with_what_is_not_excluded(covers, place, worst):
     assert place in both(bias("valid", covers=covers, mean=0.01, mean_low=-0.05, mean_high=0.06, excluded_beyond=0.06), "0.06")[0]
     near = dict(mean=0.1, mean_low=-0.05, mean_high=0.25, estimate=0.1, low=-0.05, high=0.25)
     for status in ("valid", "inconclusive"):  # the whole may be valid where a part is open
-        line, _ = both(bias(status, covers=covers, reason="precision", **near), "0.32 u", "about 3,300 rows would decide"[6:], place)
+        line, _ = both(bias(status, covers=covers, reason="precision", **near), "0.32 u", "about 3,300 rows would decide"[6:], worst[3:])
         assert "+0.10 u" in line
     assert "any size" in both(bias("inconclusive", covers=covers, excluded_beyond=np.inf, rows_needed=None), "many more rows would be needed"[5:])[0]
     both(bias("inconclusive", by="T", covers=covers, **near), "0.32 u")
@@ -123,6 +124,9 @@ def test_the_average_has_its_factor_and_limits():
     for direction, kind in (("too small", "overconfident"), ("too large", "underconfident")):
         line, sentence = both(average("invalid", direction=direction), kind, "1.58 ×", "[1.49, 1.68]")
         assert "tolerance 1.25" in line and "p = 0.012" in sentence
+    line, sentence = both(average("invalid", estimate=5.6, low=3.7, high=88, open_end="upper"), "overconfident", "upper limit", "unknown")
+    assert "at least 3.7" in sentence
+    assert "at most 0.20" in both(average("invalid", direction="too large", estimate=0.1, low=0.001, high=0.2, open_end="lower"), "lower limit")[1]
     rare = dict(rate=0.01, size=4.56, of="rows")
     check(average("invalid", direction="too large", unseen=rare, pvalue_if_heavy=0.078).sentence, "One in 100 rows", "4.6 u", "0.08", "t3")
     both(average("valid", estimate=1.02, low=0.9, high=1.1), "1.02", "[0.90, 1.10]")

@@ -130,6 +130,17 @@ def _up_to(finding):
     if finding.excluded_beyond >= 999.5: return "any size"
     return f"up to {_u(finding.excluded_beyond)}"
 
+# %% ../../nbs/words/06_errors.ipynb #worst-part
+def _worst(covers):
+    "Which part the largest bias that is not excluded would be in."
+    if covers["kind"] == "fifths": return "in the worst fifth of the rows"
+    return _parts(covers)
+
+# %% ../../nbs/words/06_errors.ipynb #most-on-average
+def _most_on_average(finding):
+    "The largest mean error of all rows that is not excluded."
+    return _u(max(-finding.facts["mean_low"], finding.facts["mean_high"]))
+
 # %% ../../nbs/words/06_errors.ipynb #cell-026
 def _mean(mean, low, high):
     "A mean in units of u, and its limits."
@@ -169,7 +180,7 @@ def bias_line(finding: Any,  # of kind "bias"
     if finding.excluded_beyond <= finding.tolerance:
         most = _u(finding.excluded_beyond)
         return f"{start}; more than {most}{from_mean} {part} is excluded"
-    return f"{start}; {_up_to(finding)}{from_mean} {part} is not excluded ({decide})"
+    return f"{start}; {_up_to(finding)}{from_mean} {_worst(facts['covers'])} is not excluded ({decide})"
 
 
 def _slight(finding):
@@ -249,8 +260,8 @@ def bias_sentence(finding: Any,  # of kind "bias"
     else:
         text = _no_bias(finding)
     if facts["is_skewed"]:
-        text += (" Scaled errors look skewed. Limits over ranges may then fail in one set of four, "
-                 "and the test of a change in one of twelve.")
+        text += (" Scaled errors look skewed. Limits over ranges may then fail in one set of "
+                 f"{facts['skewed_misses']}, and the test of a change in one of twelve.")
     return text + _also(finding)
 
 
@@ -267,7 +278,8 @@ def _no_bias(finding):
     if finding.excluded_beyond <= finding.tolerance:
         return f"{text} More than {_u(finding.excluded_beyond)}{from_mean} {part} is excluded."
     decide = capital(would_decide(finding.rows_needed, finding.n))
-    return f"{text} {capital(_up_to(finding))}{from_mean} {part} is not excluded. {decide}."
+    worst = _worst(facts["covers"])
+    return f"{text} {capital(worst)}, {_up_to(finding)}{from_mean} is not excluded. {decide}."
 
 
 def _slight_sentence(finding):
@@ -283,6 +295,13 @@ def _unseen(facts):
     if not unseen: return ""
     return (f" One in {1 / unseen['rate']:,.0f} {unseen['of']} with an error of "
             f"{unseen['size']:.2g} u would make it right. No such error is here.")
+
+# %% ../../nbs/words/06_errors.ipynb #open-end
+def _open_end(finding):
+    "Which end of the limits of a factor that is shown says little: its name, and the other end."
+    if not finding.shows_fault or finding.facts.get("open_end") is None: return "", ""
+    if finding.facts["open_end"] == "upper": return "upper", two_digits(finding.low)
+    return "lower", two_digits(finding.high)
 
 # %% ../../nbs/words/06_errors.ipynb #cell-033
 def average_line(finding: Any,  # of kind "average"
@@ -307,6 +326,8 @@ def average_line(finding: Any,  # of kind "average"
     if finding.shows_fault:
         if finding.direction == "too small": kind = "overconfident"
         else: kind = "underconfident"
+        end, _ = _open_end(finding)
+        if end: removed += f"; {end} limit unknown"
         return f"{kind}: {size} (tolerance {finding.tolerance:g}){removed}"
     if finding.status == "valid": return f"{size} (tolerance {finding.tolerance:g}){removed}"
     if finding.facts["tails"] == "few": return f"{size}{removed}; too few rows for these tails"
@@ -342,6 +363,10 @@ def average_sentence(finding: Any,  # of kind "average"
         if finding.direction == "too small": kind = "overconfident"
         else: kind = "underconfident"
         text = f"{start}{size}: {kind} ({_p(finding)})."
+        end, sure = _open_end(finding)
+        if end:
+            side = "at least" if end == "upper" else "at most"
+            text += f" The factor is {side} {sure}. Its {end} limit is unknown: a few rows decide it."
         if facts["pvalue_if_heavy"] is not None:
             text += f" With tails like Student's t3, p = {facts['pvalue_if_heavy']:.1g}."
         return text + _slight_sentence(finding) + _unseen(facts) + _also(finding)
@@ -722,7 +747,12 @@ def _bias_clause(finding):
         return f"biased by {mean} {place_text(finding.part)}"
     if finding.rows or finding.excluded_beyond is None: return "bias inconclusive"
     if finding.excluded_beyond > finding.tolerance:
-        return f"no bias found, but {_up_to(finding)} not excluded"
+        if finding.facts["covers"]["kind"] == "whole":
+            return f"no bias found, but {_up_to(finding)} not excluded"
+        if not np.isfinite([finding.low, finding.high]).all(): return "no bias found"
+        if finding.excluded_beyond >= 999.5: most = "any size"
+        else: most = _u(finding.excluded_beyond)
+        return (f"no bias above {_most_on_average(finding)} on average ({most} in the worst fifth)")
     return "no bias"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-059
@@ -748,8 +778,8 @@ def _local_clause(whole):
     if bias.status != "valid": return ""
     if not np.isfinite([bias.excluded_beyond, size.excluded_beyond]).all(): return ""
     if bias.excluded_beyond <= bias.tolerance and size.status == "valid": return ""
-    return (f"no local fault found, up to {_u(bias.excluded_beyond)} and × "
-            f"{_reach(size.facts)} in a fifth of the rows not excluded")
+    return (f"no local fault found, up to {_u(bias.excluded_beyond)} and × {_reach(size.facts)} in "
+            "the worst fifth of the rows not excluded")
 
 # %% ../../nbs/words/06_errors.ipynb #cell-061
 def _ranking_clause(finding):
@@ -806,9 +836,12 @@ def errors_conclusion(findings: Iterable[Any],  # of one set of errors
     findings = list(findings)
     whole = {finding.name: finding for finding in findings if finding.by is None}
     clauses = {name: clause(whole[name]) for name, clause in _CLAUSES.items() if name in whole}
-    if local := _local_clause(whole): clauses |= {"bias": local, "along u": ""}
+    if local := _local_clause(whole):
+        average = f"no bias above {_most_on_average(whole['bias'])} on average"
+        clauses |= {"bias": average, "along u": ""}
     ranking = clauses.pop("ranking", "")
-    text = _as_sentence("; ".join(filter(None, clauses.values()))) + _as_sentence(ranking)
+    text = _as_sentence("; ".join(filter(None, clauses.values())))
+    text += _as_sentence(local) + _as_sentence(ranking)
     along = [finding for finding in findings if finding.by is not None]
     text += _as_sentence(_columns_clause(along))
     unclear = dict.fromkeys(finding.by for finding in along if finding.status == "inconclusive")

@@ -247,6 +247,60 @@ def _reweighted(n_resamples, state, residual, group, n_groups, start, block, fir
         out[r, 2] = np.max(np.abs(path))
     return out
 
+# %% ../../nbs/errors/26_bias.ipynb #parts-draw
+@kernel
+def _extreme_t(n_resamples, state, values, start, block, first, last):
+    """The smallest and the largest Student's t over all stretches of blocks, shape (R, 2), where each
+    value is drawn from those of its own part."""
+    out, half = np.zeros((n_resamples, 2)), np.uint64(32)
+    sums, squares = np.zeros(block.size), np.zeros(block.size)
+    for r in range(n_resamples):
+        part, word = 0, np.uint64(0)
+        for b in range(block.size - 1):
+            s = ss = 0.0
+            for i in range(block[b], block[b + 1]):
+                while i >= start[part + 1]: part += 1
+                if i % 2: word = word << half
+                else: word = _random_bits(state)
+                size = np.uint64(start[part + 1] - start[part])
+                value = values[start[part] + np.int64(((word >> half) * size) >> half)]
+                s += value
+                ss += value * value
+            sums[b + 1], squares[b + 1] = sums[b] + s, squares[b] + ss
+        for j in range(first.size):
+            m = block[last[j]] - block[first[j]]
+            s, ss = sums[last[j]] - sums[first[j]], squares[last[j]] - squares[first[j]]
+            rest, t = ss - s * s / m, 0.0
+            if rest > 1e-12 * ss: t = s / np.sqrt(rest * m / (m - 1))
+            elif s != 0: t = np.sign(s) * np.inf
+            out[r, 0], out[r, 1] = min(out[r, 0], t), max(out[r, 1], t)
+    return out
+
+# %% ../../nbs/errors/26_bias.ipynb #parts-cells
+@kernel
+def _extreme_cells(n_resamples, state, total, count, start):
+    """The smallest and the largest Student's t over all cells, shape (R, 2), where each cell draws as
+    many of its own units, with replacement, from sums that add up to zero."""
+    out, half = np.zeros((n_resamples, 2)), np.uint64(32)
+    for r in range(n_resamples):
+        for c in range(start.size - 1):
+            s = n = ss = sn = nn = 0.0
+            size = start[c + 1] - start[c]
+            for _ in range(size):
+                g = start[c] + np.int64(((_random_bits(state) >> half) * np.uint64(size)) >> half)
+                a, b = total[g], count[g]
+                s += a
+                n += b
+                ss += a * a
+                sn += a * b
+                nn += b * b
+            mean, t = s / n, 0.0
+            square = ss - 2 * mean * sn + mean * mean * nn
+            if square > 1e-12 * ss: t = s / np.sqrt(square * size / (size - 1))
+            elif s != 0: t = np.sign(s) * np.inf
+            out[r, 0], out[r, 1] = min(out[r, 0], t), max(out[r, 1], t)
+    return out
+
 # %% ../../nbs/errors/26_bias.ipynb #cell-045
 @dataclass(frozen=True, kw_only=True)
 class BiasStretch:
@@ -307,43 +361,102 @@ def _stretch_plan(residual, group, n_groups, along):
     return block, first[kept], last[kept], mean[kept], square[kept], met[kept], share[kept]
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-046c
-def _stretch_table(plan, largest, along, overall, confidence):
+def _stretch_table(plan, ends, along, overall):
     "Each stretch with its mean and limits that hold for all of them at once."
     block, first, last, mean, square, met, _ = plan
-    count, place = block[last] - block[first], int(np.ceil(round(
-        confidence * (largest.size + 1), 9))) - 1
-    if place < largest.size: wide = np.sort(largest)[place]
-    else: wide = np.inf
+    count = block[last] - block[first]
     error = np.sqrt(square * met / (met - 1)) / count
-    half = np.where(error > 0, wide, 0) * np.where(error > 0, error, 1)
+    low, high = (np.where(error > 0, end, 0) * np.where(error > 0, error, 1) for end in ends)
     label = along.labels[along.runs[[block[first], block[last] - 1]]]
     return pd.DataFrame({"first": label[0], "last": label[1], "count": count,
                          "share": count / along.n, "mean": overall + mean,
-                         "low": overall + mean - half, "high": overall + mean + half,
+                         "low": overall + mean - high, "high": overall + mean - low,
                          "standard_error": error})
 
+# %% ../../nbs/errors/26_bias.ipynb #parts-ends
+def _ends(extremes, confidence):
+    "What the smallest and the largest t keep within at a level; infinite for too few draws."
+    rank = int((1 - confidence) / 2 * (len(extremes) + 1) + 1e-9)
+    if not rank: return -np.inf, np.inf
+    low, high = np.sort(extremes, axis=0).T
+    return float(low[rank - 1]), float(high[-rank])
+
+# %% ../../nbs/errors/26_bias.ipynb #parts-number
+def _draws(confidence, units):
+    "So many draws that 25 lie beyond either end, fewer of many units."
+    return affordable(int(np.ceil(50 / (1 - confidence))) - 1, units, 4 * 10**7)
+
+# %% ../../nbs/errors/26_bias.ipynb #parts-signs
+def _signed_ends(largest, confidence):
+    "What t keeps within on both sides, from the largest |t| of each draw."
+    place = int(np.ceil(round(confidence * (largest.size + 1), 9))) - 1
+    if place < largest.size: end = float(np.sort(largest)[place])
+    else: end = np.inf
+    return -end, end
+
+# %% ../../nbs/errors/26_bias.ipynb #parts-stretches
+def _drawn_ends(residual, plan, confidence, rng):
+    "What t of all stretches keeps within, from residuals drawn within each quarter of the order."
+    block, first, last = plan[:3]
+    if not first.size: return -np.inf, np.inf
+    edge = bin_starts(residual.size, 4)
+    quarter = np.repeat(np.arange(4), np.diff(edge))
+    rest = residual - (np.bincount(quarter, residual) / np.diff(edge))[quarter]
+    values, start = _dealt(rest, edge, 2 * _BATCHES, _BATCHES // 4)
+    block = np.round(np.interp(block, edge, start)).astype(np.int64)
+    return _ends(_extreme_t(_draws(confidence, values.size), shuffle_state(rng), values, start, block,
+                            first, last), confidence)
+
+# %% ../../nbs/errors/26_bias.ipynb #parts-dealt
+def _dealt(values, start, most, batches):
+    "Values of cells, and where these begin; where there are too many, sums of so many batches each."
+    if values.size <= most: return values, start
+    cell = np.repeat(np.arange(start.size - 1), np.diff(start))
+    size = np.minimum(np.diff(start), batches)
+    begin = np.concatenate([[0], np.cumsum(size)])
+    place = begin[cell] + (np.arange(values.size) - start[cell]) % size[cell]
+    return np.bincount(place, values), begin
+
 # %% ../../nbs/errors/26_bias.ipynb #cell-048
-def _parts(cells, group, values):
-    "The sum of the values over each group within each cell, and its cell."
+def _parts(cells, group, *values):
+    "The sums of values over each group within each cell, behind its cell."
     size = int(group.max()) + 1
     pair, where = np.unique(cells * size + group, return_inverse=True)
-    return pair // size, np.bincount(where, values)
+    return pair // size, *(np.bincount(where, one) for one in values)
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-048b
-def _group_table(z, group, along, confidence):
-    "Each group with its mean and limits that hold for all groups at once, by Student's t."
-    codes = along.codes
-    count = along.counts
+_FEW = 20  # independent points of a group, below which its limits are Student's
+
+
+def _group_table(z, group, along, confidence, rng):
+    "Each group with its mean and limits that hold for all groups at once."
+    codes, count = along.codes, along.counts
     mean = np.bincount(codes, z) / count
-    cell, part = _parts(codes, group, z - mean[codes])
+    cell, part, rows = _parts(codes, group, z - mean[codes], np.ones(z.size))
     met, square = np.bincount(cell), np.bincount(cell, part**2)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.where(met > 1, np.sqrt(square * met / (met - 1)) / count, np.inf)
         each = 0.5 * (1 + confidence**(1 / count.size))
-        half = np.where(met > 1, scipy.stats.t.ppf(each, np.maximum(met - 1, 1)) * error, np.inf)
+        high = np.where(met > 1, scipy.stats.t.ppf(each, np.maximum(met - 1, 1)), 1)
+    low, is_drawn = -high, met >= max(_FEW, met.mean() / 2)
+    if is_drawn.any():
+        chosen = is_drawn[cell]
+        start = np.concatenate([[0], np.cumsum(met[is_drawn])])
+        low[is_drawn], high[is_drawn] = _cell_ends(part[chosen], rows[chosen], start,
+                                                   confidence**is_drawn.mean(), rng)
+    low, high = (np.where(error > 0, end, 0) * np.where(error > 0, error, 1) for end in (low, high))
     return pd.DataFrame({"first": along.labels, "last": along.labels, "count": count,
-                         "share": count / along.n, "mean": mean, "low": mean - half,
-                         "high": mean + half, "standard_error": error})
+                         "share": count / along.n, "mean": mean, "low": mean - high,
+                         "high": mean - low, "standard_error": error})
+
+# %% ../../nbs/errors/26_bias.ipynb #cell-ends
+def _cell_ends(part, rows, start, confidence, rng):
+    "What t of all cells keeps within, from units drawn within each of them."
+    most, batches = 2 * _BATCHES, _BATCHES // 5
+    total, begin = _dealt(part, start, most, batches)
+    count, _ = _dealt(rows, start, most, batches)
+    return _ends(_extreme_cells(_draws(confidence, total.size), shuffle_state(rng), total, count,
+                                begin), confidence)
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-048c
 def _most_biased(table):
@@ -467,8 +580,14 @@ class BiasTest(SignificanceTest):
         units = self.n_groups or self.n
         is_skewed = units <= 2000 and abs(self.skewness) > max(0.15, 2 / np.sqrt(units))
         if not is_skewed or self.by == "groups" or self.along.is_constant: return ""
-        return ("Scaled errors look skewed: limits over stretches may then fail in one set of "
-                "four, and the test of a change in one of twelve.")
+        return (f"Scaled errors look skewed: limits over stretches may then fail in one set of "
+                f"{self.skewed_misses}, and the test of a change in one of twelve.")
+
+    @property
+    def skewed_misses(self) -> str:
+        "In one of how many sets limits over stretches may fail where scaled errors are skewed."
+        if self.n_groups in (None, self.n): return "ten"
+        return "four"
 
     @property
     def relative_bias(self) -> float:
@@ -479,8 +598,9 @@ class BiasTest(SignificanceTest):
     @property
     def stretch_interval(self) -> Interval | None:
         "Holds the means of all stretches, or groups of half the mean size; None without limits."
-        limits = _of_usual_size(self)[["low", "high"]].replace([-np.inf, np.inf], np.nan)
-        if limits.isna().all(axis=None): return None
+        limits = _of_usual_size(self)[["low", "high"]]
+        limits = limits[np.isfinite(limits).any(axis=1)]
+        if limits.empty: return None
         return Interval(float(limits["low"].min()), float(limits["high"].max()))
 
     @property
@@ -561,13 +681,13 @@ class BiasTest(SignificanceTest):
         check_choice(of, "of", ("mean", "stretches"))
         tolerance = read_number(tolerance, "tolerance", minimum=1e-12)
         if of == "mean":
-            mean, low = np.array([self.estimate]), np.array([self.confidence_interval.low])
+            mean, low, high = np.array([[self.estimate], *np.transpose([self.confidence_interval])])
         elif self.stretches.empty:
             raise ValueError(f"of='stretches' needs stretches, and {self.n} points have none")
-        else: mean, low = _of_usual_size(self)[["mean", "low"]].to_numpy(float).T
-        half, size = mean - low, np.abs(mean)
-        has = np.isfinite(half)  # a group of one row has no limits, however many others there are
-        if not has.any(): return float("inf")
+        else: mean, low, high = _of_usual_size(self)[["mean", "low", "high"]].to_numpy(float).T
+        half, size = np.maximum(mean - low, high - mean), np.abs(mean)
+        has = np.isfinite(low) | np.isfinite(high)  # a group of one row has no limits
+        if not has.any() or np.isinf(half[has]).any(): return float("inf")
         half, size = half[has], size[has]
         return float(np.ceil(self.n * np.max(half / np.maximum(size, tolerance - size))**2))
 
@@ -825,6 +945,13 @@ def bias_of(
                       progress=progress, description="weights")
     rows[:, [0, -1]] *= unit
     null = rows[:, 0]
+    if along.kind == "groups": stretches = _group_table(z, group, along, confidence, rng)
+    elif n_groups == n:
+        ends = _drawn_ends(residual, plan, confidence, rng)
+        stretches = _stretch_table(plan, ends, along, mean)
+    else:
+        ends = _signed_ends(rows[:, 1], confidence)
+        stretches = _stretch_table(plan, ends, along, mean)
     sd, sd_error = _spread(z)
     return BiasTest(
         statistic=value, alternative="greater",
@@ -836,8 +963,7 @@ def bias_of(
         sd_error=sd_error, by=along.kind,
         along=along, skewness=_skewness(z),
         n_groups=None if sample.groups is None else n_groups, graph=_graph(residual, along),
-        stretches=_group_table(z, group, along, confidence) if along.kind == "groups" else
-        _stretch_table(plan, rows[:, 1], along, mean, confidence), band=_band(rows, confidence))
+        stretches=stretches, band=_band(rows, confidence))
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-062
 def _skewness(z):
@@ -862,6 +988,7 @@ def _weighing(residual, group, n_groups, along, plan):
     if along.kind == "groups":
         pieces = _pieces(residual, group, n_groups, along)
         return float(_pairs(*pieces[:3])), _weighted_pairs, (*pieces, n_groups), grow
+    if group.size == n_groups: plan = (plan[0], *(part[:0] for part in plan[1:]))  # drawn apart
     if along.is_constant: value = 0.0
     else: value = _change(residual, along)
     return value, _reweighted, (residual, group, n_groups, along.start, *plan), (

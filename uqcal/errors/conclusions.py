@@ -276,6 +276,7 @@ def _bias_finding(asked, setup, facts, *, status, limits, part, **fields):
     has_limits = part is not None or test.stretch_interval is not None
     facts |= {"n_asked": asked.n_asked, "covers": _covers(test, test.along),
               "is_skewed": has_limits and bool(test.caution),
+              "skewed_misses": test.skewed_misses,
               "n_resamples": test.n_resamples, "n_planned": test.n_resamples}
     return Finding(
         name=asked.name, kind="bias", by=by, by_group=test.by == "groups", scope=scope,
@@ -300,13 +301,24 @@ def _average(asked, answers, setup, sample):
     needed = test.points_needed(reach)
     fit_decides = bool(needed is None and test.n_calibration and limits.high < np.inf)
     facts = {"pvalue_if_heavy": test.pvalue_if_heavy, "unseen": _unseen(sample, test),
-             "tails": tails, "fit_decides": fit_decides, "n_calibration": test.n_calibration}
+             "tails": tails, "open_end": _open_end(limits, test.estimate),
+             "fit_decides": fit_decides, "n_calibration": test.n_calibration}
     return Finding(
         name=AVERAGE, kind="average", status=status, reason=reason, direction=direction,
         estimate=test.estimate, low=limits.low, high=limits.high, pvalue=answer.pvalue,
         is_beyond=answer.is_shown and (limits.low > reach or limits.high < 1 / reach),
         unit="×", tolerance=reach, excluded_beyond=_farthest(limits),
         rows_needed=needed, n=test.n, test=test, facts=facts | setup.facts)
+
+# %% ../../nbs/errors/50_conclusions.ipynb #open-end
+def _open_end(limits, factor):
+    "Which end of the limits is so far from a factor that it says nothing; None where none is."
+    if factor > 1 and limits.high > _FAR_END * factor: return "upper"
+    if factor < 1 and limits.low * _FAR_END < factor: return "lower"
+    return None
+
+
+_FAR_END = 4  # times, beyond which an end of the limits of a factor is of no use
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-012bx
 def _units(sample):

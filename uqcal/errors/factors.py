@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,34 +31,41 @@ __all__ = ['points_for', 'AverageTest', 'average_test', 'average_of', 'FactorStr
            'ValidBins', 'valid_bins']
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-039
-_PRIOR_WEIGHT, _LARGEST_SHAPE = 15, 0.9
 _HEAVY = 1.25
 _STRICT, _USUAL = 0.2, 0.4
-_ONE_SHAPE, _MANY_SHAPE = 0.8, 0.65
 _MARGIN = 0.75
 
 
+class _Prior(NamedTuple):
+    "What is known of the shape of a tail before it is seen."
+
+    shape: float  # towards which shapes of few points are drawn
+    weight: float = 15  # the number of points that this is worth
+    most: float = 0.9  # no shape is larger
+
+
+_ONE_BLOCK, _MANY_BLOCKS, _OF_SIZES = _Prior(0.8), _Prior(0.65), _Prior(0.25, 30, 0.45)
+
+# %% ../../nbs/errors/27_factors.ipynb #tail-class
 @dataclass(frozen=True)
 class _Tail:
-    "Squares in two parts: most as they are, the largest as draws from Pareto tails that fit them."
+    "Values in two parts: most as they are, the largest as draws from Pareto tails that fit them."
 
-    low: np.ndarray  # the squares below the tail, sorted
+    low: np.ndarray  # the values below the tail, sorted
     count: int  # how many points the tail holds
     threshold: float  # where it begins
     shape: np.ndarray  # of each tail that is tried, shape (m,)
     scale: np.ndarray  # of each, shape (m,)
     weight: np.ndarray  # how well each fits, cumulated to 1, shape (m,)
-    usual: float  # shape towards which those of few points are drawn
+    prior: _Prior  # what is known of its shape beforehand
 
     @functools.cached_property
     def bulk(self):
         "Mean of (V, V²) below the threshold and a root of their covariance."
-        both = np.stack([self.low, self.low**2])
-        values, vectors = np.linalg.eigh(np.cov(both, bias=True))
-        return both.mean(axis=1), (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+        return _moments(self.low)
 
-    def drawn(self, n_resamples, rng):
-        """Shape and scale of n_resamples tails, drawn by rng, and the mean of all squares.
+    def tails(self, n_resamples, rng):
+        """Shape and scale of n_resamples tails, drawn by rng.
 
         Parameters
         ----------
@@ -67,28 +74,41 @@ class _Tail:
         """
         pick = np.searchsorted(self.weight, rng.random(n_resamples)).clip(max=self.weight.size - 1)
         spread = rng.gamma(max(self.count, 1), size=n_resamples) / max(self.count, 1)
-        shape = np.minimum(_drawn_towards(self.usual, self.shape[pick] * spread, self.count),
-                           _LARGEST_SHAPE)
-        scale = self.scale[pick] * spread
+        usual, weight, most = self.prior
+        shape = (self.count * self.shape[pick] * spread + weight * usual) / (self.count + weight)
+        return np.minimum(shape, most), self.scale[pick] * spread
+
+    def drawn(self, n_resamples, rng):
+        """Shape and scale of n_resamples tails, drawn by rng, and the mean of all values.
+
+        Parameters
+        ----------
+        n_resamples
+        rng
+        """
+        shape, scale = self.tails(n_resamples, rng)
         beyond = self.count * (self.threshold + scale / (1 - shape))
         return shape, scale, (self.low.sum() + beyond) / (self.low.size + self.count)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-039b
-def _drawn_towards(usual, shape, count):
-    return (count * shape + _PRIOR_WEIGHT * usual) / (count + _PRIOR_WEIGHT)
+def _moments(values):
+    "Mean of (V, V²) and a root of their covariance."
+    both = np.stack([values, values**2])
+    covariance, vectors = np.linalg.eigh(np.cov(both, bias=True))
+    return both.mean(axis=1), (vectors * np.sqrt(np.maximum(covariance, 0))) @ vectors.T
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-040
-def _tail_of(squares, usual):
-    "Fit generalised Pareto distributions to the largest squares."
-    squares = np.sort(squares)
-    n = squares.size
+def _tail_of(values, prior):
+    "Fit generalised Pareto distributions to the largest values."
+    values = np.sort(values)
+    n = values.size
     count = min(int(3 * np.sqrt(n)), n // 2)
-    threshold = squares[n - count - 1]
-    excess = squares[n - count:] - threshold
+    threshold = values[n - count - 1]
+    excess = values[n - count:] - threshold
     positive = excess[excess > 0]
     if positive.size < 2:
         zero = np.zeros(1)
-        return _Tail(squares, 0, float(squares[-1]), zero, zero, zero + 1, usual)
+        return _Tail(values, 0, float(values[-1]), zero, zero, zero + 1, prior)
     quartile = max(excess[max((count + 2) // 4 - 1, 0)], positive[0], 1e-9 * excess[-1])
     m = 20 + int(np.sqrt(count))
     theta = 1 / excess[-1] + (1 - np.sqrt(m / (np.arange(m) + 0.5))) / (3 * quartile)
@@ -97,8 +117,8 @@ def _tail_of(squares, usual):
     likelihood = count * (np.log(-theta / shape) - shape - 1)
     weight = np.exp(likelihood - likelihood.max())
     weight /= weight.sum()
-    return _Tail(squares[:n - count], count, float(threshold), shape, -shape / theta,
-                 np.cumsum(weight), usual)
+    return _Tail(values[:n - count], count, float(threshold), shape, -shape / theta,
+                 np.cumsum(weight), prior)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-041
 @kernel
@@ -331,7 +351,7 @@ class _Points:
         means[means == 0] = 1
         scaled = self.squares / np.repeat(means, counts)
         return _tail_of(scaled / (scaled.mean() or 1),
-                        _ONE_SHAPE if counts.size == 1 else _MANY_SHAPE)
+                        _ONE_BLOCK if counts.size == 1 else _MANY_BLOCKS)
 
     def resampled(self, stretches, n_resamples, rng):
         """Both over stretches, studentised, in n_resamples sets that rng draws from tails.
@@ -346,6 +366,101 @@ class _Points:
         (log, error), (ratio, ratio_error) = _moments_of_points(sums, self.units, stretches)
         return _studentised(log - np.log(mean)[:, None], error), _studentised(ratio, ratio_error)
 
+# %% ../../nbs/errors/27_factors.ipynb #whole-code
+_APART = 1.224  # reached in a tenth of pairs of samples that have one distribution
+
+
+@dataclass(frozen=True)
+class _Whole(_Points):
+    "All points as one block: tails are those of sizes |Z|, on each side of zero if sides differ."
+
+    is_above: np.ndarray  # whether Z > 0
+
+    @functools.cached_property
+    def tails(self):
+        "Of the sizes: one for both sides of zero, or one each."
+        sizes = np.sqrt(self.squares)
+        sides = [sizes[self.is_above], sizes[~self.is_above]]
+        if min(map(len, sides)) < 8 or _are_alike(*sides): sides = [sizes]
+        return [_tail_of(one, _OF_SIZES) for one in sides]
+
+    @functools.cached_property
+    def low(self):
+        "Squares below the tails, and what `_moments` says of them."
+        squares = np.concatenate([tail.low for tail in self.tails])**2
+        return squares, _moments(squares)
+
+    def resampled(self, stretches, n_resamples, rng):
+        """As of any points; where tails are too heavy and both sides are alike, from tails of squares.
+
+        Parameters
+        ----------
+        stretches
+        n_resamples
+        rng
+        """
+        if len(self.tails) == 1 and _is_heavy(self):
+            return super().resampled(stretches, n_resamples, rng)
+        sums, mean = _whole_sums(self.tails, *self.low, n_resamples, rng)
+        (log, error), _ = _moments_of_points(sums[:, None], self.units, stretches)
+        return _studentised(log - np.log(mean)[:, None], error), np.zeros_like(log)
+
+# %% ../../nbs/errors/27_factors.ipynb #whole-alike
+def _are_alike(one, other):
+    "Whether two samples may have one distribution, by Kolmogorov and Smirnov's distance."
+    both = np.concatenate([one, other])
+    steps = np.repeat([1 / one.size, -1 / other.size], [one.size, other.size])
+    order = np.argsort(both)
+    is_last = np.append(np.diff(both[order]) > 0, True)
+    far = np.abs(np.cumsum(steps[order])[is_last]).max()
+    return far < _APART * np.sqrt(1 / one.size + 1 / other.size)
+
+# %% ../../nbs/errors/27_factors.ipynb #whole-sums
+def _whole_sums(tails, low, moments, n_resamples, rng):
+    "Sums of squares and of their squares over all points, and the mean that each resample has."
+    n = low.size + sum(tail.count for tail in tails)
+    met = rng.multinomial(n, [low.size / n, *(tail.count / n for tail in tails)], size=n_resamples)
+    if n >= _LARGE_BLOCK:
+        centre, root = moments
+        sums = (met[:, :1] * centre
+                + np.sqrt(met[:, :1]) * (rng.standard_normal((n_resamples, 2)) @ root))
+    else: sums = _picked_sums(rng.random(met[:, 0].sum()), met[:, 0], low)
+    mean = np.full(n_resamples, low.sum())
+    for tail, count in zip(tails, met[:, 1:].T):
+        shape, scale = tail.tails(n_resamples, rng)
+        v = tail.threshold
+        mean += tail.count * (v**2 + 2 * scale / (1 - shape) * (v + scale / (1 - 2 * shape)))
+        sums += _squared_sums(rng.random(count.sum()), count, v, shape, scale)
+    return np.maximum(sums, 0), mean / n
+
+# %% ../../nbs/errors/27_factors.ipynb #whole-added
+@kernel
+def _picked_sums(uniform, counts, low):
+    "Sums of so many picks of values, and of their squares, shape (R, 2)."
+    out, i = np.zeros((counts.size, 2)), 0
+    for r in range(counts.size):
+        for _ in range(counts[r]):
+            value = low[int(uniform[i] * low.size)]
+            out[r, 0] += value
+            out[r, 1] += value * value
+            i += 1
+    return out
+
+# %% ../../nbs/errors/27_factors.ipynb #whole-tails
+@kernel
+def _squared_sums(uniform, counts, threshold, shape, scale):
+    "Sums of the squares of so many sizes beyond the threshold, and of the squares' squares."
+    out, i = np.zeros((counts.size, 2)), 0
+    for r in range(counts.size):
+        for _ in range(counts[r]):
+            x = -np.log(1 - uniform[i])
+            if abs(shape[r]) > 1e-9: x = np.expm1(shape[r] * x) / shape[r]
+            square = (threshold + scale[r] * x)**2
+            out[r, 0] += square
+            out[r, 1] += square * square
+            i += 1
+    return out
+
 # %% ../../nbs/errors/27_factors.ipynb #cell-048
 def _mean_of_clusters(x, y, n_resamples, rng):
     "Studentised means of clusters; what the largest exceed the mean by is drawn from a tail."
@@ -353,7 +468,7 @@ def _mean_of_clusters(x, y, n_resamples, rng):
     order = np.argsort(x - mean * y, kind="stable")
     y, excess = y[order], (x - mean * y)[order]
     least = excess[0]
-    tail = _tail_of(excess - least, _ONE_SHAPE)
+    tail = _tail_of(excess - least, _ONE_BLOCK)
     shape, scale, true = tail.drawn(n_resamples, rng)
     place = rng.random((n_resamples, n)) * n
     at = place.astype(np.int64)
@@ -465,14 +580,14 @@ class _Clusters:
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-052
 def _units(sample, along):
-    "Squares over their mean, by block: of points, or of clusters where the sample has groups."
-    if along is not None: order = along.order
-    else: order = np.arange(sample.n)
+    """Squares over their mean, by block: of points, of all as one block where there is no order, or
+    of clusters where the sample has groups."""
+    if along is None: order, start = np.arange(sample.n), np.array([0, sample.n])
+    else: order, start = along.order, _block_starts(along)
     squares = sample.scaled[order]**2 / (sample.zms or 1)
-    if along is None: start = np.array([0, sample.n])
-    else: start = _block_starts(along)
-    if sample.groups is None: return _Points(squares, start)
-    return _Clusters.of(squares, start, sample.groups.codes[order])
+    if sample.groups is not None: return _Clusters.of(squares, start, sample.groups.codes[order])
+    if along is None: return _Whole(squares, start, sample.error > 0)
+    return _Points(squares, start)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-052b
 def _block_starts(along, n_blocks=None):
@@ -701,7 +816,7 @@ class AverageTest(SignificanceTest):
         """About how often perfect errors with tails like Student's t3 are called as small as these; None where they are not called smaller, or such tails would have shown."""
         has_shown = self.n >= 1000 and self.tail_index > 3.5
         if self.reason or self.is_heavy or has_shown or self.estimate >= 1: return None
-        return 0.36 * self.side_pvalues[0]**0.5
+        return 0.45 * self.side_pvalues[0]**0.5
 
     @property
     def sentence(self) -> str:
@@ -893,7 +1008,7 @@ def _judged(sample, sides, n_boot, confidence, n_calibration, rng, n_jobs, progr
             error = error * widening_of(sample.scaled**2, sample.groups.codes, confidence)
         if n_calibration: error = error * np.sqrt(1 + sample.n / n_calibration)
         statistic = float(_studentised(log, error)[0])
-    null, is_heavy = rows[:, 0, 0], index < _HEAVY or share > 0.5
+    null, is_heavy = rows[:, 0, 0], _is_heavy(units)
     sides = sides or (_STRICT, _STRICT if is_heavy else _USUAL)
     low, high = _interval(log, error, _limits(rows[:, :1], [0], 1 - confidence))
     pvalue = min(1.0, *(monte_carlo_pvalue(statistic, null, side) / share
@@ -916,7 +1031,7 @@ def _resampled(units, stretches, n_boot, rng, n_jobs, progress):
 def _tail_index(units):
     "The inverse of the mean shape of the tails that fit; for clusters, of their means."
     if isinstance(units, _Points): tail = units.tail
-    else: tail = _tail_of(units.x.sum(axis=1) / units.y.sum(axis=1), _ONE_SHAPE)
+    else: tail = _tail_of(units.x.sum(axis=1) / units.y.sum(axis=1), _ONE_BLOCK)
     if tail.count >= 5: shape = tail.shape @ np.diff(tail.weight, prepend=0)
     else: shape = 0
     if shape > 0: return float(1 / shape)
@@ -927,6 +1042,11 @@ def _largest_share(units):
     if isinstance(units, _Points): sums = units.squares
     else: sums = units.x.sum(axis=1)
     return float(sums.max() / (sums.sum() or 1))
+
+# %% ../../nbs/errors/27_factors.ipynb #is-heavy
+def _is_heavy(units):
+    "Whether tails are too heavy for a mean square to be called right, or small."
+    return _tail_index(units) < _HEAVY or _largest_share(units) > 0.5
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-061d
 def _nothing(sample, units):
@@ -1258,7 +1378,7 @@ def factors_of(
     index = _tail_index(units)
     return Factors(by=along.kind, n=sample.n, n_blocks=start.size - 1, confidence=confidence,
                    estimate=float(np.sqrt(sample.zms)), tail_index=index,
-                   is_heavy=not reason and (index < _HEAVY or _largest_share(units) > 0.5),
+                   is_heavy=not reason and _is_heavy(units),
                    reason=reason,
                    named=None if reason else _named(table), n_boot=n_boot, stretches=shown,
                    blocks=shown[shown["n_blocks"] == 1].reset_index(drop=True), **summary)
