@@ -180,7 +180,8 @@ def bias_line(finding: Any,  # of kind "bias"
     if finding.excluded_beyond <= finding.tolerance:
         most = _u(finding.excluded_beyond)
         return f"{start}; more than {most}{from_mean} {part} is excluded"
-    return f"{start}; {_up_to(finding)}{from_mean} {_worst(facts['covers'])} is not excluded ({decide})"
+    return (f"{start}; {_up_to(finding)}{from_mean} {_worst(facts['covers'])} is not excluded "
+            f"({decide})")
 
 
 def _slight(finding):
@@ -366,7 +367,8 @@ def average_sentence(finding: Any,  # of kind "average"
         end, sure = _open_end(finding)
         if end:
             side = "at least" if end == "upper" else "at most"
-            text += f" The factor is {side} {sure}. Its {end} limit is unknown: a few rows decide it."
+            text += (f" The factor is {side} {sure}. Its {end} limit is unknown: a few rows decide "
+                     "it.")
         if facts["pvalue_if_heavy"] is not None:
             text += f" With tails like Student's t3, p = {facts['pvalue_if_heavy']:.1g}."
         return text + _slight_sentence(finding) + _unseen(facts) + _also(finding)

@@ -404,12 +404,14 @@ def _drawn_ends(residual, plan, confidence, rng):
     rest = residual - (np.bincount(quarter, residual) / np.diff(edge))[quarter]
     values, start = _dealt(rest, edge, 2 * _BATCHES, _BATCHES // 4)
     block = np.round(np.interp(block, edge, start)).astype(np.int64)
-    return _ends(_extreme_t(_draws(confidence, values.size), shuffle_state(rng), values, start, block,
+    return _ends(_extreme_t(_draws(confidence, values.size), shuffle_state(rng), values, start,
+                            block,
                             first, last), confidence)
 
 # %% ../../nbs/errors/26_bias.ipynb #parts-dealt
 def _dealt(values, start, most, batches):
-    "Values of cells, and where these begin; where there are too many, sums of so many batches each."
+    """Values of cells, and where these begin; where there are too many, sums of so many batches
+    each."""
     if values.size <= most: return values, start
     cell = np.repeat(np.arange(start.size - 1), np.diff(start))
     size = np.minimum(np.diff(start), batches)

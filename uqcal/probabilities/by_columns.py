@@ -133,10 +133,23 @@ def _scatter(fit, code, size):
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-drawn
 def _small_parts(fit, code, size):
     "Parts whose sums are not yet normal: few events, non-events or clusters expected."
-    if fit.unit is None:
-        held = np.minimum(np.bincount(code, fit.q, size), np.bincount(code, 1 - fit.q, size))
-    else: held = np.bincount(np.unique(fit.unit * size + code) % size, minlength=size)
-    return held < _ENOUGH
+    if fit.unit is not None: return _clusters_in(fit, code, size) < _ENOUGH
+    return np.minimum(np.bincount(code, fit.q, size), np.bincount(code, 1 - fit.q, size)) < _ENOUGH
+
+# %% ../../nbs/probabilities/94_by_columns.ipynb #by-clusters-in
+def _clusters_in(fit, code, size):
+    "How many clusters have rows in each part."
+    return np.bincount(np.unique(fit.unit * size + code) % size, minlength=size)
+
+# %% ../../nbs/probabilities/94_by_columns.ipynb #by-clusters-in-b
+def _by_student(seen, fit, code, size):
+    """Statistics of parts with few clusters, drawn in as Student's t with their degrees of freedom
+    has it."""
+    if fit.unit is None: return seen
+    freedom = np.maximum(_clusters_in(fit, code, size) - 1, 1)
+    freedom = np.r_[freedom, np.maximum(freedom - 1, 1), np.full(seen.size - 2 * size,
+                                                                 freedom.sum())]
+    return np.sign(seen) * stats.norm.isf(stats.t.sf(np.abs(seen), freedom))
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-chunks
 def _chunks(number, cost):
@@ -305,7 +318,7 @@ def along_column(
     spread = np.einsum("ij,jk,ik->i", lever, scatter, lever)
     usable = spread > 1e-9 * max(spread.max(), 1e-300)
     scale = np.where(usable, np.sqrt(spread.clip(1e-300)), np.inf)
-    seen = lever @ fit.sums(code, size, fit.e) / scale
+    seen = _by_student(lever @ fit.sums(code, size, fit.e) / scale, fit, code, size)
     null = np.abs(_drawn(fit, code, size, scatter, n_resamples,
                          rng) @ lever.T / scale).max(axis=1).round(9)
     null = np.sort(null)
@@ -398,7 +411,8 @@ def column_tests(
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     columns = read_features(features, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob,
                             sample_weight=sample_weight, cluster=cluster)
-    if not columns: raise ValueError(f"features must hold at least one column, got {features!r:.40}")
+    if not columns:
+        raise ValueError(f"features must hold at least one column, got {features!r:.40}")
     walk = walk_of(y, p, w, cluster)
     if walk.n_clusters is None: unit = None
     else: unit = np.unique(cluster, return_inverse=True)[1]
