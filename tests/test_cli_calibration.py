@@ -117,3 +117,22 @@ def test_what_a_table_in_parts_refuses(capsys, args, says):
     for name, text in (("words", "y,p\n1,0.5\n\n0,a half\n"), ("pa", "y,p\n1,0.5\n"), ("pz", "y,q\n1,0.5\n")): open(f"{name}.csv", "w").write(text)
     code, out, err = run(capsys, "--outcome", "y", "--score", "p", "--dask", *args)
     assert (code, out) == (2, "") and err.startswith(f"uqcal: {says}") and err.count("\n") == 1
+
+
+def test_a_column_of_groups_is_asked_along_and_the_command_it_prints_runs(capsys):
+    rng = np.random.default_rng(2)
+    ward, p = rng.choice(list("abc"), 3000), rng.uniform(0.05, 0.6, 3000).round(3)
+    pd.DataFrame({"y": (rng.random(3000) < np.where(ward == "c", 0.4 * p, p)).astype(int), "p": p, "ward": ward, "age": rng.integers(20, 90, 3000)}).to_csv("wards.csv", index=False)
+    asked = ["wards.csv", "--outcome", "y", "--score", "p", "--feature", "ward", "--feature", "age", *QUICK]
+    code, screen, err = run(capsys, *asked)
+    assert (code, err) == (0, "") and "By ward" in screen and "in ward c: O/E" in screen and "By age" in screen and len(screen.splitlines()) <= 24
+    assert json.loads(run(capsys, *asked, "--json", "-")[1])["data"]["features"] == ["ward", "age"]
+    command = " ".join(screen[screen.index("uqcal mend"):].replace("\\\n", " ").split()[1:])
+    assert "--feature ward" in command
+    with pytest.raises(SystemExit) as ended: main(command.split())
+    assert ended.value.code == 0 and {"p", "ward"} <= set(pd.read_csv("mended.csv"))
+
+
+def test_a_column_that_is_not_there_is_named(capsys):
+    code, out, err = run(capsys, "scores.csv", "--outcome", "y", "--score", "p", "--feature", "ward")
+    assert code == 2 and not out and "'ward'" in err

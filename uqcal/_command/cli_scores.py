@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -36,6 +37,7 @@ be a pattern in quotes, for many files.
 Examples:
   uqcal calibration scores.csv --outcome y --score p --report report.html
   cat scores.csv | uqcal calibration - --outcome y --score p --json -
+  uqcal calibration visits.csv --outcome y --score p --feature hospital
   uqcal calibration 'part-*.parquet' --outcome y --score p --dask
 
 Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
@@ -50,6 +52,9 @@ def _calibration(
                                  default=True)] = "score",
     weight: Annotated[str | None, option("Column of weights.  [default: all 1]", "NAME")] = None,
     cluster: Cluster = None, positive: Positive = None,
+    feature: Annotated[list[str] | None, option(
+        "Column along which calibration may differ: text for groups, or numbers; may be "
+        "repeated.", "NAME")] = None,
     n_bins: Annotated[int, option("Bins of the calibration error.", "NUMBER", default=True)] = 15,
     n_boot: Annotated[int, option("Sets of noise drawn for the lower end of its interval.",
                                   "NUMBER", default=True)] = 5000,
@@ -72,14 +77,17 @@ def _calibration(
         raise ValueError(f"--tolerance must lie between 0 and 1, got {tolerance}")
     how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
     if in_parts: return _calibration_in_parts(context, (outcome, score, weight))
-    y, p, w, table = read_scores(file, outcome, score, weight, cluster, how, positive)
+    y, p, w, table = read_scores(file, outcome, score, weight, cluster, how, positive,
+                                 features=feature or ())
     from uqcal.probabilities.calibration import calibration_report
     result = calibration_report(
-        y, p, sample_weight=w, cluster=as_labels(table.columns.get(cluster)), n_bins=n_bins,
+        y, p, sample_weight=w, cluster=as_labels(table.columns.get(cluster)),
+        features={name: table.columns[name] for name in feature or ()} or None, n_bins=n_bins,
         n_boot=n_boot, n_resamples=n_resamples, tolerance=tolerance, rng=seed,
         confidence=confidence, n_jobs=cores(jobs), progress=shows_bar(progress))
     roles = dict(outcome=outcome, score=score, weight=weight, cluster=cluster)
     data = {"source": table.source, "columns": [*filter(None, roles.values())]}
+    if feature: data["features"] = list(feature)
     data |= source_facts(table) | _contradicted(table, result)
     if is_mended(table): command = ""
     else: command = _scores_command(result.step, context, roles)
@@ -95,6 +103,7 @@ def read_scores(source: str,  # a file, or "-"
                 how: dict[str, Any] | None = None,  # options of `read_table`
                 positive: str | None = None,  # which of two labels counts as 1
                 by: str | None = None,  # column of groups
+                features: Sequence[str] = (),  # columns of numbers, or of text for groups
                 ) -> tuple:  # the three, and the table
     """Outcomes, probabilities and weights from a file, and the table, which holds clusters too; with messages on lines.
 
@@ -116,22 +125,25 @@ def read_scores(source: str,  # a file, or "-"
         Which of two labels counts as 1.
     by : str | None, optional
         Column of groups.
+    features : Sequence[str], default ()
+        Columns of numbers, or of text for groups.
 
     Returns
     -------
     tuple
         The three, and the table.
     """
-    names = [*filter(None, (outcome, score, weight, cluster, by))]
+    names = [*filter(None, (outcome, score, weight, cluster, by)), *features]
     if len(set(names)) < len(names):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
     labels, how = [*filter(None, (cluster, by))], how or {}
     try:
         if positive is None:
             return read_probabilities(source, outcome=outcome, score=score, weight=weight,
-                                      groups=labels, **how)
+                                      groups=labels, features=list(features), **how)
         kinds = {score: "probability"} | ({weight: "weight"} if weight else {})
-        table = read_table(source, [*kinds], groups=[outcome, *labels], kinds=kinds, **how)
+        table = read_table(source, [*kinds], groups=[outcome, *labels], kinds=kinds,
+                           features=list(features), **how)
     except UnknownColumn as error:
         raise ValueError(
             f"{error}; name them with --outcome, --score, --weight and --cluster") from None
@@ -164,6 +176,7 @@ def _scores_command(step, context, columns):
     source = shlex.quote(context.params["file"])
     if step.arguments.get("function") == "mend_probabilities":
         roles.pop("weight", None)  # all are equal
+        if step.why == "by_column": roles["feature"] = step.arguments["by"]
         return mend_command(f"uqcal mend {source}", [*_named(roles), *typed(
             context, *ROWS, "positive", "tolerance", "seed")])
     if "tolerance" in step.arguments:

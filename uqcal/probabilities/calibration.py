@@ -1319,6 +1319,7 @@ def _is_rough(walk):
     third = v * (1 - 2 * q[order])
     for most in (10, 30, 100):
         total, variance, moment = (_near_products(x, most) for x in (rest, v, third))
+        if not variance > 0: continue  # certain, or constant
         moment += 3 * most * (most - 1) * np.sum(v**3)
         if 3 * pearson_tail(total / np.sqrt(variance), max(
                 moment / variance**1.5, 0.0)) <= 0.001: return True
