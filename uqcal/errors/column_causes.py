@@ -113,7 +113,9 @@ def _quantity(sample):
     if best < _normal(log_size, log_u) + 4: return []
     if best < _in_any_size(log_size, log_u) - 1.5 + 4: return []
     if best < _student(log_size, log_u) - 3: return []
-    if name != "few_members" and best < _of_any_power(log_size, log_u) - 3: return []
+    if name in _EXPONENTS:
+        likelihood, power = _of_any_power(log_size, log_u)
+        if best < likelihood - 3 and abs(power - _EXPONENTS[name]) > 0.25: return []
     constant = _in_any_size(log_size, np.zeros(most)) - 1.5
     if best < constant - (3 if name == "few_members" else 0): return []
     others = tuple(other for worse, _, other in others if worse > best - 3)[:2]
@@ -128,10 +130,14 @@ def _in_any_size(log_size, log_u):
     return _normal(log_size, log_u + 0.5 * np.log(np.mean(z2)))
 
 # %% ../../nbs/errors/86_column_causes.ipynb #any-power
+_EXPONENTS = {"variance": 0.5, "root": 2.0, "precision": -0.5, "inverse": -1.0}
+
+
 def _of_any_power(log_size, log_u):
-    "The same of errors that go with any power of u, with the likeliest power and size."
+    "The same of errors that go with a power of u in any size, and the likeliest power."
     centred = log_u - log_u.mean()
-    return max(_in_any_size(log_size, power * centred) for power in np.linspace(-2.5, 2.5, 41))
+    return max((_in_any_size(log_size, power * centred), power)
+               for power in np.linspace(-2.5, 2.5, 41))
 
 # %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-7
 def _of_members(sample, k, ddof):
