@@ -250,7 +250,7 @@ def _reweighted(n_resamples, state, residual, group, n_groups, start, block, fir
 # %% ../../nbs/errors/26_bias.ipynb #parts-draw
 @kernel
 def _extreme_t(n_resamples, state, values, start, block, first, last):
-    """The smallest and the largest Student's t over all stretches of blocks, shape (R, 2), where each
+    """The smallest and largest Student's t over all stretches of blocks, shape (R, 2), where each
     value is drawn from those of its own part."""
     out, half = np.zeros((n_resamples, 2)), np.uint64(32)
     sums, squares = np.zeros(block.size), np.zeros(block.size)
@@ -279,7 +279,7 @@ def _extreme_t(n_resamples, state, values, start, block, first, last):
 # %% ../../nbs/errors/26_bias.ipynb #parts-cells
 @kernel
 def _extreme_cells(n_resamples, state, total, count, start):
-    """The smallest and the largest Student's t over all cells, shape (R, 2), where each cell draws as
+    """The smallest and largest Student's t over all cells, shape (R, 2), where each cell draws as
     many of its own units, with replacement, from sums that add up to zero."""
     out, half = np.zeros((n_resamples, 2)), np.uint64(32)
     for r in range(n_resamples):

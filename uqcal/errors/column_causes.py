@@ -83,6 +83,7 @@ def _members(log_size, log_u, k):
     found = []
     for ddof in (0, 1):
         log_sd = 0.5 * np.log((k - ddof) * (1 + 1 / k)) - noise + spread * grid  # less mean
+        log_sd = log_sd.clip(-150, 150)
         density = np.exp(-log_sd - 0.5 * np.outer(size2, np.exp(-2 * log_sd)))
         seen = np.log(np.maximum(np.sum(weight * density, axis=1), 1e-300))
         found.append(float(np.sum(seen - total)) - mean * log_u.size)

@@ -302,10 +302,12 @@ def _moments_of_points(sums, units, stretches):
 # %% ../../nbs/errors/27_factors.ipynb #cell-047
 @dataclass(frozen=True)
 class _Points:
-    "Squares of independent points, summed by block."
+    """Squares of independent points, summed by block. If all are one block, its tails are those
+    of sizes |Z|, on each side of zero if sides differ."""
 
     squares: np.ndarray  # Z² in the order of the points
     start: np.ndarray  # where each block begins, then n
+    is_above: np.ndarray | None = None  # whether Z > 0, where all points are one block
 
     @property
     def units(self):
@@ -353,29 +355,6 @@ class _Points:
         return _tail_of(scaled / (scaled.mean() or 1),
                         _ONE_BLOCK if counts.size == 1 else _MANY_BLOCKS)
 
-    def resampled(self, stretches, n_resamples, rng):
-        """Both over stretches, studentised, in n_resamples sets that rng draws from tails.
-
-        Parameters
-        ----------
-        stretches
-        n_resamples
-        rng
-        """
-        sums, mean = _block_sums(self.tail, self.units, n_resamples, rng)
-        (log, error), (ratio, ratio_error) = _moments_of_points(sums, self.units, stretches)
-        return _studentised(log - np.log(mean)[:, None], error), _studentised(ratio, ratio_error)
-
-# %% ../../nbs/errors/27_factors.ipynb #whole-code
-_APART = 1.224  # reached in a tenth of pairs of samples that have one distribution
-
-
-@dataclass(frozen=True)
-class _Whole(_Points):
-    "All points as one block: tails are those of sizes |Z|, on each side of zero if sides differ."
-
-    is_above: np.ndarray  # whether Z > 0
-
     @functools.cached_property
     def tails(self):
         "Of the sizes: one for both sides of zero, or one each."
@@ -391,7 +370,7 @@ class _Whole(_Points):
         return squares, _moments(squares)
 
     def resampled(self, stretches, n_resamples, rng):
-        """As of any points; where tails are too heavy and both sides are alike, from tails of squares.
+        """Both over stretches, studentised, in n_resamples sets that rng draws from tails.
 
         Parameters
         ----------
@@ -399,11 +378,16 @@ class _Whole(_Points):
         n_resamples
         rng
         """
-        if len(self.tails) == 1 and _is_heavy(self):
-            return super().resampled(stretches, n_resamples, rng)
-        sums, mean = _whole_sums(self.tails, *self.low, n_resamples, rng)
-        (log, error), _ = _moments_of_points(sums[:, None], self.units, stretches)
-        return _studentised(log - np.log(mean)[:, None], error), np.zeros_like(log)
+        if self.is_above is not None and not (len(self.tails) == 1 and _is_heavy(self)):
+            sums, mean = _whole_sums(self.tails, *self.low, n_resamples, rng)
+            (log, error), _ = _moments_of_points(sums[:, None], self.units, stretches)
+            return _studentised(log - np.log(mean)[:, None], error), np.zeros_like(log)
+        sums, mean = _block_sums(self.tail, self.units, n_resamples, rng)
+        (log, error), (ratio, ratio_error) = _moments_of_points(sums, self.units, stretches)
+        return _studentised(log - np.log(mean)[:, None], error), _studentised(ratio, ratio_error)
+
+# %% ../../nbs/errors/27_factors.ipynb #whole-code
+_APART = 1.224  # reached in a tenth of pairs of samples that have one distribution
 
 # %% ../../nbs/errors/27_factors.ipynb #whole-alike
 def _are_alike(one, other):
@@ -586,7 +570,7 @@ def _units(sample, along):
     else: order, start = along.order, _block_starts(along)
     squares = sample.scaled[order]**2 / (sample.zms or 1)
     if sample.groups is not None: return _Clusters.of(squares, start, sample.groups.codes[order])
-    if along is None: return _Whole(squares, start, sample.error > 0)
+    if along is None: return _Points(squares, start, sample.error > 0)
     return _Points(squares, start)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-052b
