@@ -565,7 +565,8 @@ def _mended_columns(table, shift, uncertainty, roles):
 # %% ../../nbs/command/70_cli.ipynb #cell-097c
 _MENDS = {"uqcal mend 1": {"columns.uncertainty": str, "kinds": dict, "mend": dict,
                            "mend.content.state.u_range_": list},
-          "uqcal probability mend 1": {"score": str, "range": list, "mend": (dict, type(None))}}
+          "uqcal probability mend 1": {"score": str, "range": list, "mend": (dict, type(None)),
+                                       "by": (str, type(None))}}
 
 
 def _applied(context, source, roles, how):
@@ -687,7 +688,7 @@ def _applied_scores(context, source, state, how):
                                              PlattByGroup)}
     if state["mend"] is None: made = None
     else: made = restored(kinds, state, path)
-    by, labels = state.get("by"), []
+    by, labels = state["by"], []
     if by is not None: labels = [by]
     table = read_table(source, [score], kinds={score: "probability"}, groups=labels, **how)
     stated = p = table.columns[score]
