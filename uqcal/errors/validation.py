@@ -571,7 +571,8 @@ def validate(
     ----------
     Pernot (2024), Fig. 1, App. A.
     """
-    given, repeats, doubts = _independent(Sample(error, uncertainty, groups))
+    whole = Sample(error, uncertainty, groups)
+    given, repeats, doubts = _independent(whole)
     observed = read_observed(observed, given, error=error, uncertainty=uncertainty, groups=groups)
     orders = _check_features(features, given, conclusions)
     sample, judged_orders, off_limits = _clear_of_limits(given, orders, observed)
@@ -589,7 +590,9 @@ def validate(
     settings = _settings(sample, scores, distribution, **counts, n_resamples=planned,
                          confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
     scores = _beside_a_fit(scores, n_calibration)
-    causes = causes_of(given, orders, observed=observed)
+    if any(one.code == "stretches_as_groups" for one in doubts): looked_at = whole
+    else: looked_at = given  # copies count once, but rows of a stretch are no copies
+    causes = causes_of(looked_at, orders, observed=observed)
     findings = list(findings.values()) or _score_findings(scores, sample.n)
     step = _next_step(findings, causes, repeats, conclusions)
     return Validation(sample=sample, given=given, findings=tuple(findings), settings=settings,
