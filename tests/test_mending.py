@@ -349,7 +349,7 @@ def test_zeros_among_normal_errors_are_no_heavy_tails(small):
         assert np.mean((found.error / found.uncertainty)**2) == pytest.approx(1, abs=0.05)
 
 
-@pytest.mark.parametrize("share, small, wide", [(0.7, 0.01, 1.3), (0.4, 0.0, 1.7)])
+@pytest.mark.parametrize("share, small, wide", [(0.7, 0.01, 1.0), (0.4, 0.0, 1.7)])
 def test_where_the_best_score_breaks_the_average_one_factor_serves(share, small, wide):
     "Mutations: only candidates near the best are judged, so that all is left as stated; 4.4 times too small on new points taken for one fault of two."
     for seed in (1, 2, 7, 11):
