@@ -576,13 +576,16 @@ def validate(
     observed = read_observed(observed, given, error=error, uncertainty=uncertainty, groups=groups)
     orders = _check_features(features, given, conclusions)
     sample, judged_orders, off_limits = _clear_of_limits(given, orders, observed)
+    looked_at, scored = given, sample
+    if any(one.code == "stretches_as_groups" for one in doubts):  # rows of a stretch are no copies
+        looked_at, scored = whole, Sample(sample.error, sample.uncertainty)
     names, tolerance = _check_statistics(statistics, distribution), check_tolerance(tolerance)
     compared = _check_distributions(distribution, distributions)
     counts, planned, n_mc = _counts(sample.n, n_bins, ties, n_boot, n_resamples, n_mc)
     own, common = check_generator(rng), dict(
         confidence=check_fraction(confidence, "confidence"), n_jobs=n_jobs, progress=progress)
     again = copy.deepcopy(own)  # conclusions are those of `draw_conclusions` alone
-    scores = _scores(names, sample, groups, compared, n_mc, counts, common | {"rng": own})
+    scores = _scores(names, scored, groups, compared, n_mc, counts, common | {"rng": own})
     findings = conclusions_of(
         sample, judged_orders, tolerance=tolerance, n_boot=counts["n_boot"],
         n_resamples=n_resamples, n_calibration=n_calibration, rng=again,
@@ -590,15 +593,13 @@ def validate(
     settings = _settings(sample, scores, distribution, **counts, n_resamples=planned,
                          confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
     scores = _beside_a_fit(scores, n_calibration)
-    if any(one.code == "stretches_as_groups" for one in doubts): looked_at = whole
-    else: looked_at = given  # copies count once, but rows of a stretch are no copies
     causes = causes_of(looked_at, orders, observed=observed)
     findings = list(findings.values()) or _score_findings(scores, sample.n)
     step = _next_step(findings, causes, repeats, conclusions)
     return Validation(sample=sample, given=given, findings=tuple(findings), settings=settings,
                       step=step, repeats=repeats, causes=tuple(causes), scores=scores,
                       cautions=tuple(_all_cautions(causes, (*doubts, *off_limits), _cautions(
-                          sample, scores, n_bins, ties))))
+                          scored, scores, n_bins, ties))))
 
 # %% ../../nbs/errors/51_validation.ipynb #all-cautions
 def _all_cautions(causes, doubts, conditions):
