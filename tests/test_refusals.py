@@ -460,6 +460,7 @@ TABLE = {
     # parameters of estimators
     **rows("probability_mending", "ProbabilityMending.predict", "binary", of=lambda: mend_probabilities(np.arange(N) % 2, P, n_folds=4, n_boot=20, n_resamples=20, rng=1), kinds={"by": "free"}),
     **rows("probability_mending", "PlattByGroup.fit", "binary", of=PlattByGroup, given={"by": np.arange(N) % 3}, kinds={"by": "array"}),
+    **rows("probability_mending", "PlattByGroup.unseen", "single", of=lambda: PlattByGroup().fit(P, Y, np.arange(N) % 3), given={"by": np.arange(N) % 3}, kinds={"by": "array"}),
     **rows("probability_mending", "PlattByGroup.predict", "binary", of=lambda: PlattByGroup().fit(P, Y, np.arange(N) % 3), given={"by": np.arange(N) % 3}, kinds={"y_prob": "probabilities -scalar", "by": "array"}),
     **rows("probability_mending", "mend_probabilities+by", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4, "by": np.arange(N) % 2}, kinds={"by": "array -None", "cluster": "free"}),
     **rows("probability_mending", "mend_probabilities", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4}, kinds={"by": "free"}),

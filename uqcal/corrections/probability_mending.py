@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..probabilities.calibration import CalibrationReport, report_of, with_caution
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
-                                check_labels_agree, check_probabilities, read_labels)
+                                check_labels_agree, check_probabilities, read_array, read_labels)
 from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_features
 from .mending import ORIENTATION, random_folds, score_table
 from ..probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
@@ -670,7 +670,7 @@ class PlattByGroup(Storable):
         np.ndarray
             Truth values, shape (m,).
         """
-        return self._codes(by, np.shape(by)[0]) < 0
+        return self._codes(by, read_array(by, "by").size) < 0
 
     def predict(self,
                 y_prob: ArrayLike,  # scores, shape (m,), in [0, 1]
