@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import tables
 
-DATA = {"seattle_precipitation.csv", "drift_real_data.csv"}  # published data; a study that is carried on by its number of repetitions
+DATA = {"seattle_precipitation.csv", "seattle_weather.csv", "drift_real_data.csv"}  # published data; a study that is carried on by its number of repetitions
 ASKED = re.compile(r"^if (recompute|RECOMPUTE|AFRESH)\b", re.MULTILINE)
 
 
