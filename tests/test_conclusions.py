@@ -59,6 +59,7 @@ def test_status_follows_from_pvalue_limits_and_tolerance(n, factor):
             assert bias.facts["is_mean_shown"] != (low <= 0 <= high)
 
 
+@pytest.mark.slow
 def test_perfect_sets_show_a_fault_anywhere_in_at_most_one_of_twenty():
     "60 sets of 200 normal rows: at most 5 % (limit: 5 % and three standard errors); two of three are valid. Mutation: each test at 5 %, which shows one in 15 %."
     rng, shown, valid = np.random.default_rng(3), 0, 0
@@ -294,6 +295,7 @@ def test_a_row_in_line_is_asked_about_only_where_it_could_turn_an_answer():
     assert asked.call_count == 1
 
 
+@pytest.mark.slow
 def test_an_average_of_forty_points_is_not_believed_because_nothing_was_found():
     "u 1.3 times too small, t4 errors: of 40 sets none may be called right on average."
     said = []
@@ -947,6 +949,7 @@ def test_a_tiny_group_neither_widens_limits_nor_is_hidden():
     assert even["bias by f"].facts["covers"]["n_small"] == 0 and "smallest" not in even["bias by f"].line
 
 
+@pytest.mark.slow
 def test_groups_that_differ_only_in_shape_are_not_called_different_in_size():
     "Uniform errors in the large group, Laplace's in seven small ones, all of the stated size: 37 of 100 sets had p <= 0.05. Mutation: the p-value alone. A group that is half as wide again is still found."
     wrong, found = 0, 0

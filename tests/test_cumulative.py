@@ -391,6 +391,7 @@ def rejections(n_sets, n_a, n_b, ties, weighted, method, responses="binary", n_r
     return 100 * np.mean(np.array(p) <= 0.05, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_a, n_b, ties, weighted, responses", [(50, 50, None, False, "binary"), (120, 60, 1, True, "binary"), (100, 150, 2, False, "real")])
 def test_level_in_brief(n_a, n_b, ties, weighted, responses):
     rates = rejections(500, n_a, n_b, ties, weighted, "auto", responses)

@@ -232,6 +232,7 @@ def weighted(rng, n, power, spread=1.5):
     return (y[0], s[0], y[1], s[1]), dict(weight_a=w[0], weight_b=w[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [0.5, -0.5])
 def test_weights_that_go_with_the_noise_keep_the_level(power):
     "150 against 150, 300 sets, weights from 1/20 to 20: signs reject 5 % up to three standard errors, where permutations reject 13 % or nothing."
@@ -255,6 +256,7 @@ def test_null_scale_of_weights_that_go_with_the_noise(power):
     assert abs(np.mean(last**2) / np.mean(scale**2) - 1) < 4 * np.sqrt(2 / 300)
 
 
+@pytest.mark.slow
 def test_ten_against_a_thousand_on_a_steep_response():
     "600 sets: the wide cells of before reject 13 %, the close ones 5 % up to three standard errors."
     rng, rejected = np.random.default_rng(6), np.zeros(2)
@@ -291,6 +293,7 @@ def households(rng, n=60, size=5, paired=False):
     return y, s, w, label, side
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [False, True])
 def test_clusters_of_two_groups_keep_the_level(paired):
     "200 sets of 60 households of five; without clusters 25 % are rejected where whole households are in one group. Four standard errors."
@@ -471,6 +474,7 @@ def test_limits_count_a_cluster_once():
     assert four.largest.n_clusters == 200 and one.largest.n_clusters is None
 
 
+@pytest.mark.slow
 def test_the_squared_error_is_free_of_bias_with_clusters():
     "Mean zero for perfect probabilities over 200 sets (three standard errors); as if rows were independent it is not."
     rng, squares = np.random.default_rng(23), []
@@ -510,6 +514,7 @@ def test_rows_of_a_clustered_screen_are_their_graphs(against, weighted):
         assert graph.method == "cluster signs" and row["method"] in ("cluster signs", "tail", "asymptotic")
 
 
+@pytest.mark.slow
 def test_screens_keep_the_level_with_clusters():
     "200 pairs of groups of 100 in households of five: 5.3 % in 1,500; without clusters, in a shuffled file, most are rejected. Three standard errors."
     rng, told, blind = np.random.default_rng(26), 0, 0

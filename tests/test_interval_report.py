@@ -185,6 +185,7 @@ def test_fifths_are_parts_of_a_fifth_and_small_parts_are_named():
 
 # --- verdicts ------------------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.slow
 def test_perfect_intervals_fail_in_one_case_of_twenty_at_most():
     "60 sets, five questions each: 5 % and 3 standard errors of 2.8 %; the page has a thousand."
     found = [asked(200, seed, rng=seed, n_resamples=99).verdict for seed in range(60)]
