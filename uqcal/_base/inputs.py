@@ -706,7 +706,7 @@ def _is_positive(y_true, name, pos_label):
 def _is_among(label, found):
     "Whether a label is one of those found; one that can be compared with nothing is not."
     try: return label in found
-    except ArithmeticError: return False  # a signalling NaN of decimal
+    except (ArithmeticError, TypeError): return False  # a signalling NaN of decimal; pandas.NA
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-026
 def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 1]
