@@ -75,6 +75,17 @@ def test_a_slope_of_one_group_is_named():
     assert finding.facts["statistic"] == "slope" and finding.part.first == "d" and finding.facts["slope"] < 0.6
 
 
+def test_a_slope_is_never_said_to_be_within_the_tolerance_of_ratios():
+    "Mutation: a slope of 0.3 in one of two large groups, whose events are as many as expected."
+    rng = np.random.default_rng(1)
+    at = rng.normal(0, 1, 40_000)
+    ward = rng.choice(["a", "b"], at.size)
+    y = rng.random(at.size) < special.expit(np.where(ward == "b", 0.3, 1.0) * at)
+    finding = finding_along(column_tests(y, special.expit(at), {"ward": ward}, n_resamples=499, rng=0)["ward"])
+    assert finding.facts["statistic"] == "slope" and finding.facts["highest"] < 1.25 and finding.facts["lowest"] > 0.8
+    assert finding.status == "invalid" and "within the tolerance" not in finding.sentence
+
+
 def test_a_trend_along_a_column_of_numbers():
     rng = np.random.default_rng(3)
     age, at = rng.uniform(20, 90, 3000), rng.normal(-1, 1, 3000)

@@ -268,7 +268,7 @@ TABLE = {
     **{f"statements.{kind}.read_observed": Row("single", given={"y_true": OBSERVED.get(kind, ("", E))[1]},
                                                kinds={"y_true": OBSERVED.get(kind, ("numbers", E))[0]}, of=made) for kind, made in STATED.items()},
     # inputs, resampling, distributions
-    **rows("inputs", "check_errors", "errors"), **rows("inputs", "check_binary", "binary"), **rows("inputs", "check_multiclass", "classes"),
+    **rows("inputs", "check_errors", "errors"), **rows("inputs", "check_binary", "binary"), **rows("inputs", "check_multiclass", "classes"), **rows("inputs", "check_class_probabilities", "classes"),
     **rows("inputs", "check_multiclass+numbers", "classes", given=NUMBERED, kinds=FREE_CLASSES),
     **rows("inputs", "check_probabilities", "binary"), **rows("inputs", "check_outcomes", "binary"),
     **rows("inputs", "check_column", "errors", given={"n": N}, kinds={"n": "free", "by": "feature -None"}),

@@ -156,8 +156,8 @@ def test_several_levels():
     (lambda: Intervals(y, (y + u)[:-1], level=0.9), ValueError, "same length: 40 and 39"),
     (lambda: Intervals(TABLE, level=0.9), ValueError, "got \\(40, 5\\)"),
     (lambda: Intervals(np.r_[np.nan, y[1:]], y + u, level=0.9), ValueError, "missing"),
-    (lambda: Intervals(y, y + u, level=0.9, n_calibration=0), ValueError, "at least 1"),
-    (lambda: Intervals(y, y + u, level=0.9, n_calibration=2.5), TypeError, "whole number"),
+    (lambda: Intervals(y, y + u, level=0.9, n_calibration=0), ValueError, "n_calibration must be an integer ≥ 1"),
+    (lambda: Intervals(y, y + u, level=0.9, n_calibration=2.5), TypeError, "n_calibration must be an integer ≥ 1"),
 ])
 def test_bad_intervals(make, kind, said):
     with pytest.raises(kind, match=said): make()
@@ -206,6 +206,12 @@ def test_of_two_columns_the_second_is_the_event():
     made = Probabilities(pd.DataFrame(both, columns=["no", "yes"]))
     assert made.pos_label == "yes"
     np.testing.assert_array_equal(made.read_observed(np.where(y > 0, "yes", "no")), y > 0)
+
+
+def test_rows_may_sum_to_what_rounding_makes_of_one():
+    made = Probabilities([[0.3, 0.3, 0.3], [0.2, 0.2, 0.6]])
+    assert made.n_classes == 3
+    with pytest.raises(ValueError, match="prob must sum to 1 in each row"): Probabilities([[0.3, 0.3, 0.301], [0.2, 0.2, 0.6]])
 
 
 def test_classes_and_the_most_probable_one():

@@ -21,7 +21,7 @@ def plain(text):
 
 EFFECTS = [({"kind": "unchanged"}, "u unchanged"), ({"kind": "factor", "factor": 1.5, "standard_error": 0.04, "is_heavy": False}, "u × 1.50 ± 0.04"),
            ({"kind": "factor", "factor": 0.72, "standard_error": 0.04, "is_heavy": False, "limits": [0.63, 0.8]}, "u × 0.720 (errors 0.630 to 0.800 × u)"),
-           ({"kind": "odds by group", "factors": (("C", 0.43), ("A", 1.02)), "others": 3, "lowest": 0.98, "highest": 1.05, "slopes": (0.7, 1.1)}, "odds × 0.430 in C, × 1.02 in A and × 0.980 to 1.05 in 3 others, slopes 0.700 to 1.10; other groups stay as predicted"),
+           ({"kind": "odds by group", "most": ("C", 0.7, 0.43), "others": 3, "slopes": (0.98, 1.05), "odds": (1.01, 1.01)}, "slope 0.700 and odds × 0.430 in C; slope 0.980 to 1.05 and odds × 1.01 in 3 others; groups not seen stay as predicted"),
            ({"kind": "factor", "factor": 1.5, "standard_error": 0.04, "is_heavy": True}, "too heavy"), ({"kind": "power", "factor": 0.95, "at": 0.3, "power": 1.2}, "u × 0.950 at u = 0.300, more above it"),
            ({"kind": "power", "factor": 0.95, "at": 0.3, "power": 1}, "u × 0.950"), ({"kind": "isotonic", "first": 0.75, "last": 1.11, "lowest": 0.75, "highest": 1.11, "levels": 22}, "u × 0.750 (smallest) to × 1.11 (largest), isotonic in 22 levels"),
            ({"kind": "isotonic", "first": 0.75, "last": 1.11, "lowest": 0.5, "highest": 1.6, "levels": 22}, "up to × 1.60 between, down to × 0.500 between"), ({"kind": "isotonic", "first": 1, "last": 1, "lowest": 1, "highest": 1, "levels": 1}, "nearly equal"),

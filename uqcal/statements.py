@@ -18,10 +18,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from ._base.inputs import (boxed, check_choice, check_fraction, check_labels,
-                                check_labels_agree,
-                                check_outcomes, check_probabilities, plain_array, read_array,
-                                read_labels,
+from ._base.inputs import (boxed, check_choice, check_class_probabilities, check_count,
+                                check_fraction, check_labels, check_labels_agree, check_outcomes,
+                                check_probabilities, plain_array, read_array, read_labels,
                                 read_vector, refuse)
 from ._base.results import counted, enumerated
 from .intervals.intervals import check_order, read_bound
@@ -374,7 +373,7 @@ class Intervals(Statement):
         check_labels_agree(lower=lower, upper=upper)
         if k is None: lower, upper = _sides(lower, upper)
         _check_bounds(lower, upper)
-        if self.n_calibration is not None: _check_rows(self.n_calibration)
+        if self.n_calibration is not None: check_count(self.n_calibration, "n_calibration")
         self._set(lower=lower, upper=upper, level=level, columns=names, _index=index)
 
     _rows = ("lower", "upper")
@@ -487,13 +486,6 @@ def _check_bounds(lower, upper):
     else:
         for k in range(lower.shape[1]):
             check_order(lower[:, k], upper[:, k], (f"lower[:, {k}]", f"upper[:, {k}]"))
-
-# %% ../nbs/statements/93_statements.ipynb #st-bounds-3
-def _check_rows(n):
-    "Refuse a count of rows that is none."
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-        raise TypeError(f"n_calibration must be a whole number of rows, got {n!r:.40}")
-    if n < 1: raise ValueError(f"n_calibration must be at least 1, got {n}")
 
 # %% ../nbs/statements/93_statements.ipynb #st-sets-class
 @dataclass(frozen=True, eq=False, repr=False)
@@ -677,7 +669,7 @@ class Probabilities(Statement):
         else: columns = _names(prob=prob)
         array = plain_array(prob, "prob", "an array of shape (n,) or (n, K)")
         if array.ndim == 2 and array.shape[1] == 1: array = array[:, 0]
-        if array.ndim == 2: prob = _class_probabilities(array)
+        if array.ndim == 2: prob = check_class_probabilities(array, "prob")
         else: prob = check_probabilities(array, "prob")
         if prob.ndim == 1 and classes is not None:
             raise ValueError("classes must be left out where prob holds one column; name the event "
@@ -753,19 +745,6 @@ class Probabilities(Statement):
         if self.prob.ndim == 1: return check_outcomes(y_true, pos_label=self.pos_label)
         return check_labels(y_true, read_array(y_true, "y_true").size, self.n_classes,
                             self.classes, "the probabilities")
-
-# %% ../nbs/statements/93_statements.ipynb #st-probs-help
-def _class_probabilities(array):
-    "Probabilities of K classes whose rows sum to 1."
-    prob = np.column_stack([check_probabilities(array[:, k], f"prob[:, {k}]",
-                                                "scipy.special.softmax(prob, axis=1)")
-                            for k in range(array.shape[1])])
-    total = prob.sum(axis=1)
-    refuse("prob", "sum to 1 in each row", np.abs(total - 1) > 1e-2, "further off than rounding "
-                                                                     "explains", total.round(12),
-           "where each row has one class, divide by the sum: prob / prob.sum(axis=1, "
-           "keepdims=True)")
-    return prob
 
 # %% ../nbs/statements/93_statements.ipynb #st-probs-help-1
 def _event_column(classes, pos_label):

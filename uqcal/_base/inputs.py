@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 # %% auto #0
 __all__ = ['refuse', 'printable', 'widen', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'check_errors',
            'check_column', 'read_groups', 'read_labels', 'check_ratio', 'check_probabilities', 'check_outcomes',
-           'read_responses', 'positive_in_groups', 'check_weights', 'check_binary', 'check_multiclass', 'check_labels',
-           'place_labels', 'check_count', 'check_jobs', 'check_fraction', 'check_choice', 'check_choices',
-           'check_generator', 'boxed']
+           'read_responses', 'positive_in_groups', 'check_weights', 'check_binary', 'check_class_probabilities',
+           'check_multiclass', 'check_labels', 'place_labels', 'check_count', 'check_jobs', 'check_fraction',
+           'check_choice', 'check_choices', 'check_generator', 'boxed']
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -948,17 +948,55 @@ def _decimals(prob):
                  if np.abs(prob * 10**k - np.rint(prob * 10**k)).max() < 1e-6), None)
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-030r
-def _refuse_sums(prob, total):
+def _refuse_sums(prob, total, name):
     "Refuse rows that sum to something else than 1 by more than rounding explains."
     k, n_classes = _decimals(prob), prob.shape[1]
     units = 0 if k is None else n_classes // 2 if k > 1 else (n_classes - 1) // 2  # in ties, too
     reach = max(1e-3, min(0.5, units / 10**(k or 0)))
     why = "" if reach == 1e-3 else (f" (what {k} decimal{'s' * (k > 1)} of {n_classes} classes "
                                     "explain)")
-    refuse("y_prob", f"sum to 1 in each row, to {reach:g}{why}",
+    refuse(name, f"sum to 1 in each row, to {reach:g}{why}",
            np.abs(total - 1) > reach * (1 + 1e-9) + 1e-12, "further off", total.round(12),
            "where each row has one class, divide it by its sum: "
-           "y_prob / y_prob.sum(axis=1, keepdims=True)")
+           f"{name} / {name}.sum(axis=1, keepdims=True)")
+
+# %% ../../nbs/base/00_inputs.ipynb #class-probabilities
+def check_class_probabilities(
+    y_prob: ArrayLike,  # probabilities, shape (n, K), each row sums to 1
+    name: str = "y_prob",  # what the caller calls them
+) -> np.ndarray:  # float64, shape (n, K)
+    """The probabilities of all classes.
+
+    Rows may sum to what rounding makes of 1.
+
+    Parameters
+    ----------
+    y_prob : ArrayLike
+        Probabilities, shape (n, K), each row sums to 1.
+    name : str, default "y_prob"
+        What the caller calls them.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n, K).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_probabilities`.
+    ValueError
+        For a wrong shape and for rows that do not sum to 1.
+    """
+    prob = plain_array(y_prob, name, "an array of shape (n, classes)")
+    if prob.ndim != 2 or 0 in prob.shape:
+        raise ValueError(f"{name} must have shape (n, classes), got {prob.shape}")
+    if prob.shape[1] == 1: _refuse_shape(y_prob, prob.shape, name)
+    prob = check_probabilities(prob.ravel(), f"{name} (row by row)",
+                               f"scipy.special.softmax({name}, axis=1)").reshape(prob.shape)
+    total = prob.sum(axis=1)
+    if not np.abs(total - 1).max() <= 1e-3: _refuse_sums(prob, total, name)
+    return prob
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-030
 def check_multiclass(
@@ -992,14 +1030,7 @@ def check_multiclass(
         For a wrong shape and for rows that do not sum to 1.
     """
     check_labels_agree(y_true=y_true, y_prob=y_prob)
-    prob = plain_array(y_prob, "y_prob", "an array of shape (n, classes)")
-    if prob.ndim != 2 or 0 in prob.shape:
-        raise ValueError(f"y_prob must have shape (n, classes), got {prob.shape}")
-    if prob.shape[1] == 1: _refuse_shape(y_prob, prob.shape, "y_prob")
-    prob = check_probabilities(prob.ravel(), "y_prob (row by row)",
-                               "scipy.special.softmax(y_prob, axis=1)").reshape(prob.shape)
-    total = prob.sum(axis=1)
-    if not np.abs(total - 1).max() <= 1e-3: _refuse_sums(prob, total)
+    prob = check_class_probabilities(y_prob)
     return check_labels(y_true, *prob.shape, classes), prob
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-030b

@@ -76,16 +76,21 @@ def _shift(effect):
     else: by = printable(effect["along"])[:40]
     return f"predictions shifted by {low} to {high}, depending on {by}"
 
+# %% ../../nbs/words/33_corrections.ipynb #w-span-of
+def _span_of(ends):
+    "Two ends, or one number where they look alike."
+    low, high = map(three_digits, ends)
+    if low == high: return low
+    return f"{low} to {high}"
+
 # %% ../../nbs/words/33_corrections.ipynb #w-odds-groups
 def _odds_by_group(effect):
-    parts = [f"{_times(factor)} in {name}" for name, factor in effect["factors"]]
+    name, slope, odds = effect["most"]
+    parts = [f"slope {three_digits(slope)} and odds {_times(odds)} in {name}"]
     if effect["others"]:
-        low, high = map(three_digits, (effect["lowest"], effect["highest"]))
-        parts.append(f"× {low} to {high} in {effect['others']:,} others")
-    first, last = map(three_digits, effect["slopes"])
-    if first == last: slopes = f"slope {first}"
-    else: slopes = f"slopes {first} to {last}"
-    return f"odds {enumerated(parts)}, {slopes}; other groups stay as predicted"
+        slopes, odds = _span_of(effect["slopes"]), _span_of(effect["odds"])
+        parts.append(f"slope {slopes} and odds × {odds} in {effect['others']:,} others")
+    return "; ".join([*parts, "groups not seen stay as predicted"])
 
 # %% ../../nbs/words/33_corrections.ipynb #w-map-text
 _EFFECTS = {"unchanged": lambda effect: "u unchanged", "factor": _factor, "power": _power,

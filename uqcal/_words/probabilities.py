@@ -459,9 +459,8 @@ def _by_sentence(finding):
 
 
 def _by_method(finding):
-    return ("Score statistics of events and slope in each part, beside the line in the log-odds "
-            "that fits all rows; "
-            "the largest is compared with the largest of every draw.")
+    return ("Score statistics of events and slope in each part, relative to the line in the "
+            "log-odds that fits all rows. The largest is compared with that of every draw.")
 
 # %% ../../nbs/words/08_probabilities.ipynb #by-words-3
 def _by_fragment(finding):

@@ -581,6 +581,12 @@ def _group_fit(x, y, code, spread):
     log_size = np.linalg.slogdet(curvature)[1] + np.sum(np.linalg.slogdet(meets + precision)[1])
     return common, own, value + (count * np.linalg.slogdet(precision)[1] - log_size) / 2
 
+# %% ../../nbs/corrections/58_probability_mending.ipynb #ends-of
+def _ends_of(values):
+    "The smallest and the largest; None where there are none."
+    if not values.size: return None
+    return float(values.min()), float(values.max())
+
 # %% ../../nbs/corrections/58_probability_mending.ipynb #groups-map
 class PlattByGroup(Storable):
     """Platt scaling for each group, drawn towards the common one where rows are few; groups that were not seen stay as predicted.
@@ -710,15 +716,13 @@ class PlattByGroup(Storable):
     def effect(self) -> dict[str, Any]:
         "What is done, as numbers: its `kind` and what belongs to it."
         check_is_fitted(self)
-        shown, shift = distinct_names(self.labels_), self.coef_[:, 0]
-        far = np.argsort(-np.abs(shift), kind="stable")
-        named = far[:4] if far.size <= 4 else far[:3]
-        others = shift[far[named.size:]]
+        names, shift, slope = distinct_names(self.labels_), *self.coef_.T
+        size = np.abs(shift - np.median(shift)) + np.abs(slope - np.median(slope))
+        far = np.argsort(-size, kind="stable")
+        most, others = far[0], far[1:]
         return {"kind": "odds by group", "others": others.size,
-                "factors": tuple((shown[self.labels_[k]], float(np.exp(shift[k]))) for k in named),
-                "lowest": float(np.exp(others.min(initial=np.inf))),
-                "highest": float(np.exp(others.max(initial=-np.inf))),
-                "slopes": (float(self.coef_[:, 1].min()), float(self.coef_[:, 1].max()))}
+                "most": (names[self.labels_[most]], float(slope[most]), float(np.exp(shift[most]))),
+                "slopes": _ends_of(slope[others]), "odds": _ends_of(np.exp(shift[others]))}
 
     @property
     def sentence(self) -> str:

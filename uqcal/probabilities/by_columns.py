@@ -143,8 +143,7 @@ def _clusters_in(fit, code, size):
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-clusters-in-b
 def _by_student(seen, fit, code, size):
-    """Statistics of parts with few clusters, drawn in as Student's t with their degrees of freedom
-    has it."""
+    "Statistics as Student's t of so many clusters has them; of single rows as they are."
     if fit.unit is None: return seen
     freedom = np.maximum(_clusters_in(fit, code, size) - 1, 1)
     freedom = np.r_[freedom, np.maximum(freedom - 1, 1), np.full(seen.size - 2 * size,
@@ -463,7 +462,7 @@ def finding_along(test: ColumnTest,  # along one column
     limits = parts[["low", "high"]].to_numpy()
     excluded = bool(np.isfinite(limits).all() and limits[:, 0].min() >= 1 / tolerance
                     and limits[:, 1].max() <= tolerance)
-    if test.is_shown and excluded: status = "minor"
+    if test.is_shown and excluded and statistic != "slope": status = "minor"
     elif test.is_shown: status = "invalid"
     elif excluded: status = "valid"
     else: status = "inconclusive"
