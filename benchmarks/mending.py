@@ -1,9 +1,9 @@
 """What mends of uncertainties cost: maps of a million points beside numpy, statsmodels and scikit-learn, in one run.
 
-    python benchmarks/mending.py
+    python benchmarks/recalibration.py
 
 Each peer does the same fit, at 10,000 and at 1,000,000 points; seconds are the processor's, and the largest relative difference of what they find
-stands behind the times. The whole, from two columns to a mend that is chosen and judged, has no peer. The factors of groups are drawn towards the common one, which the plain loop over groups does not do: the difference is the shrinkage.
+stands behind the times. The whole, from two columns to a correction that is chosen and judged, has no peer. The factors of groups are drawn towards the common one, which the plain loop over groups does not do: the difference is the shrinkage.
 """
 from time import process_time
 
@@ -12,7 +12,7 @@ import statsmodels.api as sm
 from sklearn.isotonic import IsotonicRegression
 from timing import against, seconds
 
-from uqcal.corrections.mending import mend
+from uqcal.corrections.error_recalibration import recalibrate_errors
 from uqcal.corrections.scaling import FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LogLinearScaling, isotonic_blocks
 
 POINTS, SECONDS = (10_000, 1_000_000), 2.0
@@ -62,7 +62,7 @@ def main():
     features = {"heat": rng.uniform(0, 1, u.size), "kind": rng.choice(["metal", "oxide", "salt"], u.size)}
     for n in (5000, POINTS[-1]):
         for what, more in (("", {}), (", two features", {"features": {name: one[:n] for name, one in features.items()}})):
-            took = seconds(lambda n=n, more=more: mend(error[:n], u[:n], rng=1, **more), 1, clock=process_time)
+            took = seconds(lambda n=n, more=more: recalibrate_errors(error[:n], u[:n], rng=1, **more), 1, clock=process_time)
             print(f"choice and judgement of {n:,} points{what}: {took:.1f}", flush=True)
 
 

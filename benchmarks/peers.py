@@ -41,7 +41,7 @@ ROWS = [
      "calibration_report {tests, limits, a verdict}", "expected_calibration_error, kuiper_p_value, spiegelhalter_p_value",
      "", "ECE, ACE, MMCE, ReliabilityDiagram", "calibration_curve, CalibrationDisplay, brier_score_loss"),
     ("recalibrate it", "platt|temperature|venn_?abers|(logistic|beta)_?calibration|calibrated_?classifier",
-     "mend_probabilities {chosen by cross-validation}", "TopLabelCalibrator, VennAbersCalibrator",
+     "recalibrate_probabilities {chosen by cross-validation}", "TopLabelCalibrator, VennAbersCalibrator",
      "", "LogisticCalibration, BetaCalibration, TemperatureScaling, BBQ, ENIR", "CalibratedClassifierCV {sigmoid, isotonic, temperature}"),
     ("train a network to be calibrated, or calibrate detected objects", "penalty$|object_?detect",
      "", "", "", "MMCEPenalty, ConfidencePenalty, LogisticCalibrationDependent", ""),
@@ -131,7 +131,7 @@ def main():
         if isinstance(folder, str): print(f"not checked: {folder}")
         else:
             wrong = list(faults(folder, column))
-            print(f"{name} {PEERS[name][1]}: {'as the table says' if not wrong else f'{len(wrong)} cells to mend'}")
+            print(f"{name} {PEERS[name][1]}: {'as the table says' if not wrong else f'{len(wrong)} cells to recalibrate'}")
             found += wrong
     print("\n".join(found), end="\n" * bool(found))
     sys.exit(bool(found))

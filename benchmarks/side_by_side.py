@@ -181,7 +181,7 @@ def rows():
     yield from score_rows()
     yield from probability_rows()
     yield from error_rows()
-    yield from mend_rows()
+    yield from recalibrate_rows()
     yield from stream_rows()
 
 
@@ -305,7 +305,7 @@ def error_rows():
     yield Row(kind, "BCa interval of ⟨Z²⟩, 5,000 resamples", "scipy", ours, resampled, two=lambda x: ours(x, 2))
 
 
-def mend_rows():
+def recalibrate_rows():
     import statsmodels.api as sm
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.frozen import FrozenEstimator

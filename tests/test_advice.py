@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from uqcal import calibration_report, compare_models, interval_report, mend, mend_probabilities, validate
+from uqcal import calibration_report, compare_models, interval_report, recalibrate_errors, recalibrate_probabilities, validate
 from uqcal._command.cli import main
 from uqcal._base.results import distinct_names, three_digits
 from uqcal.corrections.scaling import GroupScaling
@@ -66,7 +66,7 @@ def seeds(n, kind):
 
 @pytest.mark.parametrize("kind, some", [one for kind, n in zip(KINDS, (10, 10, 20)) for one in seeds(n, kind)])
 def test_no_advice_contradicts_the_table_beside_it(kind, some):
-    "210 simulated pairs, 40 of them fast. Caught: 'Mend B first: mended it would be the better one' of a B that is behind A as stated."
+    "210 simulated pairs, 40 of them fast. Caught: ErrorMap B first: recalibrated it would be the better one' of a B that is behind A as stated."
     for seed in some:
         y, models, options = pair_of_models(kind, seed)
         check_advice(compare_models(y, models, **options, n_boot=99, rng=seed))
@@ -206,12 +206,12 @@ def test_a_mend_of_errors_is_one_that_gains(some):
     "Fifty sets. What is chosen gains more than its standard error, and leaves no more faults than there were."
     for seed in some:
         error, u = errors_of(seed)
-        found = mend(error, u, rng=seed, **QUICK)
+        found = recalibrate_errors(error, u, rng=seed, **QUICK)
         table = found.candidates
         assert (table["gap"] >= 0).all() and table["gap"].min() == 0 and table["gain"].idxmax() == table["gap"].idxmin()
         np.testing.assert_allclose(table["gain"] + table["gap"], table["gain"].max(), atol=1e-9)
         assert table.at["as stated", "gain"] == 0
-        if found.is_mended:
+        if found.is_recalibrated:
             row = table.loc[found.chosen]
             assert row["gain"] > row["gain_error"] > 0
             before, after = found.faults
@@ -235,12 +235,12 @@ def test_a_mend_of_intervals_is_one_that_gains(some):
         error, u = errors_of(seed)
         wide = 1.645 * u
         found = interval_report(error, np.stack([-wide, wide], axis=1), coverage=0.9, rng=seed)
-        assert found.mends is None or found.verdict == "invalid"
-        if found.mends is None: continue
-        table = found.mends.set_index("name")
+        assert found.corrections is None or found.verdict == "invalid"
+        if found.corrections is None: continue
+        table = found.corrections.set_index("name")
         np.testing.assert_allclose(table["gain"], table.at["unchanged", "score"] - table["score"], atol=1e-9)  # lower is better
         best = table.loc[table["score"].idxmin()]
-        assert (found.mend is not None) == (best["gain"] > best["gain_error"])
+        assert (found.correction is not None) == (best["gain"] > best["gain_error"])
 
 
 @pytest.mark.parametrize("some", sets(4, 23))
@@ -250,13 +250,13 @@ def test_a_mend_of_probabilities_is_offered_for_a_fault_only(some):
         y, models, _ = pair_of_models("probabilities", seed)
         found = calibration_report(y, models["B"], rng=seed, **QUICK)
         asked = [one for one in found.findings if one.status != "fact"]
-        if found.mended_by is not None: assert found.tests.pvalue <= 0.05 and any(one.status == "invalid" for one in asked)
+        if found.recalibrated_by is not None: assert found.tests.pvalue <= 0.05 and any(one.status == "invalid" for one in asked)
         shown = {one.name for one in asked if one.shows_fault and one.direction != "reversed"}
         assert all(found[name].pvalue <= 0.05 for name in shown) and (found.tests.pvalue <= 0.05) == bool(shown)
-        mended = mend_probabilities(y, models["B"], rng=seed, **QUICK)
-        row = mended.candidates.loc[mended.chosen]
-        if mended.is_mended: assert row["gain"] > 0 and mended.before.verdict != "valid"
-        assert mended.candidates["gap"].min() == 0
+        recalibrated = recalibrate_probabilities(y, models["B"], rng=seed, **QUICK)
+        row = recalibrated.candidates.loc[recalibrated.chosen]
+        if recalibrated.is_recalibrated: assert row["gain"] > 0 and recalibrated.before.verdict != "valid"
+        assert recalibrated.candidates["gap"].min() == 0
 
 
 # --- what is said is what was found ----------------------------------------------------------------------------------------------------

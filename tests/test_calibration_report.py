@@ -13,7 +13,7 @@ from uqcal._words.probabilities import python_line
 from uqcal.probabilities import calibration as cal
 from uqcal.probabilities.calibration import calibration_report, event_ratio_of
 from uqcal.probabilities.calibration_tests import binary_calibration_tests
-from uqcal.corrections.probability_mending import mend_probabilities
+from uqcal.corrections.probability_recalibration import recalibrate_probabilities
 from uqcal.probabilities.recalibration import HistogramBinning, PlattScaling
 from uqcal.probabilities.reliability import expected_calibration_error
 from uqcal.subgroups.screening import screen
@@ -218,22 +218,22 @@ def test_errors_that_alternate_from_bin_to_bin_are_a_fault():
     y = rng.uniform(size=5000) < (p + np.where((p * 15).astype(int) % 2, 0.1, -0.1)).clip(0, 1)
     found = cal.calibration_report(y, p, rng=1, n_boot=199, n_resamples=499)
     assert found.verdict == "invalid" and min(map(found.tests.of, ("kolmogorov_smirnov", "kuiper", "spiegelhalter"))) > 0.05 > found.tests.of("ece") and found["locally"].pvalue == found.tests.of("ece")
-    assert found.mended_by is None and found.step.why == "no_map_passes" and "in bins" in found.to_html()
+    assert found.recalibrated_by is None and found.step.why == "no_map_passes" and "in bins" in found.to_html()
 
 
 def logit(p): return np.log(p / (1 - p))
 
 
-@pytest.mark.parametrize(("n", "truth", "tolerance", "mended", "step"), [
+@pytest.mark.parametrize(("n", "truth", "tolerance", "recalibrated", "step"), [
     (4000, lambda p: 1 / (1 + np.exp(-logit(p) - 0.5)), 0.05, "Platt scaling", ("recalibrate", "map_passes")), (4000, lambda p: 1 / (1 + np.exp(-1.8 * logit(p))), 0.05, "Platt scaling", ("recalibrate", "map_passes")),
     (40_000, lambda p: 1 / (1 + np.exp(-2.2 * np.log(p) + 0.6 * np.log(1 - p) - 0.8)), 0.05, "beta scaling", ("recalibrate", "map_passes")), (300, lambda p: p, 0.05, None, ("collect", "unseen_ratio")),
     (3000, lambda p: p, 0.05, None, ("use", "probabilities"))])
-def test_the_next_step_follows_from_what_was_found(n, truth, tolerance, mended, step):
+def test_the_next_step_follows_from_what_was_found(n, truth, tolerance, recalibrated, step):
     rng = np.random.default_rng(7)
     p = rng.uniform(0.02, 0.98, n)
     found = cal.calibration_report(rng.uniform(size=n) < truth(p), p, tolerance=tolerance, rng=1, n_boot=99, n_resamples=499)
-    assert found.mended_by == mended and (found.step.verb, found.step.why) == step and found.step.sentence in found.to_html() and "Next: " in found._repr_html_()
-    assert mended is None or mended in found.step.sentence
+    assert found.recalibrated_by == recalibrated and (found.step.verb, found.step.why) == step and found.step.sentence in found.to_html() and "Next: " in found._repr_html_()
+    assert recalibrated is None or recalibrated in found.step.sentence
 
 
 def test_a_tolerance_wide_beside_the_rate_is_not_the_last_word():
@@ -319,13 +319,13 @@ def test_a_tilt_of_clusters_that_cancel_is_none():
 
 
 def test_a_rare_fault_is_named_beside_what_was_stated_and_no_mend_is_advised_that_would_be_refused():
-    "Seven events where 0.3 were stated: a mend takes ten."
+    "Seven events where 0.3 were stated: a correction takes ten."
     y = np.zeros(300)
     y[:7] = 1
     found = cal.calibration_report(y, np.full(300, 0.001), n_resamples=199, n_boot=9, rng=1)
     assert "too low by 0.022 on average" in found["locally"].sentence and "7 events observed, 0.3 predicted" in found["overall"].line and "predictions there average 0.001" in found.largest.sentence
-    assert found.mended_by is None and found.step.why == "few_events" and found.step.facts == {"outcome": 1, "count": 7, "unit": "row"} and python_line(found.step) == ""
-    with pytest.raises(ValueError, match="at least ten events"): mend_probabilities(y, np.full(300, 0.001), rng=1)
+    assert found.recalibrated_by is None and found.step.why == "few_events" and found.step.facts == {"outcome": 1, "count": 7, "unit": "row"} and python_line(found.step) == ""
+    with pytest.raises(ValueError, match="at least ten events"): recalibrate_probabilities(y, np.full(300, 0.001), rng=1)
     none = cal.calibration_report(np.zeros(200), np.linspace(0, 0.5, 201)[1:], n_resamples=199, n_boot=9, rng=1)
     assert none.verdict == "invalid" and none.step.facts["count"] == 0
     ones = np.array([1.0, 0.0] * 100)
@@ -350,7 +350,7 @@ def test_the_caution_on_intervals_is_not_said_of_a_contradiction():
 
 
 @pytest.mark.parametrize(("truth", "tolerance", "weighted", "clustered", "call"), [
-    (lambda p: 0.3 + 0.4 * p, 0.05, False, False, "mend_probabilities(y_true, y_prob)"), (lambda p: 0.3 + 0.4 * p, 0.05, False, True, "mend_probabilities(y_true, y_prob, cluster=cluster)"),
+    (lambda p: 0.3 + 0.4 * p, 0.05, False, False, "recalibrate_probabilities(y_true, y_prob)"), (lambda p: 0.3 + 0.4 * p, 0.05, False, True, "recalibrate_probabilities(y_true, y_prob, cluster=cluster)"),
     (lambda p: 0.3 + 0.4 * p, 0.05, True, False, "PlattScaling().fit(y_prob, y_true, sample_weight / np.mean(sample_weight))"), (lambda p: p, 0.05, True, True, "screen("),
     (lambda p: p, 0.6, False, True, "screen("), (lambda p: p, 0.6, True, False, "screen("), (lambda p: p + np.where((p * 15).astype(int) % 2, 0.19, -0.19), 0.05, False, False, "HistogramBinning().fit(y_prob, y_true)")])
 def test_the_line_of_python_runs(truth, tolerance, weighted, clustered, call):
@@ -363,7 +363,7 @@ def test_the_line_of_python_runs(truth, tolerance, weighted, clustered, call):
                                     tolerance=tolerance, n_resamples=199, n_boot=9, rng=1)
     line = python_line(report.step)
     assert line.startswith(call)
-    known = dict(np=np, y_true=y_true, y_prob=y_prob, cluster=cluster, sample_weight=sample_weight, group=group, mend_probabilities=mend_probabilities, PlattScaling=PlattScaling,
+    known = dict(np=np, y_true=y_true, y_prob=y_prob, cluster=cluster, sample_weight=sample_weight, group=group, recalibrate_probabilities=recalibrate_probabilities, PlattScaling=PlattScaling,
                  HistogramBinning=HistogramBinning, screen=screen, calibration_report=cal.calibration_report)
     eval(line, known)
 

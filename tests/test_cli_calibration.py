@@ -43,7 +43,7 @@ def test_report_and_numbers_are_written(capsys):
 
 
 @pytest.mark.parametrize(("args", "command", "python"), [
-    (["--score", "bad"], "uqcal mend scores.csv --outcome y --score bad", "from uqcal import mend_probabilities"),
+    (["--score", "bad"], "uqcal mend scores.csv --outcome y --score bad", "from uqcal import recalibrate_probabilities"),
     (["--score", "bad", "--weight", "w"], None, "from uqcal import"), (["--score", "p"], "uqcal compare scores.csv --response y --score p", "from uqcal import screen")])
 def test_each_verdict_ends_with_a_step_as_a_command_and_in_python(capsys, args, command, python):
     screen, out = (run(capsys, "scores.csv", "--outcome", "y", *args, *QUICK, *more)[1] for more in ((), ("--verbose",)))
@@ -130,7 +130,7 @@ def test_a_column_of_groups_is_asked_along_and_the_command_it_prints_runs(capsys
     command = " ".join(screen[screen.index("uqcal mend"):].replace("\\\n", " ").split()[1:])
     assert "--feature ward" in command
     with pytest.raises(SystemExit) as ended: main(command.split())
-    assert ended.value.code == 0 and {"p", "ward"} <= set(pd.read_csv("mended.csv"))
+    assert ended.value.code == 0 and {"p", "ward"} <= set(pd.read_csv("recalibrated.csv"))
 
 
 def test_a_column_that_is_not_there_is_named(capsys):

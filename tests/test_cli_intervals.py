@@ -101,38 +101,38 @@ def test_a_table_on_standard_input_is_judged(capsys, monkeypatch):
     assert (code, err) == (0, "") and "standard input: 90 % intervals, 500 rows" in out
 
 
-def test_mended_rows_and_the_mend_are_those_of_the_report_and_go_to_other_rows(capsys):
+def test_recalibrated_rows_and_the_mend_are_those_of_the_report_and_go_to_other_rows(capsys):
     args = ["stated.csv", "--observed", "y", "--lower", "low", "--upper", "hi", "--level", "0.9", "--feature", "kind", *QUICK]
-    code, out, _ = run(capsys, *args, "--out", "mended.csv", "--model", "mend.json")
+    code, out, _ = run(capsys, *args, "--out", "recalibrated.csv", "--model", "model.json")
     table = pd.read_csv("stated.csv")
     report = interval_report(table["y"], table[["low", "hi"]], 0.9, features=table[["kind"]], n_resamples=199, rng=0)
-    made = pd.read_csv("mended.csv")
-    assert code == 0 and "Rows: mended.csv" in out and "Model: mend.json" in out
-    np.testing.assert_allclose(made[["mended_lower", "mended_upper"]], report.held_out, rtol=1e-12)
-    assert made.columns.tolist() == [*table.columns, "mended_lower", "mended_upper"] and made[table.columns].equals(table)
-    code, out, _ = run(capsys, "stated.csv", "--apply", "mend.json", "--out", "again.csv")
-    assert code == 0 and report.mend.sentence in " ".join(out.split())
-    np.testing.assert_allclose(pd.read_csv("again.csv")[["mended_lower", "mended_upper"]], report.mend.predict(table[["low", "hi"]], table[["kind"]]), rtol=1e-12)
+    made = pd.read_csv("recalibrated.csv")
+    assert code == 0 and "Rows: recalibrated.csv" in out and "Model: model.json" in out
+    np.testing.assert_allclose(made[["recalibrated_lower", "recalibrated_upper"]], report.held_out, rtol=1e-12)
+    assert made.columns.tolist() == [*table.columns, "recalibrated_lower", "recalibrated_upper"] and made[table.columns].equals(table)
+    code, out, _ = run(capsys, "stated.csv", "--apply", "model.json", "--out", "again.csv")
+    assert code == 0 and report.correction.sentence in " ".join(out.split())
+    np.testing.assert_allclose(pd.read_csv("again.csv")[["recalibrated_lower", "recalibrated_upper"]], report.correction.predict(table[["low", "hi"]], table[["kind"]]), rtol=1e-12)
 
 
 def test_a_mend_by_group_knows_no_limits_of_other_groups(capsys):
     table = pd.read_csv("stated.csv")
     wide = table.assign(lo=table["yhat"] - 3, hi=table["yhat"] + 3, y=table["yhat"] + (table["y"] - table["yhat"]) * np.where(table["kind"] == "a", 0.3, 4))
     wide.to_csv("wide.csv", index=False)
-    assert run(capsys, "wide.csv", *BOUNDS, "--feature", "kind", *QUICK, "--model", "mend.json")[0] == 0
-    assert json.load(open("mend.json"))["columns"]["by"] == "kind"
+    assert run(capsys, "wide.csv", *BOUNDS, "--feature", "kind", *QUICK, "--model", "model.json")[0] == 0
+    assert json.load(open("model.json"))["columns"]["by"] == "kind"
     wide.assign(kind=np.where(np.arange(500) < 7, "new", table["kind"])).to_csv("other.csv", index=False)
-    code, out, _ = run(capsys, "other.csv", "--apply", "mend.json", "--out", "made.csv")
+    code, out, _ = run(capsys, "other.csv", "--apply", "model.json", "--out", "made.csv")
     assert code == 0 and "7 rows of unknown groups get no limits" in " ".join(out.split())
     made = pd.read_csv("made.csv")
-    assert np.isinf(made["mended_lower"][:7]).all() and np.isfinite(made["mended_lower"][7:]).all()
+    assert np.isinf(made["recalibrated_lower"][:7]).all() and np.isfinite(made["recalibrated_lower"][7:]).all()
 
 
 def test_what_needs_no_mend_is_left_as_stated(capsys):
-    code, out, _ = run(capsys, "crossed.csv", *BOUNDS, "--sort-bounds", *QUICK, "--out", "mended.csv", "--model", "mend.json")
-    made, table = pd.read_csv("mended.csv"), pd.read_csv("stated.csv")
-    assert code == 0 and "(bounds unchanged)" in out and "Model: none, since no fault is found" in out and not Path("mend.json").exists()
-    np.testing.assert_array_equal(made[["mended_lower", "mended_upper"]], table[["lo", "hi"]])
+    code, out, _ = run(capsys, "crossed.csv", *BOUNDS, "--sort-bounds", *QUICK, "--out", "recalibrated.csv", "--model", "model.json")
+    made, table = pd.read_csv("recalibrated.csv"), pd.read_csv("stated.csv")
+    assert code == 0 and "(bounds unchanged)" in out and "Model: none, since no fault is found" in out and not Path("model.json").exists()
+    np.testing.assert_array_equal(made[["recalibrated_lower", "recalibrated_upper"]], table[["lo", "hi"]])
 
 
 @pytest.mark.parametrize(("args", "message"), [
@@ -158,8 +158,8 @@ def test_help_names_every_option(capsys):
 
 def test_widths_outside_the_range_of_a_fit_are_counted(capsys):
     table = pd.read_csv("stated.csv")
-    assert run(capsys, "stated.csv", "--observed", "y", "--lower", "low", "--upper", "hi", "--level", "0.9", *QUICK, "--model", "mend.json")[0] == 0
+    assert run(capsys, "stated.csv", "--observed", "y", "--lower", "low", "--upper", "hi", "--level", "0.9", *QUICK, "--model", "model.json")[0] == 0
     table.assign(hi=table["hi"].where(np.arange(len(table)) > 1, table["hi"] + 1000)).to_csv("new.csv", index=False)
-    said = " ".join(run(capsys, "new.csv", "--apply", "mend.json", "--out", "made.csv")[1].split())
+    said = " ".join(run(capsys, "new.csv", "--apply", "model.json", "--out", "made.csv")[1].split())
     assert f"In 2 of {len(table)} rows the width lies outside" in said
-    assert "outside" not in run(capsys, "stated.csv", "--apply", "mend.json", "--out", "again.csv")[1]
+    assert "outside" not in run(capsys, "stated.csv", "--apply", "model.json", "--out", "again.csv")[1]

@@ -81,14 +81,14 @@ def test_the_line_of_python_has_the_options_too(capsys):
     u = np.exp(rng.normal(0, 0.5, 300))
     pd.DataFrame({"E (eV)": 2 * u * rng.standard_normal(300), "u)": u, "v": 1.0, "m": np.arange(300)}).to_csv("names.csv", index=False)
     said = " ".join(run(capsys, "compare-models", "names.csv", "--model", "a=E (eV),u)", "--model", "b=E (eV),v", "--groups", "m", "--n-boot", "99", "--jobs", "1", "--verbose").split())
-    assert 'uqcal.mend(table["E (eV)"], table["u)"], groups=table["m"])' in said
+    assert 'uqcal.recalibrate_errors(table["E (eV)"], table["u)"], groups=table["m"])' in said
 
 
 def test_a_file_that_a_mend_wrote_gets_no_second_one(capsys):
-    "Mutation: looked for mended uncertainties only."
+    "Mutation: looked for recalibrated uncertainties only."
     args = ["--level", "0.9", "--observed", "E", "--lower", "lo", "--upper", "hi", "--sort-bounds", *READ, *QUICK]
-    run(capsys, "intervals", "told.csv", *args, "--out", "mended.csv")
-    assert not printed(run(capsys, "intervals", "mended.csv", *args))
+    run(capsys, "intervals", "told.csv", *args, "--out", "recalibrated.csv")
+    assert not printed(run(capsys, "intervals", "recalibrated.csv", *args))
 
 
 def test_rows_are_named_by_their_lines_where_others_are_left_out(capsys):
@@ -109,15 +109,15 @@ def test_rows_are_named_by_their_lines_where_others_are_left_out(capsys):
     assert with_places("In rows 0, 1,234 and 56 more (counted from 0).", table) == "In rows 0 (line 2), 1,234 (line 1,236) and 56 more."
 
 
-def test_the_demo_can_be_mended(capsys):
+def test_the_demo_can_be_recalibrated(capsys):
     "Mutations: FILE in place of the set; a demo that takes columns."
     said = run(capsys, "validate", "--demo", "--statistics", "zms", "--n-boot", "99", "--n-mc", "49", *QUICK, "--verbose")
     (line,) = printed(said)
-    assert line == shlex.split("mend --demo --out mended.csv --model mend.json") and "demo = uqcal.load_demo(); uqcal.mend(demo.error, demo.uncertainty)" in " ".join(said.split())
+    assert line == shlex.split("mend --demo --out recalibrated.csv --model model.json") and "demo = uqcal.load_demo(); uqcal.recalibrate_errors(demo.error, demo.uncertainty)" in " ".join(said.split())
     said = run(capsys, *line, "--n-boot", "99", *QUICK, "--verbose")
-    assert "2,040 rows" in said and "demo = uqcal.load_demo()" in said and len(pd.read_csv("mended.csv")) == 2040
+    assert "2,040 rows" in said and "demo = uqcal.load_demo()" in said and len(pd.read_csv("recalibrated.csv")) == 2040
     assert "give a FILE, or --demo" in run(capsys, "mend", code=2) and "uqcal mend --help" in run(capsys, "mend", code=2)
-    for more in (["x.csv"], ["--error", "E"], ["--score", "p"], ["--apply", "mend.json"]): assert "--demo brings its own data" in run(capsys, "mend", "--demo", *more, code=2)
+    for more in (["x.csv"], ["--error", "E"], ["--score", "p"], ["--apply", "model.json"]): assert "--demo brings its own data" in run(capsys, "mend", "--demo", *more, code=2)
 
 
 def test_what_is_wrong_with_a_file_is_said_of_the_file(capsys):

@@ -14,9 +14,9 @@ from uqcal._command.cli import main
 from uqcal.intervals.coverage import interval_report
 from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.subgroups.against_everyone import subpopulation_graph
-from uqcal.corrections.mending import mend
+from uqcal.corrections.error_recalibration import recalibrate_errors
 from uqcal.comparison.model_comparison import compare_models
-from uqcal.corrections.probability_mending import mend_probabilities
+from uqcal.corrections.probability_recalibration import recalibrate_probabilities
 from uqcal.subgroups.screening import screen
 from uqcal.adapters.rows import recalibrate_rows
 
@@ -71,22 +71,22 @@ def test_intervals(table, capsys):
     result = interval_report(table["y"], table[["lo", "hi"]], 0.8, y_pred=table["f"], features=table[["kind"]], n_resamples=199, rng=5)
     assert (found["covered"], found["mean_size"], found["winkler_score"]) == (result.covered, result.mean_size, result.score)
     for told, one in zip(found["findings"], result.findings, strict=True): assert (told["name"], told["pvalue"], told["estimate"]) == (one.name, one.pvalue, one.estimate)
-    np.testing.assert_array_equal(pd.read_csv("made.csv")[["mended_lower", "mended_upper"]], result.held_out)
+    np.testing.assert_array_equal(pd.read_csv("made.csv")[["recalibrated_lower", "recalibrated_upper"]], result.held_out)
 
 
 def test_mend(table, capsys):
     run(capsys, "mend", "t.csv", "--observed", "y", "--predicted", "f", "--uncertainty", "u", "--feature", "kind", "--groups", "c", "--n-boot", 60, "--n-resamples", 199, "--seed", 5, "--out", "made.csv", "--model", "m.json")
-    found = mend(table["y"] - table["f"], table["u"], features=table[["kind"]], groups=table["c"], n_boot=60, n_resamples=199, rng=5)
+    found = recalibrate_errors(table["y"] - table["f"], table["u"], features=table[["kind"]], groups=table["c"], n_boot=60, n_resamples=199, rng=5)
     made = pd.read_csv("made.csv")
-    np.testing.assert_array_equal(made["mended_uncertainty"], found.uncertainty)
-    np.testing.assert_allclose(made["mended_error"], found.error, rtol=0, atol=1e-13)  # the file has the prediction, from which the error is taken again
+    np.testing.assert_array_equal(made["recalibrated_uncertainty"], found.uncertainty)
+    np.testing.assert_allclose(made["recalibrated_error"], found.error, rtol=0, atol=1e-13)  # the file has the prediction, from which the error is taken again
     assert json.loads(Path("m.json").read_text(encoding="utf-8"))["mend"] == json.loads(json.dumps(found.model.to_dict()))
 
 
 def test_mend_of_probabilities(table, capsys):
     run(capsys, "mend", "t.csv", "--outcome", "o", "--score", "p", "--n-boot", 60, "--n-resamples", 199, "--seed", 5, "--out", "made.csv")
-    found = mend_probabilities(table["o"], table["p"], n_boot=60, n_resamples=199, rng=5)
-    np.testing.assert_array_equal(pd.read_csv("made.csv")["mended_probability"], found.mended)
+    found = recalibrate_probabilities(table["o"], table["p"], n_boot=60, n_resamples=199, rng=5)
+    np.testing.assert_array_equal(pd.read_csv("made.csv")["recalibrated_probability"], found.recalibrated)
 
 
 def test_compare(table, capsys):
@@ -117,7 +117,7 @@ def test_recalibrate(capsys):
     assert "".join(rows) == Path("made.csv").read_text(encoding="utf-8")
 
 
-SAME = [("validate", uqcal.validate), ("calibration", calibration_report), ("intervals", interval_report), ("mend", mend), ("compare", screen), ("compare-models", compare_models), ("recalibrate", recalibrate_rows)]
+SAME = [("validate", uqcal.validate), ("calibration", calibration_report), ("intervals", interval_report), ("mend", recalibrate_errors), ("compare", screen), ("compare-models", compare_models), ("recalibrate", recalibrate_rows)]
 
 
 @pytest.mark.parametrize(("command", "function"), SAME)

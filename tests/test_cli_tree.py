@@ -18,7 +18,7 @@ WAYS = {
     "validate": {"errors": "t.csv --error E --uncertainty u", "pairs": "t.csv --observed y --predicted f --uncertainty u",
                  "statistics": "t.csv --error E --uncertainty u --no-conclusions", "demo": "--demo", "parts": "part-*.csv --error E --uncertainty u --dask"},
     "mend": {"errors": "t.csv --error E --uncertainty u", "scores": "t.csv --outcome o --score p", "demo": "--demo",
-             "apply": "t.csv --apply mend.json --out applied.csv", "apply scores": "t.csv --apply scores.json --out applied.csv"},
+             "apply": "t.csv --apply model.json --out applied.csv", "apply scores": "t.csv --apply scores.json --out applied.csv"},
     "calibration": {"scores": "t.csv --outcome o --score p", "parts": "part-*.csv --outcome o --score p --dask"},
     "intervals": {"bounds": "t.csv --observed y --lower lo --upper hi --level 0.9", "sets": "t.csv --observed pet --set cat --set dog --level 0.9",
                   "lists": "t.csv --observed pet --sets listed --level 0.9", "apply": "t.csv --apply bounds.json --out applied.csv"},
@@ -35,14 +35,14 @@ VALUES = {"where": "k < 150", "decimal": ".", "thousands": "_", "encoding": "utf
           "predicted": "f", "observed": "y", "error": "E2", "uncertainty": "u2", "lower": "lo2", "upper": "hi2", "outcome": "o2", "score": "p2", "response": "o2", "group": "g2", "a": "a", "b": "c",
           "set_columns": "bird", "sets": "listed", "level": "0.8", "tolerance": "1.5", "confidence": "0.6", "fail_on": "invalid", "n_bins": "5", "n_boot": "29", "n_mc": "29", "n_resamples": "129",
           "n_calibration": "100", "distribution": "uniform", "statistics": "zms,cc", "method": "mixture", "name": "again", "key": "k", "every": "50", "on_error": "skip", "on_alarm": "restart",
-          "run_length": "10", "kurtosis": "20", "dof": "6", "page": "groups", "names": "Diffusion_RF", "apply_file": "mend.json", "model": "model.json", "out": "made.csv", "report": "report.html",
+          "run_length": "10", "kurtosis": "20", "dof": "6", "page": "groups", "names": "Diffusion_RF", "apply_file": "model.json", "model": "model.json", "out": "made.csv", "report": "report.html",
           "json_file": "numbers.json", "state": "state.json"}
 OWN = {("calibration", "tolerance"): "0.1", ("intervals", "tolerance"): "0.03", ("compare-models", "tolerance"): "0.9", ("compare-models", "model"): "three=f3,u",
        ("compare-models", "score"): "crps", ("intervals", "n_calibration"): "60", ("intervals", "apply_file"): "bounds.json"}
 CHEAP = {"n_boot": "19", "n_mc": "19", "n_resamples": "99", "jobs": "1"}
 BESIDE = [("as_groups", "feature"), ("resume", "state"), ("every", "state"), ("b", "a")]  # the first has a meaning beside the second only
 
-WORKERS = [("errors.validation", "validate"), ("corrections.mending", "mend"), ("corrections.probability_mending", "mend_probabilities"), ("probabilities.calibration", "calibration_report"), ("intervals.coverage", "interval_report"),
+WORKERS = [("errors.validation", "validate"), ("corrections.error_recalibration", "mend"), ("corrections.probability_recalibration", "recalibrate_probabilities"), ("probabilities.calibration", "calibration_report"), ("intervals.coverage", "interval_report"),
            ("comparison.model_comparison", "compare_models"), ("subgroups.screening", "screen"), ("subgroups.two_groups", "comparison_graph"), ("subgroups.against_everyone", "subpopulation_graph"), ("adapters.streams", "recalibrate_rows"),
            ("adapters.error_streams", "recalibrate_error_rows"), ("adapters.error_streams", "recalibrate_bound_rows")]
 
@@ -107,7 +107,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         tables()
-        for command, way, name in (("mend", "errors", "mend.json"), ("mend", "scores", "scores.json"), ("intervals", "bounds", "bounds.json")):
+        for command, way, name in (("mend", "errors", "model.json"), ("mend", "scores", "scores.json"), ("intervals", "bounds", "bounds.json")):
             with pytest.raises(SystemExit) as end: main([*base(command, way), "--model", name])
             assert end.value.code == 0 and Path(name).exists()
     return folder
@@ -281,8 +281,8 @@ def test_options_that_do_nothing_in_other_ways_are_refused(run):
                        (["recalibrate", "t.csv", "--outcome", "o", "--score", "p", "--seed", "2"], "--seed is for the draws of hops and hobs: mixture draws nothing"),
                        (["recalibrate", "t.csv", "--outcome", "o", "--score", "p", "--every", "10"], "no state is kept without --state: leave out --every"),
                        (["mend", "t.csv", "--apply", "scores.json", "--uncertainty", "u", "--out", "a.csv"], "scores.json corrects probabilities: leave out --uncertainty"),
-                       (["mend", "t.csv", "--apply", "mend.json", "--tolerance", "2", "--n-boot", "9", "--out", "a.csv"], "--apply fits nothing: leave out --tolerance and --n-boot"),
-                       (["mend", "t.csv", "--apply", "mend.json", "--error", "E", "--observed", "y", "--predicted", "f", "--out", "a.csv"], "either --error, or --observed and --predicted")):
+                       (["mend", "t.csv", "--apply", "model.json", "--tolerance", "2", "--n-boot", "9", "--out", "a.csv"], "--apply fits nothing: leave out --tolerance and --n-boot"),
+                       (["mend", "t.csv", "--apply", "model.json", "--error", "E", "--observed", "y", "--predicted", "f", "--out", "a.csv"], "either --error, or --observed and --predicted")):
         code, _, err, _ = run(args)
         assert code == 2 and said in err, (args, err)
 
@@ -312,7 +312,7 @@ def parts_of(state, path=()):
 NOT_NEEDED = {"uqcal", "sentence", "n_calibration", "n", "kind", "features"}  # said for people and other programs
 
 
-@pytest.mark.parametrize(("command", "name"), [("mend", "mend.json"), ("mend", "scores.json"), ("intervals", "bounds.json")])
+@pytest.mark.parametrize(("command", "name"), [("mend", "model.json"), ("mend", "scores.json"), ("intervals", "bounds.json")])
 def test_a_damaged_model_is_refused_in_one_line(run, made, command, name):
     "Mutation: only the part that has a checksum is looked at."
     run(["datasets"])  # makes the folder

@@ -983,8 +983,8 @@ def test_unequal_groups_need_more_than_a_pvalue():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_column_that_holds_the_outcome_is_no_feature(sign):
-    "Perfect predictions and uncertainties, and what was observed as a feature: biased, then too large, then mended. Mutation: no look at what is left without the error; a bias along a true feature is still shown."
-    from uqcal import mend
+    "Perfect predictions and uncertainties, and what was observed as a feature: biased, then too large, then recalibrated. Mutation: no look at what is left without the error; a bias along a true feature is still shown."
+    from uqcal import recalibrate_errors
     rng = np.random.default_rng(5)
     predicted, u = rng.standard_normal(300), np.exp(0.4 * rng.standard_normal(300))
     error = u * rng.standard_normal(300)
@@ -993,8 +993,8 @@ def test_a_column_that_holds_the_outcome_is_no_feature(sign):
     assert found["bias by observed"].status == found["size by observed"].status == "inconclusive"
     assert found["bias by observed"].reason == found["size by observed"].reason == "outcome"
     assert found["on average"].status == "valid" and found["bias by predicted"].status != "invalid"
-    mended = mend(sign * error, u, **asked)
-    assert not mended.model.shifts and mended.cautions[-1].facts == {"columns": ("observed",)}
+    recalibrated = recalibrate_errors(sign * error, u, **asked)
+    assert not recalibrated.model.shifts and recalibrated.cautions[-1].facts == {"columns": ("observed",)}
     biased = draw_conclusions(sign * (error + 0.3 * predicted), u, **asked | dict(features={"predicted": predicted}))
     assert biased["bias by predicted"].status == "invalid" and next_step(biased.values()).arguments == {"by": ("predicted",)}
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets, conformal_threshold
 from uqcal._chance.coverage_counts import conformal_rank, promised_coverage
-from uqcal.corrections.scaling import FactorScaling, GroupScaling, LinearShift, LogLinearScaling, Mend
+from uqcal.corrections.scaling import FactorScaling, GroupScaling, LinearShift, LogLinearScaling, ErrorMap
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from timing import python_with_mapie
@@ -254,7 +254,7 @@ def test_an_interval_is_the_prediction_and_a_multiple_of_its_uncertainty():
     np.testing.assert_allclose(two.predict([3.0], [0.5]), [[3 - low / 2, 3 + high / 2]], rtol=1e-13)
 
 
-@pytest.mark.parametrize("options", [{}, dict(symmetric=False), dict(scaling=LogLinearScaling(), rng=3), dict(scaling=Mend(FactorScaling(), [LinearShift("x")]), rng=3), dict(by="kind")])
+@pytest.mark.parametrize("options", [{}, dict(symmetric=False), dict(scaling=LogLinearScaling(), rng=3), dict(scaling=ErrorMap(FactorScaling(), [LinearShift("x")]), rng=3), dict(by="kind")])
 def test_another_unit_gives_the_same_intervals_in_it(options):
     u, error, features = made()
     one, other = (ConformalIntervals(0.9, **options).fit(scale * u, scale * error, features).predict(scale * u, scale * u, features) for scale in (1.0, 1000.0))
@@ -350,7 +350,7 @@ def test_json_gives_the_same_intervals_to_the_last_bit():
     stated, p = np.column_stack([-u, u]), np.random.default_rng(1).dirichlet([1, 1, 1], 200)
     y = np.arange(200) % 3
     for one, given in ((ConformalIntervals(0.9, by="kind", symmetric=False).fit(u, error, features), (error, u, features)),
-                       (ConformalIntervals(0.9, scaling=Mend(LogLinearScaling(), [LinearShift("x")]), rng=1).fit(u, error, features, groups=y), (error, u, features)),
+                       (ConformalIntervals(0.9, scaling=ErrorMap(LogLinearScaling(), [LinearShift("x")]), rng=1).fit(u, error, features, groups=y), (error, u, features)),
                        (ConformalIntervals(0.99).fit(u[:50], error[:50]), (error, u)),           # infinite thresholds too
                        (ConformalBounds(0.9, by="kind", per_width=True).fit(error, stated, features), (stated, features)),
                        (ConformalSets(0.9, score="adaptive", by="kind").fit(y, p, features), (p, features)),

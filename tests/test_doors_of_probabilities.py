@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from uqcal import (ConformalSets, OnlineMixture, calibration_graph, calibration_report, compare_models, comparison_graph, ece_test, expected_calibration_error,
-                   kuiper_test, mend_probabilities, rate_difference, reliability_diagram, screen, subpopulation_graph, top_label_ece)
+                   kuiper_test, recalibrate_probabilities, rate_difference, reliability_diagram, screen, subpopulation_graph, top_label_ece)
 from uqcal.probabilities.calibration import brier_decomposition, largest_difference
 from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, spiegelhalter_test
 from uqcal._command.cli import main
@@ -53,7 +53,7 @@ FITS = {kind.__name__: lambda y, p, kind=kind, **more: kind().fit(p, y, **more).
         for kind in (PlattScaling, BetaScaling, HistogramBinning, IsotonicCalibration)}
 OVER_TIME = {find.__name__: lambda y, p, find=find, **more: np.ravel(find(y, p, **more)).tolist()
              for find in (calibeating.calibration_error, sharpness, refinement, running_calibration_error, running_sharpness)}
-WHOLE = {"mend_probabilities": lambda y, p, **more: mend_probabilities(y, p, n_boot=99, **DRAWN, **more).mended.tolist(),
+WHOLE = {"recalibrate_probabilities": lambda y, p, **more: recalibrate_probabilities(y, p, n_boot=99, **DRAWN, **more).recalibrated.tolist(),
          "compare_models": lambda y, p, **more: compare_models(y, {"a": p, "b": [0.5] * len(p)}, score="brier", n_boot=99, rng=0, **more).sentence}
 UNWEIGHTED = FITS | OVER_TIME | WHOLE | {"brier_score": lambda y, p, **more: brier_score(y, p, **more).sum(), "log_loss": lambda y, p, **more: log_loss(y, p, **more).sum()}
 
@@ -275,8 +275,8 @@ def test_the_command_line_takes_labels_truth_values_and_rows_of_weight_zero(caps
         assert code == 2 and "--positive must be a label of word ('ham', 'spam'), got 'eggs'" in err
     code, _, err = on_screen(capsys, "calibration", "all.csv", "--outcome", "word", "--score", "s")
     assert code == 2 and "--positive names the label of 1" in err
-    code, out, _ = on_screen(capsys, "mend", "all.csv", "--outcome", "word", "--positive", "spam", "--score", "s", "--out", "mended.csv")
-    assert code == 0 and len(pd.read_csv("mended.csv")) == 300
+    code, out, _ = on_screen(capsys, "mend", "all.csv", "--outcome", "word", "--positive", "spam", "--score", "s", "--out", "recalibrated.csv")
+    assert code == 0 and len(pd.read_csv("recalibrated.csv")) == 300
 
 
 @pytest.mark.parametrize("shape", [None, 3, lambda self: (3,)])

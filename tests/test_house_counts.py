@@ -64,7 +64,7 @@ def test_no_branch_reads_a_sentence():
     assert not reads, reads
 
 
-JUDGES = ("errors.conclusions", "errors.validation", "intervals.coverage", "probabilities.calibration", "corrections.mending", "corrections.probability_mending",
+JUDGES = ("errors.conclusions", "errors.validation", "intervals.coverage", "probabilities.calibration", "corrections.error_recalibration", "corrections.probability_recalibration",
           "comparison.model_comparison")
 SENTENCE = re.compile(r"([a-z]{2,},? ){6}[a-z]{2,}")
 

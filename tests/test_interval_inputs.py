@@ -94,7 +94,7 @@ def test_a_report_on_infinite_bounds_says_the_same_of_the_coverage_and_that_the_
     page = ours.to_html()
     assert "not reported" in page and "Interval score</dt>" not in page and "nan" not in page.replace("financ", "")
     if 1 < number < N: assert ours.to_frame()["part"].str.endswith("∞").sum() == 1
-    if ours.mends is not None: assert list(ours.mends["name"])[:2] == ["unchanged", "shift"] and not ours.mends["name"].isin(["scale", "power"]).any()
+    if ours.corrections is not None: assert list(ours.corrections["name"])[:2] == ["unchanged", "shift"] and not ours.corrections["name"].isin(["scale", "power"]).any()
 
 
 def test_crossed_infinite_bounds_are_swapped_and_those_at_the_wrong_end_refused():
@@ -155,13 +155,13 @@ def test_intervals_some_of_which_are_infinite_are_corrected_where_they_are_finit
     y, bounds, _ = drawn(3)
     some = opened(bounds / 2, low, up)
     report = interval_report(y, some, 0.9, **FEW)
-    assert report.verdict == "invalid" and report.mend is not None and (report.step.verb, report.step.why) == ("recalibrate", "score") and "the score of finite bounds from" in report.step.sentence
-    made = report.mend.predict(some)
+    assert report.verdict == "invalid" and report.correction is not None and (report.step.verb, report.step.why) == ("recalibrate", "score") and "the score of finite bounds from" in report.step.sentence
+    made = report.correction.predict(some)
     np.testing.assert_array_equal(np.isinf(made), np.isinf(some))
     np.testing.assert_array_equal(np.isinf(report.held_out), np.isinf(some))
     kept = np.isfinite(some)
     assert (made[:, 0] < some[:, 0])[kept[:, 0]].all() and (made[:, 1] > some[:, 1])[kept[:, 1]].all()
-    assert np.isfinite(report.mends[["width", "score", "gain", "gain_error"]]).all(axis=None)
+    assert np.isfinite(report.corrections[["width", "score", "gain", "gain_error"]]).all(axis=None)
 
 
 def test_partitions_count_infinite_bounds():
@@ -177,22 +177,22 @@ def test_the_command_line_judges_infinite_bounds_and_moves_those_that_are_finite
     some = opened(bounds / 2, slice(0, None, 7), slice(0, None, 14))
     pd.DataFrame({"y": y, "lo": some[:, 0], "hi": some[:, 1]}).to_csv(tmp_path / "in.csv", index=False)
     said = ["--observed", "y", "--lower", "lo", "--upper", "hi", "--level", "0.9", "--jobs", "1", "--n-resamples", "49"]
-    files = {name: str(tmp_path / name) for name in ("in.csv", "out.json", "page.html", "out.csv", "mend.json", "made.csv")}
-    done = CliRunner().invoke(app, ["intervals", files["in.csv"], *said, "--json", files["out.json"], "--report", files["page.html"], "--out", files["out.csv"], "--model", files["mend.json"]])
+    files = {name: str(tmp_path / name) for name in ("in.csv", "out.json", "page.html", "out.csv", "model.json", "made.csv")}
+    done = CliRunner().invoke(app, ["intervals", files["in.csv"], *said, "--json", files["out.json"], "--report", files["page.html"], "--out", files["out.csv"], "--model", files["model.json"]])
     assert done.exit_code == 0 and "Mean width" not in done.stdout, done.output
     found = json.loads((tmp_path / "out.json").read_text())
     assert found["infinite"] == 43 and found["mean_size"] is found["winkler_score"] is None and found["covered"] == coverage_test(y, some, 0.9).covered
-    assert found["mends"][1]["gain"] > 0 and "score of finite bounds" in " ".join(done.stdout.split())
-    np.testing.assert_array_equal(np.isinf(pd.read_csv(files["out.csv"])[["mended_lower", "mended_upper"]]), np.isinf(some))
+    assert found["corrections"][1]["gain"] > 0 and "score of finite bounds" in " ".join(done.stdout.split())
+    np.testing.assert_array_equal(np.isinf(pd.read_csv(files["out.csv"])[["recalibrated_lower", "recalibrated_upper"]]), np.isinf(some))
     finite = pd.DataFrame({"y": y, "lo": bounds[:, 0] / 2, "hi": bounds[:, 1] / 2})
     finite.to_csv(tmp_path / "finite.csv", index=False)
-    assert CliRunner().invoke(app, ["intervals", str(tmp_path / "finite.csv"), *said, "--model", files["mend.json"]]).exit_code == 0
-    state = json.loads((tmp_path / "mend.json").read_text())
+    assert CliRunner().invoke(app, ["intervals", str(tmp_path / "finite.csv"), *said, "--model", files["model.json"]]).exit_code == 0
+    state = json.loads((tmp_path / "model.json").read_text())
     mend = ConformalBounds(0.9).fit(y, some)                                       # of a length, which infinite bounds have
-    (tmp_path / "mend.json").write_text(json.dumps(state | {"mend": mend.to_dict()}))
-    done = CliRunner().invoke(app, ["intervals", files["in.csv"], "--apply", files["mend.json"], "--out", files["made.csv"]])
+    (tmp_path / "model.json").write_text(json.dumps(state | {"mend": mend.to_dict()}))
+    done = CliRunner().invoke(app, ["intervals", files["in.csv"], "--apply", files["model.json"], "--out", files["made.csv"]])
     assert done.exit_code == 0 and "get no limits" not in done.stdout, done.output
-    made = pd.read_csv(files["made.csv"])[["mended_lower", "mended_upper"]].to_numpy()
+    made = pd.read_csv(files["made.csv"])[["recalibrated_lower", "recalibrated_upper"]].to_numpy()
     np.testing.assert_array_equal(np.isinf(made), np.isinf(some))
 
 

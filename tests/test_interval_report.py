@@ -204,8 +204,8 @@ def test_faults_are_found_and_named(change, question, word):
     report = interval_report(*change(y, bounds, features), 0.9, features=features, **QUICK)
     answer = report[question]
     assert report.verdict == answer.status == "invalid" and word in answer.line, report.conclusion
-    assert (report.step.verb, report.step.why) in (("recalibrate", "score"), ("refit", "no_gain")) and report.mends is not None
-    assert (report.step.verb == "recalibrate") == (report.mend is not None)
+    assert (report.step.verb, report.step.why) in (("recalibrate", "score"), ("refit", "no_gain")) and report.corrections is not None
+    assert (report.step.verb == "recalibrate") == (report.correction is not None)
     assert all(one.status != "invalid" for one in report.findings if one.name not in (question, "coverage"))
     if question == "coverage": assert answer.direction == ("too small" if word == "undercoverage" else "too large")
     else: assert answer.part == answer.facts["lowest"] and answer.low <= answer.estimate <= answer.high
@@ -409,15 +409,15 @@ def series(seed, memory=0.8, n=730, factor=1.0):
 
 def test_a_series_is_not_taken_for_independent_points_along_a_feature():
     "60 series, each covered in 90 % of rows: 5 % and 3.5 standard errors; rows shuffled one by one, in 36 %; whole stretches shuffled, in 6 % but in 13 to 20 % of other series. Mutation: no signs."
-    wrong = mended = 0
+    wrong = recalibrated = 0
     for seed in range(60):
         y, bounds, temperature = series(seed)
         report = interval_report(y, bounds, 0.9, features={"temperature": temperature}, n_resamples=99, rng=1)
         assert report.cautions[0].facts["blocks"] == 20 and report.n_groups is None
         assert report["by width"].facts["null"] == "blocks" and "signs" in report["by width"].test.test.method
         wrong += report.verdict == "invalid"
-        mended += report.mend is not None
-    assert wrong <= 8 and mended <= 3
+        recalibrated += report.correction is not None
+    assert wrong <= 8 and recalibrated <= 3
 
 
 def test_folds_of_a_series_are_whole_stretches_and_thresholds_are_those_of_rows():
@@ -425,12 +425,12 @@ def test_folds_of_a_series_are_whole_stretches_and_thresholds_are_those_of_rows(
     y, bounds, _ = series(3, factor=0.6)
     report = interval_report(y, bounds, 0.9, **QUICK)
     assert report.step.verb == "recalibrate" and report.step.facts["is_correlated"] and "assumes independent rows" in report.step.sentence
-    best = report.mends.loc[report.mends["score"].idxmin()]
-    made = report.mend.predict(bounds)
+    best = report.corrections.loc[report.corrections["score"].idxmin()]
+    made = report.correction.predict(bounds)
     assert np.mean((made[:, 0] <= y) & (y <= made[:, 1])) == pytest.approx(0.9, abs=0.004)
     mixed = np.random.default_rng(0).permutation(730)
     mixed = interval_report(y[mixed], bounds[mixed], 0.9, **QUICK)
-    assert best["gain_error"] > 1.3 * mixed.mends.set_index("name").loc[best["name"], "gain_error"] and not mixed.step.facts["is_correlated"]
+    assert best["gain_error"] > 1.3 * mixed.corrections.set_index("name").loc[best["name"], "gain_error"] and not mixed.step.facts["is_correlated"]
 
 
 def test_equal_whole_numbers_are_no_neighbours():
@@ -453,13 +453,13 @@ def test_blocks_of_resembling_rows_are_not_said_to_repeat_as_none():
     assert (report.step.verb, report.step.why) == ("look", "repeated_blocks")
 
 
-def test_one_far_row_is_named_before_anything_is_mended():
+def test_one_far_row_is_named_before_anything_is_recalibrated():
     y, bounds, *_ = perfect(300, 2)
     y[17] = 1e30
     report = interval_report(y, 0.6 * bounds, 0.9, **QUICK)
     assert report.verdict == "invalid" and (report.step.verb, report.step.facts["row"]) == ("look", 17) and "Check row 17 (counted from 0) first" in report.step.sentence
     assert codes(report)[-1] == "row_decides_score" and "Row 17 (counted from 0) makes up 100 %" in report.cautions[-1].sentence
-    assert report.mends is None and report.unchanged == "row_decides" and report.why_unchanged == "row 17 (counted from 0) decides the interval score"
+    assert report.corrections is None and report.unchanged == "row_decides" and report.why_unchanged == "row 17 (counted from 0) decides the interval score"
 
 
 def test_label_sets_are_judged_by_their_size():
@@ -468,7 +468,7 @@ def test_label_sets_are_judged_by_their_size():
     label, sets = names[rng.integers(0, 3, 400)], rng.random((400, 3)) < 0.6
     report = interval_report(label, sets, 0.6, classes=names, **QUICK)
     covered, size = sets[np.arange(400), [list(names).index(one) for one in label]], sets.sum(axis=1)
-    assert report.covered == covered.sum() and report.n_empty == (size == 0).sum() and report.score is None and report.mends is None
+    assert report.covered == covered.sum() and report.n_empty == (size == 0).sum() and report.score is None and report.corrections is None
     parts, sizes = report["by set size"].test.parts, sorted(set(size) - {0})
     assert parts["first"].tolist() == sizes and parts["covered"].tolist() == [int(covered[size == k].sum()) for k in sizes]
     assert report["by set size"].status == "invalid" and report.title == "60 % label sets, 400 rows"
@@ -550,18 +550,18 @@ def test_what_is_proposed_would_help_on_held_out_points():
     middle = bounds.mean(axis=1, keepdims=True)
     narrow = middle + 0.6 * (bounds - middle)
     report = interval_report(y, narrow, 0.9, **QUICK)
-    table = report.mends.set_index("name")
+    table = report.corrections.set_index("name")
     assert table.loc["unchanged", "score"] == pytest.approx(regression_mwi_score(y, narrow, 0.9)) and table.loc["unchanged", "gain"] == 0
     assert report.step.facts["candidate"] in ("scale", "power") and abs(table.loc["scale", "coverage"] - 0.9) < 0.02
     kinds = np.where(features["kind"] == "c", 2.5, 1.0)
     report = interval_report((middle[:, 0] + kinds * (y - middle[:, 0])), np.column_stack([middle - 4, middle + 4]), 0.9, features=features, **QUICK)
     assert (report.step.facts["candidate"], report.step.facts["by"]) == ("shift by", "kind") and "a length per group of kind" in report.step.sentence
-    # the mend of all points goes to others, and the held-out bounds are what was scored
-    assert report.mends["score"].min() == pytest.approx(regression_mwi_score(middle[:, 0] + kinds * (y - middle[:, 0]), report.held_out, 0.9))
+    # the correction of all points goes to others, and the held-out bounds are what was scored
+    assert report.corrections["score"].min() == pytest.approx(regression_mwi_score(middle[:, 0] + kinds * (y - middle[:, 0]), report.held_out, 0.9))
     other, bounds, _, features = perfect(3000, 9)
     kinds, middle = np.where(features["kind"] == "c", 2.5, 1.0), bounds.mean(axis=1)
-    mended = report.mend.predict(np.column_stack([middle - 4, middle + 4]), {"kind": features["kind"]})
-    inside = (mended[:, 0] <= middle + kinds * (other - middle)) & (middle + kinds * (other - middle) <= mended[:, 1])
+    recalibrated = report.correction.predict(np.column_stack([middle - 4, middle + 4]), {"kind": features["kind"]})
+    inside = (recalibrated[:, 0] <= middle + kinds * (other - middle)) & (middle + kinds * (other - middle) <= recalibrated[:, 1])
     for kind in "abc": assert abs(inside[features["kind"] == kind].mean() - 0.9) < 0.04
 
 
@@ -580,7 +580,7 @@ def test_a_mend_that_was_not_tried_is_not_said_to_fail(n, level, why):
     "Mutation: neither shifting nor scaling is said to help where nothing was held out."
     y = np.random.default_rng(7).standard_normal(n)
     report = interval_report(y, stats.norm.ppf((1 + level) / 2) * np.tile([-0.4, 0.4], (n, 1)), level, **QUICK)
-    assert report.verdict == "invalid" and report.mends is None and report.unchanged == why
+    assert report.verdict == "invalid" and report.corrections is None and report.unchanged == why
     assert (report.step.verb, report.step.why) == ("collect", "few_to_recalibrate") and report.why_unchanged in report.step.sentence
 
 

@@ -1,4 +1,4 @@
-"""Uncertainties mended on a stream: a slow twin, the exact factor, regret as an inequality on hostile streams, tickets, states bit for bit."""
+"""Uncertainties recalibrated on a stream: a slow twin, the exact factor, regret as an inequality on hostile streams, tickets, states bit for bit."""
 import json
 import math
 import time
@@ -43,11 +43,11 @@ def slow(u, error, share=1e-4):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_kernel_is_the_slow_twin(seed):
     u, error = stream(500, seed)
-    mended = OnlineScaling(share=0.003)
+    recalibrated = OnlineScaling(share=0.003)
     made, losses, densities, weight = slow(u, error, 0.003)
-    out, wide = mended._run(u, error, table=1)
+    out, wide = recalibrated._run(u, error, table=1)
     np.testing.assert_allclose(out, made, rtol=1e-8)
-    np.testing.assert_allclose(mended.weights_, weight, rtol=1e-5, atol=1e-12)
+    np.testing.assert_allclose(recalibrated.weights_, weight, rtol=1e-5, atol=1e-12)
     np.testing.assert_allclose(wide[:, -1] + np.log(u), densities, atol=1e-7)
 
 
@@ -144,11 +144,11 @@ def test_the_unit_does_not_matter_and_numbers_stay_finite():
 
 
 def test_the_sentence_says_better_only_where_it_is():
-    mended = OnlineScaling()
-    assert "no outcome yet" in mended.sentence
+    recalibrated = OnlineScaling()
+    assert "no outcome yet" in recalibrated.sentence
     u, error = stream(4000, 9)
-    mended.prequential(u, error)
-    assert "log score better by" in mended.sentence
+    recalibrated.prequential(u, error)
+    assert "log score better by" in recalibrated.sentence
     right, z = OnlineScaling(), np.tile([1.0, -1.4], 25)
     made = right.prequential(np.ones(50), z)
     gain = np.mean(z**2 / 2) - np.mean(np.log(made) + (z / made)**2 / 2)

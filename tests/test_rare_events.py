@@ -9,7 +9,7 @@ from uqcal.online.calibeating import tops
 from uqcal._chance.logistic import inner_ends, inner_scores
 from uqcal.online.mixture import OnlineMixture
 from uqcal.online.online import OnlineBetaScaling, OnlinePlattScaling
-from uqcal.corrections.probability_mending import mend_probabilities
+from uqcal.corrections.probability_recalibration import recalibrate_probabilities
 from uqcal.probabilities.recalibration import BetaScaling, PlattScaling, TemperatureScaling
 from uqcal.adapters.rows import recalibrate_rows
 
@@ -44,8 +44,8 @@ def test_next_to_one_the_map_is_the_same_from_the_other_side():
 
 def test_recalibrated_probabilities_of_rare_events_are_not_flat():
     p, y = rare(4_000, -6, times=50)
-    made = mend_probabilities(y, p, rng=1, n_boot=99, n_resamples=99)
-    assert made.is_mended and made.predict([1e-9])[0] < 1e-7
+    made = recalibrate_probabilities(y, p, rng=1, n_boot=99, n_resamples=99)
+    assert made.is_recalibrated and made.predict([1e-9])[0] < 1e-7
     assert (np.diff(made.predict(np.sort(p))) >= 0).all()
 
 

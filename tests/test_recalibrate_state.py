@@ -113,7 +113,7 @@ def test_a_key_that_comes_again_leaves_nothing_open(tmp_path):
     assert summary.waiting == 0 and summary.learnt == 2 and summary.skipped == 3 and len(made) == 4
 
 
-def test_a_mended_file_is_resumed_where_it_stopped(tmp_path):
+def test_a_recalibrated_file_is_resumed_where_it_stopped(tmp_path):
     head, lines, _, _ = keyed()
     whole, _ = run(lines, tmp_path / "whole.json")
     with pytest.raises(ValueError, match="line 52"): run([*lines[:50], "oops", *lines[51:]], tmp_path / "s.json", every=20)

@@ -30,14 +30,14 @@ from uqcal.online.mixture import OnlineMixture
 from uqcal.comparison.model_comparison import compare_models
 from uqcal.online.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.online.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
-from uqcal.corrections.probability_mending import PlattByGroup, mend_probabilities
+from uqcal.corrections.probability_recalibration import PlattByGroup, recalibrate_probabilities
 from uqcal.online.online_scaling import OnlineScaling
 from uqcal.probabilities.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling, TemperatureScaling
 from uqcal._sample.sample import Sample
 from scipy import stats
 
 from uqcal import statements
-from uqcal.corrections.scaling import AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift
+from uqcal.corrections.scaling import AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, ErrorMap, StepShift
 from uqcal.adapters.streams import RecalibratedClassifier
 
 # --- worlds: valid arguments, exact in float32, and their kinds -----------------------------------------------------------------------
@@ -246,7 +246,7 @@ LATE = {"mixture.OnlineMixture": OnlineMixture, "recalibration.PeriodicRefit": l
         "online.OnlineBetaScaling": OnlineBetaScaling, "calibeating.Tracking": Tracking, "calibeating.Hedging": lambda: Hedging(rng=1), "tickets.OnlineForecaster": Tracking, "monitor.RestartingForecaster": restarting}
 SAMPLE = Sample(E, U)
 KINDS = np.array(["a", "b", "c"])[np.arange(N) % 3]
-SCALINGS = [AsStated(), FactorScaling(), LogLinearScaling(), IsotonicScaling(3), GammaScaling(1), LinearShift(), StepShift(), Mend(FactorScaling("student"), [LinearShift()])]
+SCALINGS = [AsStated(), FactorScaling(), LogLinearScaling(), IsotonicScaling(3), GammaScaling(1), LinearShift(), StepShift(), ErrorMap(FactorScaling("student"), [LinearShift()])]
 NUMBERED, FREE_CLASSES = {"classes": None}, {"classes": "free"}  # classes that are numbers from 0, as where nothing names them
 
 STATED = {"MeanStd": lambda: statements.MeanStd(E, U), "Intervals": lambda: statements.Intervals(BOUNDS, level=0.8),
@@ -447,10 +447,10 @@ TABLE = {
 
     # maps of uncertainties
     **{f"scaling.{type(one).__name__}.{method}": Row("errors", of=lambda one=one: clone(one).fit(U, E, {"x": X}), kinds={"groups": "free", "prediction": "numbers"}, given={"prediction": E})
-       for one in SCALINGS for method in ("fit", "predict" if hasattr(one, "predict") else "transform", *(["apply", "shift", "outside"] if isinstance(one, Mend) else []))},
+       for one in SCALINGS for method in ("fit", "predict" if hasattr(one, "predict") else "transform", *(["apply", "shift", "outside"] if isinstance(one, ErrorMap) else []))},
     **{f"scaling.GroupScaling.{method}": Row("errors", of=lambda: GroupScaling().fit(U, E, {"x": KINDS}), given={"features": {"x": KINDS}}, kinds={"groups": "free", "features": "free"})
        for method in ("fit", "transform")},
-    **rows("mending", "mend", "errors", nan=True),
+    **rows("recalibration", "mend", "errors", nan=True),
     **rows("scores", "crps negative_log_density", "errors", kinds={"dof": "size -infinite"}), **rows("scores", "brier_score log_loss", "binary"),
     **rows("scores", "interval_score read_bounds", "intervals"),
     "model_comparison.compare_models": Row("errors", call=compared_errors, nan=True, kinds={"dof": "size -infinite", "groups": "free"}),
@@ -458,13 +458,13 @@ TABLE = {
     "model_comparison.compare_models+intervals": Row("intervals", call=compared_intervals, nan=True), "model_comparison.compare_models+outcomes": Row("binary", call=compared_outcomes, nan=True),
 
     # parameters of estimators
-    **rows("probability_mending", "ProbabilityMending.predict", "binary", of=lambda: mend_probabilities(np.arange(N) % 2, P, n_folds=4, n_boot=20, n_resamples=20, rng=1), kinds={"by": "free"}),
-    **rows("probability_mending", "PlattByGroup.fit", "binary", of=PlattByGroup, given={"by": np.arange(N) % 3}, kinds={"by": "array"}),
-    **rows("probability_mending", "PlattByGroup.unseen", "single", of=lambda: PlattByGroup().fit(P, Y, np.arange(N) % 3), given={"by": np.arange(N) % 3}, kinds={"by": "array"}),
-    **rows("probability_mending", "PlattByGroup.predict", "binary", of=lambda: PlattByGroup().fit(P, Y, np.arange(N) % 3), given={"by": np.arange(N) % 3}, kinds={"y_prob": "probabilities -scalar", "by": "array"}),
-    **rows("probability_mending", "mend_probabilities+by", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4, "by": np.arange(N) % 2}, kinds={"by": "array -None", "cluster": "free"}),
-    **rows("probability_mending", "mend_probabilities", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4}, kinds={"by": "free"}),
-    **rows("probability_mending", "mend_probabilities+cluster", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4, "cluster": np.arange(N)}, kinds={"cluster": "array -None", "by": "free"}),
+    **rows("probability_recalibration", "ProbabilityRecalibration.predict", "binary", of=lambda: recalibrate_probabilities(np.arange(N) % 2, P, n_folds=4, n_boot=20, n_resamples=20, rng=1), kinds={"by": "free"}),
+    **rows("probability_recalibration", "PlattByGroup.fit", "binary", of=PlattByGroup, given={"by": np.arange(N) % 3}, kinds={"by": "array"}),
+    **rows("probability_recalibration", "PlattByGroup.unseen", "single", of=lambda: PlattByGroup().fit(P, Y, np.arange(N) % 3), given={"by": np.arange(N) % 3}, kinds={"by": "array"}),
+    **rows("probability_recalibration", "PlattByGroup.predict", "binary", of=lambda: PlattByGroup().fit(P, Y, np.arange(N) % 3), given={"by": np.arange(N) % 3}, kinds={"y_prob": "probabilities -scalar", "by": "array"}),
+    **rows("probability_recalibration", "recalibrate_probabilities+by", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4, "by": np.arange(N) % 2}, kinds={"by": "array -None", "cluster": "free"}),
+    **rows("probability_recalibration", "recalibrate_probabilities", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4}, kinds={"by": "free"}),
+    **rows("probability_recalibration", "recalibrate_probabilities+cluster", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4, "cluster": np.arange(N)}, kinds={"cluster": "array -None", "by": "free"}),
     "recalibration.HistogramBinning": Row("binary", call=through(HistogramBinning, lambda made: made.fit(P, Y).predict(P))),
     "recalibration.PeriodicRefit": Row("binary", call=through(PeriodicRefit, lambda made: made.prequential(P, Y)), given={"calibrator": PlattScaling(), "every": 5, "warmup": 5},
                                        kinds={"calibrator": "free", "every": "count -None", "warmup": "count"}),
@@ -493,10 +493,10 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform model_comparison.compare_models model_comparison.compare_models+intervals "
         "model_comparison.compare_models+outcomes causes.read_observed",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep causes.describe_rows",
-    ("ties", "constant", "one point", "two points", "one outcome"): "probability_mending.mend_probabilities probability_mending.mend_probabilities+cluster probability_mending.mend_probabilities+by",  # too few of either
+    ("ties", "constant", "one point", "two points", "one outcome"): "probability_recalibration.recalibrate_probabilities probability_recalibration.recalibrate_probabilities+cluster probability_recalibration.recalibrate_probabilities+by",  # too few of either
     ("constant", "one point", "two points"): "causes.find_causes",          # groups: all rows in one
     ("ties", "constant", "one point", "two points", "zeros"):
-        "consistency.consistency_test+groups consistency.link_test+groups confidence_curves.confidence_curve+groups bin_scaling.extrapolate+groups mending.mend",
+        "consistency.consistency_test+groups consistency.link_test+groups confidence_curves.confidence_curve+groups bin_scaling.extrapolate+groups recalibration.mend",
     ("constant", "one point"):
         "factors.average_test+groups factors.factors_along+groups distributions.fit_inverse_gamma intervals.regression_ssc intervals.regression_ssc_score intervals.size_stratified_coverage "
         "two_groups.comparison_graph against_everyone.subpopulation_graph streams.RecalibratedClassifier.fit",
@@ -506,7 +506,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("one point",):
         "calibration.calibration_report by_columns.column_tests coverage.interval_report coverage.interval_report+sets intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
     ("constant", "one point", "two points", "zeros"):
-        "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate scaling.Mend.fit",  # a line through two points leaves no error
+        "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate scaling.ErrorMap.fit",  # a line through two points leaves no error
     ("certain",):
         "calibration_tests.kolmogorov_smirnov_test calibration_tests.kuiper_test calibration_tests.spiegelhalter_test "
         "calibration_tests.kolmogorov_smirnov_test+cluster calibration_tests.kuiper_test+cluster calibration_tests.spiegelhalter_test+cluster "
@@ -675,7 +675,7 @@ def at_edges(name):
         if not same(changed, {parameter: arguments[parameter] for parameter in changed}): yield edge, outcome(name, **changed)
 
 
-COSTLY = ("model_comparison.compare_models", "mending.mend", "probability_mending.mend_probabilities", "validation.validate", "conclusions.draw_conclusions")
+COSTLY = ("model_comparison.compare_models", "recalibration.mend", "probability_recalibration.recalibrate_probabilities", "validation.validate", "conclusions.draw_conclusions")
 FEW = ("list", "masked", "pandas", "frame")  # for what costs a quarter of a second a call; all that it calls takes the others too
 
 

@@ -13,7 +13,7 @@ import uqcal
 ENGINES = {"repeats", "bootstrap", "references", "statistics", "consistency", "bias", "factors", "causes", "groups", "resampling", "scaling", "calibration_tests", "reliability"}
 KEPT = {("bootstrap", "contains_estimate"), ("causes", "sentence"), ("repeats", "is_suspect"), ("reliability", "null_limit"),
         ("scaling", "effect"), ("scaling", "<genexpr>")}  # numbers compared with kept ones, and numbers of a map put together
-TOLD = {"_next_step", "_next_call", "_runs_backwards", "_too_few", "_worth", "_headline", "_no_mend"}
+TOLD = {"_next_step", "_next_call", "_runs_backwards", "_too_few", "_worth", "_headline"}
 READ = ("sentence", "conclusion", "step", "headline", "next_step", "next_call", "mends", "mend_call", "still_open", "cautions", "n_calibration", "is_reversed", "no_mend", "answers", "verdict", "faults")
 
 
@@ -65,10 +65,10 @@ def results():
     p = rng.uniform(0.05, 0.95, 400)
     y = (rng.random(400) < p**2).astype(int)
     yield "validate", lambda: uqcal.validate(error, u, n_mc=20, **FEW)
-    yield "mend", lambda: uqcal.mend(error, u, **FEW)
+    yield "mend", lambda: uqcal.recalibrate_errors(error, u, **FEW)
     yield "calibration_report", lambda: uqcal.calibration_report(y, p, **FEW)
     yield "calibration_report, reversed", lambda: uqcal.calibration_report(1 - y, p, **FEW)
-    yield "mend_probabilities", lambda: uqcal.mend_probabilities(y, p, **FEW)
+    yield "recalibrate_probabilities", lambda: uqcal.recalibrate_probabilities(y, p, **FEW)
     yield "interval_report", lambda: uqcal.interval_report(error, np.column_stack([-u, u]), 0.9, rng=0, n_resamples=99)
     yield "compare_models", lambda: uqcal.compare_models(None, {"a": (error, u), "b": (error, 2 * u)}, rng=0)
 

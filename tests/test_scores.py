@@ -97,7 +97,7 @@ def test_shift_and_factor_are_the_best_there_are(scoring):
     for found, score in ((best_shift(scoring, error, u), lambda a: scoring.points(error - a, fitting).mean()), (best_factor(scoring, error, u), lambda c: scoring.points(error, c * u).mean())):
         dense = found + np.linspace(-1, 1, 2001) * 0.9 * abs(found)
         assert score(found) <= min(map(score, dense[1:])) + 1e-6 * abs(score(found))
-    # in another unit the same mend
+    # in another unit the same correction
     np.testing.assert_allclose(best_factor(scoring, 1000 * error, 1000 * u), best_factor(scoring, error, u), rtol=1e-3)
     np.testing.assert_allclose(best_shift(scoring, 1000 * error, 1000 * u), 1000 * best_shift(scoring, error, u), rtol=1e-3)
 
@@ -111,7 +111,7 @@ def test_what_is_right_gains_nothing(scoring):
     assert max(abs(stated - one) for one in after) < 0.02 * abs(stated)
 
 
-def test_each_fault_is_mended_by_its_own_step():
+def test_each_fault_is_recalibrated_by_its_own_step():
     _, u, rng = made(3000, 5)
     noise, log = rng.standard_normal(u.size), ErrorScoring("log")
     for columns, step in (((noise + 1, np.ones(u.size)), 0), ((3 * u * noise, u), 1), ((u**2 * noise, u), 2)):
@@ -137,7 +137,7 @@ def test_rows_that_belong_together_stay_in_one_split():
     assert max(rest.size for rest, _ in split_rows(np.arange(30_000), np.random.default_rng(0))) == 10_000
 
 
-def test_probabilities_are_mended_by_a_line_or_a_curve_and_never_impossible():
+def test_probabilities_are_recalibrated_by_a_line_or_a_curve_and_never_impossible():
     rng = np.random.default_rng(7)
     p = rng.uniform(0.02, 0.98, 3000)
     y = (rng.random(3000) < p).astype(float)
@@ -155,8 +155,8 @@ def test_probabilities_are_mended_by_a_line_or_a_curve_and_never_impossible():
 def test_degenerate_columns_have_scores_and_mends(error, width):
     for scoring in (ErrorScoring("log"), ErrorScoring("log", dof=3.0), ErrorScoring("crps"), ErrorScoring("interval")):
         maps = scoring.learn(scoring.steps(120), error, width)
-        for mend in maps.values():
-            e, w = mend(error, width)
+        for fitted in maps.values():
+            e, w = fitted(error, width)
             assert np.isfinite(e).all() and (w > 0).all()
 
 

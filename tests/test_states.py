@@ -11,7 +11,7 @@ from uqcal._modidx import d as exported
 from uqcal.online.mixture import OnlineMixture
 from uqcal.online.online import OnlinePlattScaling
 from uqcal.probabilities.recalibration import PlattScaling
-from uqcal.corrections.scaling import FactorScaling, Mend
+from uqcal.corrections.scaling import FactorScaling, ErrorMap
 from uqcal._base.tickets import Storable
 
 FOLDER = Path(__file__).parent / "states"
@@ -28,7 +28,7 @@ def leaves(cls=Storable):
 PARTS = {"Bell", "Desk", "Detector", "KeyedRows", "OnlineForecaster", "RowStream"}  # what others are made of; they learn nothing by themselves
 CLASSES = {cls.__name__: cls for cls in leaves() if cls.__name__ not in PARTS}
 NEEDS = {"GroupScaling": lambda: ["kind"], "AggregatingForecaster": lambda: [(1.0, 0.0)], "Aioli": lambda: [(1.0, 0.0)], "OnlineGradientDescent": lambda: [(1.0, 0.0)],
-         "OnlineNewtonStep": lambda: [(1.0, 0.0)], "Mend": lambda: [FactorScaling()], "OneAgainstAll": lambda: [OnlinePlattScaling()],
+         "OnlineNewtonStep": lambda: [(1.0, 0.0)], "ErrorMap": lambda: [FactorScaling()], "OneAgainstAll": lambda: [OnlinePlattScaling()],
          "TopLabel": lambda: [OnlinePlattScaling()], "PeriodicRefit": lambda: [PlattScaling()], "RestartingForecaster": lambda: [OnlineMixture()]}
 
 
@@ -74,8 +74,8 @@ def test_each_class_has_a_name_of_its_own():
 
 
 def test_a_class_of_an_earlier_release_is_refused():
-    state = json.loads((FOLDER / "Mend.json").read_text(encoding="utf-8"))
-    with pytest.raises(ValueError, match="another release of uqcal wrote it; fit or start anew"): Mend.from_dict(state | {"format": "uqcal state 1"})
+    state = json.loads((FOLDER / "ErrorMap.json").read_text(encoding="utf-8"))
+    with pytest.raises(ValueError, match="another release of uqcal wrote it; fit or start anew"): ErrorMap.from_dict(state | {"format": "uqcal state 1"})
 
 
 if __name__ == "__main__":  # writes the states: only for a class that is new

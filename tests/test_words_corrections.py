@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from uqcal._words.corrections import CAUTIONS, STEPS, map_text, mending_conclusion
-from uqcal.corrections.mending import mend
+from uqcal._words.corrections import CAUTIONS, STEPS, map_text, recalibration_conclusion
+from uqcal.corrections.error_recalibration import recalibrate_errors
 from uqcal.reports import Caution, Step
 
 NEVER = ("mend", "as stated", "could be there", "settle", "belong together", "timid", "extreme", "errs", "by lot", "somebody", "nobody", "undecided", "not decided", "told", "taught", "learnt", "alike")
@@ -45,7 +45,7 @@ def test_steps_of_a_map_come_in_their_order():
 @pytest.mark.parametrize("reason", ["no fewer faults", "no gain", "rows", "small", "nothing"])
 def test_each_reason_to_change_nothing_has_its_words(reason):
     report = SimpleNamespace(outcome="unchanged", reason=reason, faults=(("bias", "along u") if reason.startswith("no ") else (), ()))
-    text = mending_conclusion(report)
+    text = recalibration_conclusion(report)
     plain(text)
     assert text.startswith("Unchanged: ") and ("Faults: bias and along u." in text) == reason.startswith("no ")
 
@@ -74,7 +74,7 @@ def test_each_step_has_its_sentence(key, few):
 def test_screens_of_real_recalibrations_fit_and_are_plain(factor):
     rng = np.random.default_rng(1)
     u = np.exp(rng.normal(0, 0.5, 200))
-    found = mend(factor * u * rng.standard_normal(200) + 0.3 * factor * u * (factor > 1), u, n_boot=99, n_resamples=99, rng=1)
+    found = recalibrate_errors(factor * u * rng.standard_normal(200) + 0.3 * factor * u * (factor > 1), u, n_boot=99, n_resamples=99, rng=1)
     lines = str(found).splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 80 and found.outcome == ("recalibrated" if factor > 1 else "unchanged")
     plain(found.conclusion), plain(found.step.sentence)

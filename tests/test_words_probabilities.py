@@ -16,7 +16,7 @@ FEW = dict(n_resamples=199, n_boot=19, rng=1)
 
 def plain(text):
     "A text without the names of functions, after it was looked through."
-    text = re.sub(r"\bmend_probabilities\b|uqcal \w+", "", text)
+    text = re.sub(r"\brecalibrate_probabilities\b|uqcal \w+", "", text)
     for word in NEVER: assert not re.search(rf"\b{word}\b", text.lower()), (word, text)
     for sentence in re.split(r"(?<=[.;:])\s+(?=[A-Z])", text): assert len(sentence.split()) <= 28, sentence
     assert "nan" not in text and "None" not in text and "  " not in text
@@ -122,9 +122,9 @@ GIVEN = {"weighted": False, "clustered": True}
     ("check", "reversed_outcomes", {}, {}, "how the outcomes are coded", ""), ("check", "impossible_rows", {"rows": (3,), "step": None}, {}, "Look at row 3 first", 'report["locally"].rows'),
     ("check", "impossible_rows", {"rows": (3, 5), "step": 0.1}, {}, "keep them 0.05 away from 0 and 1", 'report["locally"].rows'),
     ("collect", "few_events", {"unit": "row", "outcome": 1, "count": 7}, {}, "there are 7 with the event", ""), ("collect", "few_events", {"unit": "cluster", "outcome": 0, "count": 3}, {}, "ten clusters with the event", ""),
-    ("recalibrate", "map_passes", {}, {**GIVEN, "function": "mend_probabilities", "map": "Platt scaling"}, "Platt scaling, fitted in-sample", "mend_probabilities(y_true, y_prob, cluster=cluster)"),
+    ("recalibrate", "map_passes", {}, {**GIVEN, "function": "recalibrate_probabilities", "map": "Platt scaling"}, "Platt scaling, fitted in-sample", "recalibrate_probabilities(y_true, y_prob, cluster=cluster)"),
     ("recalibrate", "no_map_passes", {}, {**GIVEN, "function": "HistogramBinning"}, "Recalibrate in bins", "HistogramBinning().fit(y_prob, y_true)"),
-    ("recalibrate", "by_column", {"by": ["ward"]}, {**GIVEN, "function": "mend_probabilities", "by": "ward"}, "Recalibrate by ward, then validate", "mend_probabilities(y_true, y_prob, by=features['ward'], cluster=cluster)"),
+    ("recalibrate", "by_column", {"by": ["ward"]}, {**GIVEN, "function": "recalibrate_probabilities", "by": "ward"}, "Recalibrate by ward, then validate", "recalibrate_probabilities(y_true, y_prob, by=features['ward'], cluster=cluster)"),
     ("collect", "unseen_ratio", {"more": 3812.0, "unit": "row", "open": ["overall", "slope"], "factor": 1.25}, GIVEN, "that would decide on O/E and the calibration slope (tolerance 1.25)", ""),
     ("collect", "unseen_ratio", {"more": np.inf, "unit": "row", "open": ["overall"], "factor": 1.25}, GIVEN, "O/E cannot be judged yet", ""),
     ("collect", "unseen_difference", {"more": 3812.0, "unit": "cluster", "limit": 0.27}, {**GIVEN, "tolerance": 0.1}, "about 3,800 more clusters", "calibration_report(y_true, y_prob, cluster=cluster, tolerance=0.1)"),
@@ -159,8 +159,8 @@ def test_maps_and_tests_have_a_sentence():
 
 
 def test_a_recalibration_reads_the_findings():
-    from uqcal import mend_probabilities
+    from uqcal import recalibrate_probabilities
     rng = np.random.default_rng(2)
     p = rng.uniform(0.02, 0.98, 600)
-    found = mend_probabilities((rng.random(600) < 0.3 + 0.4 * p) * 1, p, **FEW)
-    assert found.is_mended and found.before["slope"].direction == "overconfident"
+    found = recalibrate_probabilities((rng.random(600) < 0.3 + 0.4 * p) * 1, p, **FEW)
+    assert found.is_recalibrated and found.before["slope"].direction == "overconfident"

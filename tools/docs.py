@@ -152,14 +152,14 @@ def relink(path, pages, repository):
         if repository: return f"]({repository}/blob/main/uqcal/{match[1]}.py{match[2]})"
         return f"]({up}source/{match[1].replace('/', '.').lstrip('_')}.html{match[2]})"
 
-    def mend(text):
+    def recalibrate_errors(text):
         text = re.sub(r"\[(\[`[\w.]+`\]\([^)\s]*\))\]\([^)\s]*\)", r"\1", text)  # nbdev links a name that is the text of a link
         text = re.sub(r"\[(`[\w.]+`)\]\([^)\s]*#_\w+\)", r"\1", text)  # what is private has no heading to link to
         text = re.sub(r"\]\(/blob/main/uqcal/([\w/]+)\.py(?:#LNone)?(|#L\d+)\)", source, text)
         return re.sub(r"\]\(/?([\w/]+\.html)(#[^)]*)?\)", page, text)
 
     def walk(value):
-        if isinstance(value, str): return mend(value)
+        if isinstance(value, str): return recalibrate_errors(value)
         if isinstance(value, list): return [walk(item) for item in value]
         if isinstance(value, dict): return {key: walk("".join(item) if key == "text/markdown" else item) for key, item in value.items()}
         return value

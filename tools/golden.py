@@ -25,7 +25,7 @@ FOLDER = ROOT / "tests" / "golden"
 QUICK = {"n_boot": 199, "n_resamples": 199}
 FINDING = ("name", "by", "status", "reason", "direction", "pvalue", "estimate", "low", "high", "centred", "rows", "parts")  # what is kept of a finding
 LEFT_OUT = {"sample", "walk", "given", "null_distribution", "bootstrap_distribution", "simulated", "result", "graph", "band", "model"}
-KEPT_PROPERTIES = ("verdict", "faults", "is_mended", "pvalue_if_heavy", "side_pvalues", "is_shown", "n_calibration", "is_reversed")
+KEPT_PROPERTIES = ("verdict", "faults", "is_recalibrated", "pvalue_if_heavy", "side_pvalues", "is_shown", "n_calibration", "is_reversed")
 
 
 # ---------------------------------------------------------------- inputs
@@ -123,14 +123,14 @@ def cases():
     "Each case's name and what makes its result."
     for kind in ERRORS:
         for seed in range(6): yield f"validate {kind} {seed}", lambda k=kind, s=seed: judged_errors(k, s)
-        for seed in range(2): yield f"mend {kind} {seed}", lambda k=kind, s=seed: mended_errors(k, s)
+        for seed in range(2): yield f"mend {kind} {seed}", lambda k=kind, s=seed: recalibrated_errors(k, s)
     for kind in INTERVALS:
         for seed in range(5): yield f"intervals {kind} {seed}", lambda k=kind, s=seed: judged_intervals(k, s)
     for seed in range(4): yield f"sets {seed}", lambda s=seed: judged_sets(s)
     for kind in PROBABILITIES:
         for seed in range(5): yield f"calibration {kind} {seed}", lambda k=kind, s=seed: judged_probabilities(k, s)
     for kind in PROBABILITIES[:7]:
-        for seed in range(3): yield f"mend probabilities {kind} {seed}", lambda k=kind, s=seed: mended_probabilities(k, s)
+        for seed in range(3): yield f"mend probabilities {kind} {seed}", lambda k=kind, s=seed: recalibrated_probabilities(k, s)
     for score in ("log", "crps", "log loss", "brier", "interval"):
         for seed in range(5): yield f"models {score} {seed}", lambda c=score, s=seed: compared_models(c, s)
     for seed in range(4):
@@ -154,11 +154,11 @@ def judged_errors(kind, seed):
     return validate(error, uncertainty, rng=seed, n_mc=99, **QUICK, **more)
 
 
-def mended_errors(kind, seed):
-    from uqcal import mend
+def recalibrated_errors(kind, seed):
+    from uqcal import recalibrate_errors
     error, uncertainty, more = errors(kind, seed + 100)
     more.pop("n_calibration", None)
-    return mend(error, uncertainty, rng=seed, **QUICK, **more)
+    return recalibrate_errors(error, uncertainty, rng=seed, **QUICK, **more)
 
 
 def judged_intervals(kind, seed):
@@ -179,10 +179,10 @@ def judged_probabilities(kind, seed):
     return calibration_report(y, prob, rng=seed, **QUICK, **more)
 
 
-def mended_probabilities(kind, seed):
-    from uqcal import mend_probabilities
+def recalibrated_probabilities(kind, seed):
+    from uqcal import recalibrate_probabilities
     y, prob, more = probabilities(kind, seed + 100)
-    return mend_probabilities(y, prob, rng=seed, **QUICK, **more)
+    return recalibrate_probabilities(y, prob, rng=seed, **QUICK, **more)
 
 
 def compared_models(score, seed):

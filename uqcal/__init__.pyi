@@ -26,9 +26,9 @@ from uqcal.comparison.model_comparison import compare_models as compare_models
 from uqcal.comparison.scores import crps as crps
 from uqcal.comparison.scores import interval_score as interval_score
 from uqcal.comparison.scores import negative_log_density as negative_log_density
-from uqcal.corrections.mending import mend as mend
-from uqcal.corrections.probability_mending import mend_probabilities as mend_probabilities
-from uqcal.corrections.scaling import Mend as Mend
+from uqcal.corrections.error_recalibration import recalibrate_errors as recalibrate_errors
+from uqcal.corrections.probability_recalibration import recalibrate_probabilities as recalibrate_probabilities
+from uqcal.corrections.scaling import ErrorMap as ErrorMap
 from uqcal.errors.bias import bias_test as bias_test
 from uqcal.errors.causes import find_causes as find_causes
 from uqcal.errors.conclusions import draw_conclusions as draw_conclusions

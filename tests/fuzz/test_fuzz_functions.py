@@ -21,7 +21,7 @@ from uqcal._chance.coverage_counts import coverage_interval
 from uqcal.subgroups.two_groups import comparison_graph, paired_reliability
 from uqcal._chance.distributions import fit_inverse_gamma, simulate_calibrated
 from uqcal.intervals.intervals import classification_mean_width_score, coverage_width_based, regression_mean_width_score, regression_mwi_score, size_stratified_coverage
-from uqcal.corrections.mending import mend
+from uqcal.corrections.error_recalibration import recalibrate_errors
 from uqcal.online.online import AggregatingForecaster, Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
 from uqcal.probabilities.reliability import classwise_ece
 from uqcal._sample.repeats import find_repeats
@@ -109,7 +109,7 @@ FOUND = {
         Y, P, Y, P, cluster_a=np.arange(Y.size) // 2, cluster_b=np.array(list(map(str, range(Y.size))), dtype=object))),
     "a confidence level that is masked": ("confidence_level", lambda: regression_mwi_score(np.arange(6.0), np.array([[0.0, 9.0]] * 6), [0.5, np.ma.masked])),
     "a level that is masked": ("coverage", lambda: size_stratified_coverage(np.arange(6.0), np.array([[0.0, 9.0]] * 6), [0.5, np.ma.masked])),
-    "errors next to zero": ("error must hold at least ten rows", lambda: mend(table.E * 1e-300 * 1e-23, table.U)),
+    "errors next to zero": ("error must hold at least ten rows", lambda: recalibrate_errors(table.E * 1e-300 * 1e-23, table.U)),
     "one number for rows of chances": ("y_prob must", lambda: OneAgainstAll(Tracking()).predict(np.array(0.5))),
 }
 
@@ -143,10 +143,10 @@ def test_found(name):
     lambda: validate(np.where(np.arange(table.E.size) == 5, 1e100, table.E), table.U, statistics=("zms", "ence"), n_bins=3, n_boot=20, n_resamples=20, n_mc=20, rng=1),
     lambda: FactorScaling().fit(np.where(np.arange(table.E.size) == 5, 1e-100, table.U), table.E),
     lambda: table.SAMPLE.along([-2**63, np.float16(0.5), *range(22)]),
-    lambda: mend(table.E, np.where(np.arange(table.E.size) == 5, 1e-100, table.U), features={"x": np.arange(table.E.size) * 5e-324}, n_boot=20, n_resamples=20, rng=1),
+    lambda: recalibrate_errors(table.E, np.where(np.arange(table.E.size) == 5, 1e-100, table.U), features={"x": np.arange(table.E.size) * 5e-324}, n_boot=20, n_resamples=20, rng=1),
     lambda: interval_report(table.E * 1e149, np.column_stack([-1e150 * np.ones(table.E.size), 1e150 * np.ones(table.E.size)]), 0.9, n_resamples=20, rng=1),
     lambda: interval_report(table.E * 1e149, np.column_stack([-table.U, table.U]), 0.9, n_resamples=20, rng=1),
-    lambda: mend(table.E, table.U, n_folds=10**400, n_boot=20, n_resamples=20, rng=1),
+    lambda: recalibrate_errors(table.E, table.U, n_folds=10**400, n_boot=20, n_resamples=20, rng=1),
     lambda: AggregatingForecaster(np.zeros(2), radius=fractions.Fraction(1, 3), n_points=9, method="sampling").prequential(X, Y)],
     ids=["denormal errors", "errors of 1e-300", "an error of 1e100", "an uncertainty of 1e-100", "numbers of many kinds", "an uncertainty and a feature next to zero", "wide intervals", "far intervals", "more folds than rows", "a fraction"])
 def test_numbers_at_the_end_of_the_range_do_no_harm(run):

@@ -28,7 +28,7 @@ from uqcal._command.cli_parts import (
     JsonFile, MARKS, Positive, Progress, ROWS, Report, Seed, Thousands, Verbose, Where, aligned,
     as_json, as_keywords, as_labels, asked_facts, check_fail_on, check_features, check_outputs,
     check_sizes, cores, deliver, differing, error_columns, fails, first_words, how_read,
-    in_python, is_mended, mend_command, on_lines, on_one_line, open_parts, option,
+    in_python, is_recalibrated, recalibrate_command, on_lines, on_one_line, open_parts, option,
     options_in_parts, outside_words, points_of, read_model, refuse_idle, restored, row_details,
     screen_text, shows_bar, source_twice, span_of, tell_of_parts, typed, visible, with_groups,
     wrapped, write_rows)
@@ -246,33 +246,33 @@ def _checked_options(statistics, fail_on, **counts):
                                     for name, count in counts.items()}
 
 # %% ../../nbs/command/70_cli.ipynb #cell-092
-def _mend_words(data, context):
+def _recalibrate_words(data, context):
     "The command that would mend what was found."
     more = typed(context, *ROWS, "as_groups", "tolerance", "seed")
-    if context.params["demo"]: return mend_command("uqcal mend --demo", more)
+    if context.params["demo"]: return recalibrate_command("uqcal mend --demo", more)
     roles = ("error", "uncertainty") if len(data["columns"]) == 2 else (
         "observed", "predicted", "uncertainty")
     named = [f"--{role} {shlex.quote(name)}" for role, name in zip(roles, data["columns"])]
-    return mend_command(f"uqcal mend {shlex.quote(context.params['file'])}", [
+    return recalibrate_command(f"uqcal mend {shlex.quote(context.params['file'])}", [
         *named, *typed(context, "feature", "groups"), *more])
 
 # %% ../../nbs/command/70_cli.ipynb #cell-092sc
-def _mend_line(data, context):
+def _recalibrate_line(data, context):
     "The same as a line of Python, for a table of these columns."
     *errors, uncertainty = (f"table[{json.dumps(name, ensure_ascii=False)}]"
                             for name in data["columns"])
     first, given = "", [" - ".join(errors), uncertainty]
     if context.params["demo"]:
         first, given = "demo = uqcal.load_demo(); ", ["demo.error", "demo.uncertainty"]
-    return f"{first}uqcal.mend({', '.join([*given, *as_keywords(context, 'tolerance')])})"
+    return f"{first}uqcal.recalibrate_errors({', '.join([*given, *as_keywords(context, 'tolerance')])})"
 
 # %% ../../nbs/command/70_cli.ipynb #cell-107b
 def _tell(result, table, data, seed, report, json_file, context):
     "Print a validation and write what was asked for."
     from uqcal.reports import Caution
     calls, is_tested = (), any(finding.kind != "scores" for finding in result.findings)
-    if result.step.verb == "recalibrate" and not is_mended(table):
-        calls = _mend_words(data, context), _mend_line(data, context)
+    if result.step.verb == "recalibrate" and not is_recalibrated(table):
+        calls = _recalibrate_words(data, context), _recalibrate_line(data, context)
     shown, unused = result, ""
     if is_tested: unused = _not_tested(table, data)
     if unused:
@@ -288,7 +288,7 @@ def _not_tested(table, data):
     "The columns along which nobody asked, as text; empty where all were, or rows are corrected."
     asked = {*data["columns"], *data.get("features", ()), data.get("groups")}
     unused = [name for name in table.header if name not in asked]
-    if not unused or is_mended(table): return ""
+    if not unused or is_recalibrated(table): return ""
     if unused[3:]: more = f" and {len(unused) - 3:,} more"
     else: more = ""
     return f"{', '.join(unused[:3])}{more}"
@@ -390,8 +390,8 @@ Examples:
     --out recalibrated.csv --model model.json
   uqcal mend new.csv --apply model.json --predicted yhat \\
     --out new_recalibrated.csv
-  uqcal validate later.csv --error mended_error \\
-    --uncertainty mended_uncertainty --n-calibration 2040
+  uqcal validate later.csv --error recalibrated_error \\
+    --uncertainty recalibrated_uncertainty --n-calibration 2040
   uqcal mend cases.csv --outcome y --score p --out recalibrated.csv
 
 Exit code: 0 done; 2 input or options can't be used.
@@ -405,7 +405,8 @@ _Model = Annotated[str | None, option("Write the fitted model to this file, as J
 _Apply = Annotated[str | None, option("Apply the model in this file to the rows of FILE; nothing "
                                       "is "
                                       "fitted.", "FILE", "--apply")]
-_Mended = Annotated[str | None, option("Write the rows with all their columns, and recalibrated "
+_Recalibrated = Annotated[str | None, option("Write the rows with all their columns, and "
+                                             "recalibrated "
                                        "ones behind, to this CSV file; - for standard output.",
                                        "FILE")]
 _Used = Annotated[list[str] | None, option(
@@ -426,13 +427,13 @@ _APPLIED = {"file", "apply_file", "out", "demo", "error", "observed", "predicted
 
 
 @app.command("mend", help=_MEND)
-def _mend(
+def _recalibrate_step(
     context: typer.Context, file: Annotated[str | None, FILE] = None, error: _Error = None,
     observed: _Observed = None, predicted: _Predicted = None, uncertainty: _Uncertainty = None,
     feature: _Used = None, demo: _Demo = False, groups: Groups = None,
     outcome: _Outcome = None, score: _Score = None, cluster: Cluster = None,
     positive: Positive = None,
-    out: _Mended = None, model: _Model = None, apply_file: _Apply = None,
+    out: _Recalibrated = None, model: _Model = None, apply_file: _Apply = None,
     tolerance: Annotated[float | None, _HARMLESS] = None,
     n_boot: Annotated[int, option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
     n_resamples: Annotated[str, _N_RESAMPLES] = "auto",
@@ -455,7 +456,7 @@ def _mend(
     if tolerance is not None: options["tolerance"] = tolerance
     if not (outcome or score or cluster or positive):
         if demo: roles |= dict(error="E", uncertainty="uE")
-        return _mend_errors(file, context, roles, how, options)
+        return _recalibrate_errors(file, context, roles, how, options)
     if any(roles.values()) or groups:
         raise ValueError("--outcome, --score and --cluster are for probabilities: give them "
                          "without columns of errors, uncertainties and groups")
@@ -463,10 +464,10 @@ def _mend(
         raise ValueError("give one --feature with probabilities: the column of their groups")
     if options["n_resamples"] == "auto": del options["n_resamples"]
     columns = (outcome or "outcome", score or "score", cluster, positive, *(feature or ()))
-    return _mend_scores(file, columns, context, how, options)
+    return _recalibrate_scores(file, columns, context, how, options)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-095b
-def _mend_errors(source, context, roles, how, options):
+def _recalibrate_errors(source, context, roles, how, options):
     "Recalibrate uncertainties: the whole of `uqcal mend --error --uncertainty`."
     names = error_columns(**roles)
     feature, groups, as_groups, out, model = (context.params[name] for name in (
@@ -476,21 +477,23 @@ def _mend_errors(source, context, roles, how, options):
     given = roles["error"] or roles["observed"]
     errors, stated, table, columns = _read_errors(source, names, not given, asked, how)
     roles = dict(zip(("error",) if len(names) == 2 else ("observed", "predicted"), names))
-    if out is not None: check_new_columns(table, list(_mended_columns(table, 0.0, stated, roles)))
-    from uqcal.corrections.mending import mend
-    found = mend(errors, stated, features={name: columns[name] for name in feature or ()} or None,
+    if out is not None:
+        check_new_columns(table, list(_recalibrated_columns(table, 0.0, stated, roles)))
+    from uqcal.corrections.error_recalibration import recalibrate_errors
+    found = recalibrate_errors(errors, stated,
+                               features={name: columns[name] for name in feature or ()} or None,
                  groups=as_labels(columns.get(groups)), **options)
-    made = _mended_columns(table, np.asarray(errors) - found.error, found.uncertainty, roles)
+    made = _recalibrated_columns(table, np.asarray(errors) - found.error, found.uncertainty, roles)
     if model is None: kept = []
     else: kept = [_write_model(found, names, model, columns)]
     if out is not None: kept.append(write_rows(source, table, made, out, how))
     data = {"columns": names} | asked_facts(feature, groups, table)
-    if model is None and found.is_mended: notes = [_MODEL]
+    if model is None and found.is_recalibrated: notes = [_MODEL]
     else: notes = []
     if len(names) == 2 and found.model.shifts: notes.append(_SIGN)
-    if out is not None and found.is_mended: notes.append(_EACH)
-    text = _mending_text(found, table, _later(found, data, context), context)
-    _end_mend("\n\n".join([text, *map(wrapped, notes)]) + "\n", kept, out)
+    if out is not None and found.is_recalibrated: notes.append(_EACH)
+    text = _recalibration_words(found, table, _later(found, data, context), context)
+    _end_recalibration("\n\n".join([text, *map(wrapped, notes)]) + "\n", kept, out)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-096
 _EACH = ("Each row written is recalibrated by a fit to other rows, so that you can validate it "
@@ -501,9 +504,9 @@ _SIGN = ("Errors are taken for observed minus predicted. Where they are predicte
 _MODEL = "To apply it to later rows, run this again with --model model.json."
 
 # %% ../../nbs/command/70_cli.ipynb #cell-096-b
-def _mending_text(found, table, later, context):
+def _recalibration_words(found, table, later, context):
     "The screen; with `--verbose` every sentence, what each candidate gains, and a line of Python."
-    from uqcal.corrections.mending import ORIENTATION
+    from uqcal.corrections.error_recalibration import ORIENTATION
     commands, line = later
     rows = [("", "gain in log score", "± ", "near the best", "faults left")]
     rows += _candidate_rows(found, lambda row: str(row["faults"]) if row["faults"] >= 0 else "")
@@ -522,19 +525,20 @@ def _candidate_rows(found, last):
 def _later(found, data, context):
     """Commands that apply a model to later rows and validate it there, and a line of Python, or
     nothing."""
-    if not found.is_mended: return "", ""
+    if not found.is_recalibrated: return "", ""
     *errors, uncertainty = data["columns"]
     roles = [f"--{role} {shlex.quote(name)}" for role, name in zip(
         ("observed", "predicted") if errors[1:] else ("error",), errors)]
     path = context.params["model"] or "model.json"
     apply = on_lines(["uqcal mend later.csv", f"--apply {shlex.quote(path)}", *roles,
                       *typed(context, *ROWS), "--out later_recalibrated.csv"])
-    judge = on_lines(["uqcal validate later_recalibrated.csv", "--error mended_error",
-                      "--uncertainty mended_uncertainty", f"--n-calibration {found.n_calibration}",
+    judge = on_lines(["uqcal validate later_recalibrated.csv", "--error recalibrated_error",
+                      "--uncertainty recalibrated_uncertainty", "--n-calibration "
+                                                                f"{found.n_calibration}",
                       *typed(context, *MARKS, "groups", "tolerance")])
     given = ", ".join(f"later[{json.dumps(one, ensure_ascii=False)}]"
                       for one in (uncertainty, data.get("features")) if one)
-    return f"{apply}\n{judge}", f"{_mend_line(data, context)}.model.transform({given})"
+    return f"{apply}\n{judge}", f"{_recalibrate_line(data, context)}.model.transform({given})"
 
 # %% ../../nbs/command/70_cli.ipynb #cell-096b-b
 def _write_model(found, names, path, table):
@@ -547,20 +551,21 @@ def _write_model(found, names, path, table):
     return f"Model: {display_name(path)}"
 
 # %% ../../nbs/command/70_cli.ipynb #cell-096b-c
-def _end_mend(text, kept, out):
+def _end_recalibration(text, kept, out):
     "Print the answer and what was written, when all of it is; apart from rows that are printed."
     typer.echo(visible("\n".join(filter(None, [text, *kept]))), err=out == "-")
 
 # %% ../../nbs/command/70_cli.ipynb #cell-097
-def _mended_columns(table, shift, uncertainty, roles):
+def _recalibrated_columns(table, shift, uncertainty, roles):
     "What a recalibration adds to the columns of a table; roles name error, observed, predicted."
     error, observed, predicted = (roles.get(role) for role in ("error", "observed", "predicted"))
     shift = shift + np.zeros(uncertainty.size)
-    made = {"mended_prediction": table.columns[predicted] + shift} if predicted else {
+    made = {"recalibrated_prediction": table.columns[predicted] + shift} if predicted else {
         "shift": shift}
-    if observed: made["mended_error"] = table.columns[observed] - made["mended_prediction"]
-    if error: made["mended_error"] = table.columns[error] - shift
-    return made | {"mended_uncertainty": uncertainty}
+    if observed:
+        made["recalibrated_error"] = table.columns[observed] - made["recalibrated_prediction"]
+    if error: made["recalibrated_error"] = table.columns[error] - shift
+    return made | {"recalibrated_uncertainty": uncertainty}
 
 # %% ../../nbs/command/70_cli.ipynb #cell-097c
 _MENDS = {"uqcal mend 1": {"columns.uncertainty": str, "kinds": dict, "mend": dict,
@@ -571,7 +576,7 @@ _MENDS = {"uqcal mend 1": {"columns.uncertainty": str, "kinds": dict, "mend": di
 
 def _applied(context, source, roles, how):
     "Bring the correction in a file to the rows of another one."
-    from uqcal.corrections.scaling import Mend
+    from uqcal.corrections.scaling import ErrorMap
     path, out = context.params["apply_file"], context.params["out"]
     if out is None: raise ValueError("--apply needs --out, the file for the recalibrated rows")
     state = read_model(path, "uqcal mend", _MENDS)
@@ -581,7 +586,7 @@ def _applied(context, source, roles, how):
         raise ValueError("--observed needs --predicted: the error is the difference of the two")
     if roles["observed"] and roles["error"]:
         raise ValueError("give either --error, or --observed and --predicted, not both")
-    model = restored({"Mend": Mend}, state, path)
+    model = restored({"ErrorMap": ErrorMap}, state, path)
     uncertainty = roles["uncertainty"] or state["columns"]["uncertainty"]
     given = list(filter(None, (roles[role] for role in ("error", "observed", "predicted"))))
     differing([*given, uncertainty])
@@ -591,11 +596,12 @@ def _applied(context, source, roles, how):
             uncertainty: "uncertainty", **dict.fromkeys([*given, *numbers], "number")})
     u, features = table.columns[uncertainty], {name: table.columns[name]
                                                for name in model.names_} or None
-    shift, mended = model.shift(u, features), model.transform(u, features)
-    kept = [write_rows(source, table, _mended_columns(table, shift, mended, roles), out, how)]
-    told = [_done(shift, mended / u), *_beyond(model, uncertainty, u, features),
+    shift, recalibrated = model.shift(u, features), model.transform(u, features)
+    kept = [write_rows(source, table, _recalibrated_columns(table, shift, recalibrated, roles),
+                       out, how)]
+    told = [_done(shift, recalibrated / u), *_beyond(model, uncertainty, u, features),
             *_never_seen(model, state["kinds"], features)]
-    _end_mend(first_words(table, points_of(mended.size)) + "\n\n"
+    _end_recalibration(first_words(table, points_of(recalibrated.size)) + "\n\n"
               + "\n\n".join(wrapped(one) for one in told) + "\n", kept, out)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-097d
@@ -629,18 +635,18 @@ def _never_seen(model, kinds, features):
                    "together.")
 
 # %% ../../nbs/command/70_cli.ipynb #cell-098b
-def _mend_scores(source, columns, context, how, options):
+def _recalibrate_scores(source, columns, context, how, options):
     "Recalibrate probabilities: the whole of `uqcal mend --outcome --score`."
     outcome, score, cluster, positive, *feature = columns
     by = feature[0] if feature else None
     out, model = context.params["out"], context.params["model"]
     y, p, _, table = read_scores(source, outcome, score, None, cluster, how, positive, by)
-    if out is not None: check_new_columns(table, ["mended_probability"])
+    if out is not None: check_new_columns(table, ["recalibrated_probability"])
     from uqcal._base.page import write_whole
-    from uqcal.corrections.mending import ORIENTATION
-    from uqcal.corrections.probability_mending import mend_probabilities
+    from uqcal.corrections.error_recalibration import ORIENTATION
+    from uqcal.corrections.probability_recalibration import recalibrate_probabilities
     try:
-        found = mend_probabilities(y, p, by=table.columns.get(by),
+        found = recalibrate_probabilities(y, p, by=table.columns.get(by),
                                    cluster=as_labels(table.columns.get(cluster)), **options)
     except ValueError as wrong:
         raise ValueError(str(wrong).replace("y_true", outcome)) from wrong
@@ -649,7 +655,7 @@ def _mend_scores(source, columns, context, how, options):
     text = screen_text(_with_lines(found, table), table, verbose=context.params["verbose"],
                        more=[f"{ORIENTATION}\n{aligned(rows, (1, 2))}"])
     kept = [] if out is None else [write_rows(source, table, {
-        "mended_probability": found.mended}, out, how)]
+        "recalibrated_probability": found.recalibrated}, out, how)]
     if model is not None:
         if found.model is None: state = None
         else: state = found.model.to_dict()
@@ -658,7 +664,7 @@ def _mend_scores(source, columns, context, how, options):
                             range=[p.min(), p.max()], mend=state,
                             by=None if found.by is None else by), model)
         kept.append(f"Model: {display_name(model)}")
-    _end_mend(f"{text}\n", kept, out)
+    _end_recalibration(f"{text}\n", kept, out)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-098b-b
 def _with_lines(found, table):
@@ -678,7 +684,7 @@ def _with_lines(found, table):
 def _applied_scores(context, source, state, how):
     "Bring a map of probabilities to the rows of another table."
     from uqcal._words.corrections import unseen_text
-    from uqcal.corrections.probability_mending import PlattByGroup
+    from uqcal.corrections.probability_recalibration import PlattByGroup
     from uqcal.probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
     path, out = context.params["apply_file"], context.params["out"]
     refuse_idle(context, f"{path} corrects probabilities",
@@ -704,8 +710,8 @@ def _applied_scores(context, source, state, how):
                 *outside_words(score, stated, state["range"])]
         new = [made.unseen(one) for one in given]
         told += [unseen_text(one, where) for one, where in zip(given, new) if where.any()]
-    kept = [write_rows(source, table, {"mended_probability": p}, out, how)]
-    _end_mend(first_words(table, f"{p.size:,} cases") + "\n\n"
+    kept = [write_rows(source, table, {"recalibrated_probability": p}, out, how)]
+    _end_recalibration(first_words(table, f"{p.size:,} cases") + "\n\n"
               + "\n\n".join(wrapped(one) for one in told) + "\n", kept, out)
 
 # %% ../../nbs/command/70_cli.ipynb #cell-116v

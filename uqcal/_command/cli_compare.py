@@ -17,7 +17,7 @@ from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Gro
                                      InParts, Jobs, JsonFile, Positive, Progress, Report, Seed,
                                      Thousands, Verbose, Where, aligned, as_json, as_labels,
                                      check_outputs, check_sizes, cores, deliver, differing,
-                                     how_read, in_python, is_mended, label_in_parts, on_lines,
+                                     how_read, in_python, is_recalibrated, label_in_parts, on_lines,
                                      on_one_line, open_parts, option, options_in_parts, outcomes_of,
                                      refuse_crossed, row_details, screen_text, shows_bar,
                                      source_facts, tell_of_parts, typed)
@@ -461,7 +461,7 @@ def _compare_models(
         confidence_level=level, groups=as_labels(table.columns[groups]) if groups else None,
         tolerance=tolerance, n_boot=n_boot, rng=seed, n_jobs=cores(jobs),
         progress=shows_bar(progress))
-    if is_mended(table): calls = {}
+    if is_recalibrated(table): calls = {}
     else: calls = _model_calls(found, context)
     details = {"Data": table.source, "Models": "; ".join(model), "Observed": observed or "–",
                "Seed": str(seed)} | row_details(source_facts(table))
@@ -634,8 +634,9 @@ def _model_call(name, k, score, context):
         else: together = "groups"
         named.append(f"--{together} {shlex.quote(params['groups'])}")
         cells.append(f"{together}=table[{json.dumps(params['groups'], ensure_ascii=False)}]")
-    verb, call = {"interval": ("intervals", "interval_report({}).mend"),
-                  "log": ("mend", "mend({})"), "brier": ("mend", "mend_probabilities({})")}[kind]
+    verb, call = {"interval": ("intervals", "interval_report({}).correction"),
+                  "log": ("mend", "recalibrate_errors({})"), "brier": ("mend",
+                                                                       "recalibrate_probabilities({})")}[kind]
     if k > 1: more = f"_{k}"
     else: more = ""
     return (on_lines([f"uqcal {verb} {shlex.quote(params['file'])}", *named,

@@ -17,7 +17,8 @@ from .cli_parts import (
     AsGroups, Decimal, DropMissing, Encoding, FILE, FailOn, Groups, Jobs, JsonFile, Progress,
     ROWS, Report, Seed, Thousands, Verbose, Where, aligned, as_json, as_keywords, as_labels,
     asked_facts, check_fail_on, check_features, check_outputs, check_sizes, cores, deliver,
-    differing, fails, first_words, how_read, in_python, is_mended, mend_command, on_one_line,
+    differing, fails, first_words, how_read, in_python, is_recalibrated, recalibrate_command,
+    on_one_line,
     option, outside_words, read_model, refuse_crossed, refuse_idle, restored, row_details,
     screen_text, shows_bar, source_twice, typed, visible, with_groups, wrapped, write_rows)
 from .running import new_app
@@ -44,8 +45,8 @@ Examples:
     --predicted yhat --feature T --feature material --report report.html
   uqcal intervals pets.csv --observed animal --set cat --set dog --level 0.95
   uqcal intervals test.csv --observed y --lower lo --upper hi --level 0.9 \\
-    --out mended.csv --model mend.json
-  uqcal intervals new.csv --apply mend.json --out new_mended.csv
+    --out recalibrated.csv --model model.json
+  uqcal intervals new.csv --apply model.json --out new_recalibrated.csv
 
 Exit code: 0 done; 1 only with --fail-on; 2 input or options can't be used.
 """
@@ -64,7 +65,7 @@ _Away = Annotated[float, option(
     "twice it less one: with 1.25, 90 % may be 85.7 to 93.1 %.", "NUMBER", default=True)]
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-105
-_MendedBounds = Annotated[str | None, option(
+_RecalibratedBounds = Annotated[str | None, option(
     "Write the rows with all their columns, and behind them bounds corrected by what was fitted to "
     "other rows, to this CSV file.", "FILE")]
 _BoundsModel = Annotated[str | None, option("Write the correction of the intervals to this file, "
@@ -100,7 +101,7 @@ def _intervals(
     n_resamples: Annotated[int, option("Shuffles for each question.", "NUMBER",
                                        default=True)] = 9999,
     seed: Seed = 0, jobs: Jobs = -1, report: Report = None, json_file: JsonFile = None,
-    fail_on: FailOn = None, out: _MendedBounds = None, model: _BoundsModel = None,
+    fail_on: FailOn = None, out: _RecalibratedBounds = None, model: _BoundsModel = None,
     apply_file: _ApplyBounds = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, verbose: Verbose = False,
@@ -116,7 +117,7 @@ def _intervals(
     y, stated, classes, table = _read_stated(
         source, roles, sort_bounds, with_groups(feature, groups, roles["columns"]),
         [*(as_groups or ()), *([groups] if groups else [])], how)
-    if out is not None: check_new_columns(table, ["mended_lower", "mended_upper"])
+    if out is not None: check_new_columns(table, ["recalibrated_lower", "recalibrated_upper"])
     from uqcal.intervals.coverage import interval_report
     result = interval_report(
         y, stated, level, y_pred=table.columns.get(predicted), classes=classes,
@@ -125,7 +126,7 @@ def _intervals(
         n_calibration=n_calibration, tolerance=tolerance, confidence=confidence,
         n_resamples=n_resamples, rng=seed, n_jobs=cores(jobs), progress=shows_bar(progress))
     data = {**roles, **asked_facts(feature, groups, table)}
-    if out or model or is_mended(table): calls = ()
+    if out or model or is_recalibrated(table): calls = ()
     else: calls = _interval_calls(result, data, context)
     result = _named_rows(result, table)
     outputs = {"report": report, "json_file": json_file, "verbose": verbose}
@@ -265,12 +266,12 @@ def _numbers(result, data, seed):
         stated=result.coverage, mean_size=result.mean_size, winkler_score=result.score,
         infinite=result.n_open, crossed=result.n_crossed,
         parts=result.to_frame().to_dict("records"),
-        mends=None if result.mends is None else result.mends.to_dict("records"))
+        corrections=None if result.corrections is None else result.corrections.to_dict("records"))
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-111
 def _interval_calls(result, data, context):
-    "The command and the line of Python that mend these intervals; none where nothing helped."
-    if result.mend is None or result.verdict != "invalid": return ()
+    "The command and the line of Python that correction these intervals; none where nothing helped."
+    if result.correction is None or result.verdict != "invalid": return ()
     observed, (lower, upper), level = data["observed"], data["stated"], result.coverage
     kept = ("sort_bounds", "n_calibration", "tolerance", "confidence", "n_resamples")
     named = [f"--observed {shlex.quote(observed)}", f"--lower {shlex.quote(lower)}",
@@ -280,8 +281,8 @@ def _interval_calls(result, data, context):
         observed, [lower, upper], *filter(None, [data["predicted"]])))
     given = [y, bounds, f"{level}", *(f"y_pred={one}" for one in more),
              *as_keywords(context, *kept)]
-    return (mend_command(f"uqcal intervals {shlex.quote(context.params['file'])}", named),
-            f"uqcal.interval_report({', '.join(given)}).mend")
+    return (recalibrate_command(f"uqcal intervals {shlex.quote(context.params['file'])}", named),
+            f"uqcal.interval_report({', '.join(given)}).correction")
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-103
 def _check_asked(level, fail_on, feature, as_groups, n_resamples):
@@ -306,21 +307,23 @@ def _write_bounds_model(result, stated, roles, as_groups, model, is_quiet):
     "What would mend the intervals, where it was asked for."
     from uqcal._base.page import write_whole
     if model is None: return
-    if result.mend is None:
+    if result.correction is None:
         typer.echo(f"Model: none, since {result.why_unchanged}", err=is_quiet)
         return
-    by = result.mend.by
+    by = result.correction.by
     columns = {"lower": roles["stated"][0], "upper": roles["stated"][1], "by": by,
                "as_groups": by in (as_groups or ())}
     widths = np.abs(np.diff(stated, axis=1))
     widths = widths[np.isfinite(widths)]
-    write_whole(as_json(format="uqcal intervals 1", sentence=result.mend.sentence, columns=columns,
-                        widths=[widths.min(), widths.max()], mend=result.mend.to_dict()), model)
+    write_whole(as_json(format="uqcal intervals 1", sentence=result.correction.sentence,
+                        columns=columns,
+                        widths=[widths.min(), widths.max()], mend=result.correction.to_dict()),
+                        model)
     typer.echo(f"Model: {visible(display_name(model))}", err=is_quiet)
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-103d
 def _bound_columns(bounds):
-    return {"mended_lower": bounds[:, 0], "mended_upper": bounds[:, 1]}
+    return {"recalibrated_lower": bounds[:, 0], "recalibrated_upper": bounds[:, 1]}
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-104
 _BOUNDS_PARTS = {"columns.lower": str, "columns.upper": str, "columns.by": (str, type(None)),
@@ -328,7 +331,7 @@ _BOUNDS_PARTS = {"columns.lower": str, "columns.upper": str, "columns.by": (str,
 
 
 def _bounds_applied(context, source, how):
-    "Bring the mend in a file to the bounds of another one."
+    "Bring the correction in a file to the bounds of another one."
     from uqcal.intervals.conformal import ConformalBounds
     refuse_idle(context, "--apply fits nothing", only=_APPLIED)
     path, lower, upper, out = (context.params[name] for name in (

@@ -35,8 +35,8 @@ __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', '
            'refuse_crossed', 'points_of', 'first_words', 'source_facts', 'asked_facts', 'row_details', 'with_places',
            'aligned', 'wrapped', 'visible', 'as_json', 'deliver', 'screen_text', 'check_csv_name', 'source_twice',
            'rows_to', 'write_rows', 'read_model', 'restored', 'span_of', 'outside_words', 'typed', 'as_keywords',
-           'on_lines', 'mend_command', 'in_python', 'on_one_line', 'is_mended', 'options_in_parts', 'open_parts',
-           'check_fail_on', 'fails', 'tell_of_parts']
+           'on_lines', 'recalibrate_command', 'in_python', 'on_one_line', 'is_recalibrated', 'options_in_parts',
+           'open_parts', 'check_fail_on', 'fails', 'tell_of_parts']
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-option
 def option(
@@ -1135,7 +1135,7 @@ def on_lines(
     return " \\\n".join(lines)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-092c
-def mend_command(
+def recalibrate_command(
     first: str,  # the command with its file
     named: Sequence[str],  # its options
 ) -> str:  # on lines that a terminal holds
@@ -1153,7 +1153,7 @@ def mend_command(
     str
         On lines that a terminal holds.
     """
-    return on_lines([first, *named, "--out mended.csv", "--model mend.json"])
+    return on_lines([first, *named, "--out recalibrated.csv", "--model model.json"])
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-092sc-b
 def in_python(
@@ -1179,7 +1179,7 @@ def in_python(
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-092c-b
 def on_one_line(
-    command: str | None = None,  # as `mend_command` gives it; None where there is none
+    command: str | None = None,  # as `recalibrate_command` gives it; None where there is none
     line: str | None = None,  # the same in Python
 ) -> tuple[str, ...]:  # the two, or nothing
     """A command and a line of Python for a report, which needs no breaks.
@@ -1187,7 +1187,7 @@ def on_one_line(
     Parameters
     ----------
     command : str | None, optional
-        As `mend_command` gives it; None where there is none.
+        As `recalibrate_command` gives it; None where there is none.
     line : str | None, optional
         The same in Python.
 
@@ -1201,10 +1201,10 @@ def on_one_line(
         "  # table: a DataFrame of such rows" if "table[" in line else "")
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-092b
-def is_mended(
+def is_recalibrated(
     table: Table,  # what was read
 ) -> bool:
-    """Whether a file came out of a mend; what is still wrong is for a mend of the first file.
+    """Whether a file came out of a correction; what is still wrong is for a correction of the first file.
 
     Parameters
     ----------
@@ -1215,8 +1215,8 @@ def is_mended(
     -------
     bool
     """
-    return not {"mended_uncertainty", "mended_lower", "mended_upper",
-                "mended_probability"}.isdisjoint(table.header)
+    return not {"recalibrated_uncertainty", "recalibrated_lower", "recalibrated_upper",
+                "recalibrated_probability"}.isdisjoint(table.header)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-116
 _KEPT = {"file", "in_parts", "jobs", "json_file", "fail_on", "progress", "weight", "confidence",

@@ -16,7 +16,8 @@ from .cli_parts import (
     Cluster, Decimal, DropMissing, Encoding, FILE, FailOn, InParts, Jobs, JsonFile, Positive,
     Progress, ROWS, Report, Seed, Thousands, Verbose, Where, aligned, as_json, as_labels,
     check_fail_on, check_outputs, check_sizes, cores, deliver, differing, fails, how_read,
-    is_mended, label_in_parts, mend_command, on_lines, open_parts, option, options_in_parts,
+    is_recalibrated, label_in_parts, recalibrate_command, on_lines, open_parts, option,
+    options_in_parts,
     outcomes_of, row_details, screen_text, shows_bar, source_facts, tell_of_parts, typed, wrapped)
 from .running import new_app
 
@@ -89,7 +90,7 @@ def _calibration(
     data = {"source": table.source, "columns": [*filter(None, roles.values())]}
     if feature: data["features"] = list(feature)
     data |= source_facts(table) | _contradicted(table, result)
-    if is_mended(table): command = ""
+    if is_recalibrated(table): command = ""
     else: command = _scores_command(result.step, context, roles)
     _write_calibration(result, table, data, seed, report, json_file, command, verbose)
     if fail_on and fails(result, fail_on): raise typer.Exit(1)
@@ -174,10 +175,10 @@ def _scores_command(step, context, columns):
     "The next step as a command; empty where none takes it."
     roles = {role: name for role, name in columns.items() if name}
     source = shlex.quote(context.params["file"])
-    if step.arguments.get("function") == "mend_probabilities":
+    if step.arguments.get("function") == "recalibrate_probabilities":
         roles.pop("weight", None)  # all are equal
         if step.why == "by_column": roles["feature"] = step.arguments["by"]
-        return mend_command(f"uqcal mend {source}", [*_named(roles), *typed(
+        return recalibrate_command(f"uqcal mend {source}", [*_named(roles), *typed(
             context, *ROWS, "positive", "tolerance", "seed")])
     if "tolerance" in step.arguments:
         return on_lines([f"uqcal calibration {source}", *_named(roles), *typed(

@@ -15,7 +15,7 @@ from .probabilities import verdict_fragment
 from .text import capital, row_names, two_digits
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'map_text', 'mending_conclusion', 'unseen_text',
+__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'map_text', 'recalibration_conclusion', 'unseen_text',
            'probability_conclusion']
 
 # %% ../../nbs/words/33_corrections.ipynb #w-maps
@@ -198,14 +198,14 @@ _UNCHANGED = {
 def _named(names): return enumerated([printable(name) for name in names])
 
 # %% ../../nbs/words/33_corrections.ipynb #w-conclusion
-def mending_conclusion(report: Any,  # a `Mending`
+def recalibration_conclusion(report: Any,  # a `ErrorRecalibration`
                        ) -> str:  # a few sentences
     """What was done to predictions and uncertainties, and which faults were there before and after.
 
     Parameters
     ----------
     report : Any
-        A `Mending`.
+        A `ErrorRecalibration`.
 
     Returns
     -------
@@ -253,14 +253,14 @@ def unseen_text(by: Any,  # the group of each row, shape (n,)
             f"to ({_named(names)}): they stay as predicted.")
 
 # %% ../../nbs/words/33_corrections.ipynb #w-conclusion-d
-def probability_conclusion(report: Any,  # a `ProbabilityMending`
+def probability_conclusion(report: Any,  # a `ProbabilityRecalibration`
                            ) -> str:  # a few sentences
     """What was done to probabilities, and what is found before and after.
 
     Parameters
     ----------
     report : Any
-        A `ProbabilityMending`.
+        A `ProbabilityRecalibration`.
 
     Returns
     -------

@@ -645,7 +645,8 @@ def python_line(
         fit = step.arguments["function"]
         by = step.arguments.get("by")
         if by is not None: more = f", by=features[{by!r}]{more}"
-        if fit == "mend_probabilities": return f"mend_probabilities(y_true, y_prob{more})"
+        if fit == "recalibrate_probabilities":
+            return f"recalibrate_probabilities(y_true, y_prob{more})"
         share = ", sample_weight / np.mean(sample_weight)" * step.arguments["weighted"]
         return f"{fit}().fit(y_prob, y_true{share})"
     if "tolerance" in step.arguments:

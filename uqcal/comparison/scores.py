@@ -721,6 +721,6 @@ def held_out_points(
     out = {step: np.empty(columns[0].size) for step in steps}
     for rest, held in splits if steps else ():
         maps = scoring.learn(steps, *(column[rest] for column in columns))
-        for step, mend in maps.items():
-            out[step][held] = scoring.points(*mend(*(column[held] for column in columns)))
+        for step, fitted in maps.items():
+            out[step][held] = scoring.points(*fitted(*(column[held] for column in columns)))
     return out

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 # %% auto #0
 __all__ = ['log_density', 'likely_dof', 'read_columns', 'AsStated', 'FactorScaling', 'fit_log_variance', 'LogLinearScaling',
            'isotonic_blocks', 'IsotonicScaling', 'credible_means', 'GroupScaling', 'GammaScaling', 'LinearShift',
-           'StepShift', 'Mend']
+           'StepShift', 'ErrorMap']
 
 # %% ../../nbs/corrections/19_scaling.ipynb #1da1b309
 from .._base.inputs import (check_choice, check_column, check_count, check_labels_agree,
@@ -259,8 +259,8 @@ class _Scaling(_Fitted):
     def transform(self,
                   uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
                   features: Any = None,  # the features of the fit for these points
-                  ) -> np.ndarray:  # mended ones, shape (m,), > 0, same unit
-        """The mended uncertainties.
+                  ) -> np.ndarray:  # recalibrated ones, shape (m,), > 0, same unit
+        """The recalibrated uncertainties.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class _Scaling(_Fitted):
         Returns
         -------
         np.ndarray
-            Mended ones, shape (m,), > 0, same unit.
+            Recalibrated ones, shape (m,), > 0, same unit.
 
         Raises
         ------
@@ -319,7 +319,7 @@ def _student_error(scaled, log_factor, dof, group):
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-055
 class AsStated(_Scaling):
-    "Uncertainties left as they are stated: what every mend has to beat."
+    "Uncertainties left as they are stated: what every correction has to beat."
     likelihood = "normal"
 
     def _learn(self, sample, columns, square): self.factor_ = 1.0
@@ -969,7 +969,7 @@ class StepShift(_Shift):
 _UNSEEN = 3.0  # uncertainties, the error of a row that was not seen
 
 
-class Mend(_Fitted):
+class ErrorMap(_Fitted):
     """Predictions without their bias, and uncertainties of the right size: shifts, then a scaling.
 
     Parameters
@@ -1077,7 +1077,8 @@ class Mend(_Fitted):
     def apply_of(self,
                  uncertainty: np.ndarray,  # checked, shape (m,)
                  columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
-                 ) -> tuple[np.ndarray, np.ndarray]:  # shifts and mended uncertainties, shape (m,)
+                 ) -> tuple[np.ndarray, np.ndarray]:  # shifts and recalibrated uncertainties,
+                                                      # shape (m,)
         """What is to be added to predictions, and the uncertainties they then have.
 
         Parameters
@@ -1090,7 +1091,7 @@ class Mend(_Fitted):
         Returns
         -------
         tuple[np.ndarray, np.ndarray]
-            Shifts and mended uncertainties, shape (m,).
+            Shifts and recalibrated uncertainties, shape (m,).
         """
         shift = sum((one.predict_of(uncertainty, columns) for one in self.shifts_),
                     np.zeros(uncertainty.size))
@@ -1111,8 +1112,8 @@ class Mend(_Fitted):
     def transform(self,
                   uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
                   features: Any = None,  # the features of the fit for these points
-                  ) -> np.ndarray:  # mended ones, shape (m,), > 0, same unit
-        """The mended uncertainties, which are those of the shifted predictions.
+                  ) -> np.ndarray:  # recalibrated ones, shape (m,), > 0, same unit
+        """The recalibrated uncertainties, which are those of the shifted predictions.
 
         Parameters
         ----------
@@ -1124,7 +1125,7 @@ class Mend(_Fitted):
         Returns
         -------
         np.ndarray
-            Mended ones, shape (m,), > 0, same unit.
+            Recalibrated ones, shape (m,), > 0, same unit.
 
         Raises
         ------
@@ -1136,7 +1137,7 @@ class Mend(_Fitted):
     def shift(self,
               uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
               features: Any = None,  # the features of the fit for these points
-              ) -> np.ndarray:  # shape (m,), same unit; zeros where no bias is mended
+              ) -> np.ndarray:  # shape (m,), same unit; zeros where no bias is recalibrated
         """The mean error of such points, which is to be added to their predictions.
 
         Parameters
@@ -1149,7 +1150,7 @@ class Mend(_Fitted):
         Returns
         -------
         np.ndarray
-            Shape (m,), same unit; zeros where no bias is mended.
+            Shape (m,), same unit; zeros where no bias is recalibrated.
 
         Raises
         ------
@@ -1185,5 +1186,5 @@ class Mend(_Fitted):
             For bad data, naming the argument.
         """
         u, columns = self._given(uncertainty, features, prediction=prediction)
-        shift, mended = self.apply_of(u, columns)
-        return check_column(prediction, u.size, "prediction") + shift, mended
+        shift, recalibrated = self.apply_of(u, columns)
+        return check_column(prediction, u.size, "prediction") + shift, recalibrated

@@ -27,7 +27,7 @@ from .intervals import check_bounds, check_no_sets
 from .._sample.repeats import copies_of, repeated_cases
 from .._base.results import enumerated
 from .._sample.sample import Sample, stable_order
-from ..corrections.scaling import Mend, read_columns
+from ..corrections.scaling import ErrorMap, read_columns
 from .._base.tickets import Storable
 from .._words import intervals as words
 
@@ -274,7 +274,7 @@ class ConformalIntervals(_Told):
         A feature of names, of which each group gets thresholds of its own; None for the
         same for all.
     scaling : Any, optional
-        A map of uncertainties or a `Mend`, fitted to a part of the points; None leaves
+        A map of uncertainties or a `ErrorMap`, fitted to a part of the points; None leaves
         uncertainties as they are stated.
     symmetric : bool, default True
         False: a threshold for each end, for skewed errors.
@@ -294,7 +294,8 @@ class ConformalIntervals(_Told):
                  level: float = 0.9,  # the coverage that is promised, in (0, 1)
                  by: str | None = None,  # a feature of names, of which each group gets thresholds
                                          # of its own; None for the same for all
-                 scaling: Any = None,  # a map of uncertainties or a `Mend`, fitted to a part of the
+                 scaling: Any = None,  # a map of uncertainties or a `ErrorMap`, fitted to a part
+                                       # of the
                                        # points; None leaves uncertainties as they are stated
                  symmetric: bool = True,  # False: a threshold for each end, for skewed errors
                  share: float = 0.5,  # of the points, or groups, that the scaling is fitted to
@@ -304,7 +305,7 @@ class ConformalIntervals(_Told):
         self.level, self.by, self.scaling = level, by, scaling
         self.symmetric, self.share, self.rng = symmetric, share, rng
 
-    def _mend(self, sample, columns, unit):
+    def _recalibrate_step(self, sample, columns, unit):
         "Fit the scaling to a part of the rows, in whole groups, and name the others."
         if unit is None: single = np.arange(sample.n)
         else: single = unit
@@ -313,8 +314,8 @@ class ConformalIntervals(_Told):
         if not learns.any() or learns.all():
             raise ValueError(f"share must leave points for the scaling and for the thresholds: "
                              f"{int(learns.sum())} of {sample.n} are for the scaling")
-        if isinstance(self.scaling, Mend): model = self.scaling
-        else: model = Mend(self.scaling)
+        if isinstance(self.scaling, ErrorMap): model = self.scaling
+        else: model = ErrorMap(self.scaling)
         self.mend_ = clone(model).fit_of(sample.keep(learns), {
             name: one[learns] for name, one in columns.items()})
         return np.flatnonzero(~learns)
@@ -365,12 +366,12 @@ class ConformalIntervals(_Told):
         cell, labels = self._cells(columns, sample.n)
         unit = self._units_of(sample)
         if self.scaling is None: held = np.arange(sample.n)
-        else: held = self._mend(sample, columns, unit)
+        else: held = self._recalibrate_step(sample, columns, unit)
         scaled = sample.scaled[held]
         if self.mend_ is not None:
             there = {name: one[held] for name, one in columns.items()}
-            shift, mended = self.mend_.apply_of(sample.uncertainty[held], there)
-            scaled = (sample.error[held] - shift) / mended
+            shift, recalibrated = self.mend_.apply_of(sample.uncertainty[held], there)
+            scaled = (sample.error[held] - shift) / recalibrated
         self._calibrate((np.abs(scaled),) if self.symmetric else (scaled, -scaled), cell[held],
                         labels, None if unit is None else unit[held])
         return self
@@ -427,8 +428,8 @@ class ConformalBounds(_Told):
     per_width : bool, default False
         Whether lengths are shares of each interval's width.
     scaling : Any, optional
-        A map of half widths, as of uncertainties, or a `Mend`, fitted to half the points:
-        bounds then lie around middles.
+        A map of half widths, as of uncertainties, or a `ErrorMap`, fitted to half the
+        points: bounds then lie around middles.
     rng : int | np.random.Generator | None, optional
         Seed or generator, which draws that half; None draws fresh entropy: numbers differ
         from run to run.
@@ -445,7 +446,7 @@ class ConformalBounds(_Told):
                                          # of its own; None for the same for all
                  symmetric: bool = True,  # False: each bound is moved by a length of its own
                  per_width: bool = False,  # whether lengths are shares of each interval's width
-                 scaling: Any = None,  # a map of half widths, as of uncertainties, or a `Mend`,
+                 scaling: Any = None,  # a map of half widths, as of uncertainties, or a `ErrorMap`,
                                        # fitted to half the points: bounds then lie around middles
                  rng: int | np.random.Generator | None = None,  # seed or generator, which draws
                                                                 # that half

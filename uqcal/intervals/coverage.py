@@ -550,7 +550,7 @@ def _candidates(bounds, level, columns):
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-020c
 def _held_out(y, bounds, model, columns, group, fold):
-    "The bounds of each fold, mended by what all other folds taught."
+    "The bounds of each fold, recalibrated by what all other folds taught."
     made = np.empty_like(bounds)
     for k in range(int(fold.max()) + 1):
         rest, held = fold != k, fold == k
@@ -560,8 +560,9 @@ def _held_out(y, bounds, model, columns, group, fold):
     return made
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-045
-def _mends(y, bounds, level, columns, group, in_stretches, rng):
-    "Held-out scores of what could mend intervals, those bounds, and the best one, fitted to all."
+def _corrections(y, bounds, level, columns, group, in_stretches, rng):
+    """Held-out scores of what could recalibrate intervals, those bounds, and the best one, fitted
+    to all."""
     if group is None: unit = np.arange(y.size)
     else: unit = group
     if in_stretches: group = None  # they are held out whole, and their rows are fitted
@@ -638,13 +639,13 @@ class IntervalReport(Report):
         twice the tolerance less one.
     confidence : float
         Level of intervals and verdict.
-    mends : pd.DataFrame | None
+    corrections : pd.DataFrame | None
         Corrections: name, coverage, width, score, gain, gain_error (of the score), all held
         out; None where nothing was tried.
     held_out : np.ndarray | None
         Bounds by the best of them, of each fold by a correction that has not seen it, shape
         (n, 2); None where none helps.
-    mend : ConformalBounds | None
+    correction : ConformalBounds | None
         The best, fitted to all rows: `.predict(y_intervals, features)` corrects others;
         None where none helps.
     unchanged : str | None
@@ -666,11 +667,12 @@ class IntervalReport(Report):
     tolerance: float  # the largest fault that does no harm, as a factor; the odds of a miss may
                       # differ by twice the tolerance less one
     confidence: float  # level of intervals and verdict
-    mends: pd.DataFrame | None = field(repr=False)  # corrections: name, coverage, width, score,
+    corrections: pd.DataFrame | None = field(repr=False)  # corrections: name, coverage, width,
+                                                          # score,
     # gain, gain_error (of the score), all held out; None where nothing was tried
     held_out: np.ndarray | None = field(repr=False, compare=False)  # bounds by the best of them, of
     # each fold by a correction that has not seen it, shape (n, 2); None where none helps
-    mend: ConformalBounds | None = field(repr=False, compare=False)  # the best, fitted to all
+    correction: ConformalBounds | None = field(repr=False, compare=False)  # the best, fitted to all
     # rows: `.predict(y_intervals, features)` corrects others; None where none helps
     unchanged: str | None = None  # the code of why there is none: "label_sets", "no_fault",
     # "minor", "row_decides", "few_rows", "few_for_level" or "no_gain"
@@ -692,7 +694,7 @@ class IntervalReport(Report):
 
     @property
     def why_unchanged(self) -> str:
-        "Why there is no `mend`, in words that follow \"since\"; empty where there is one."
+        """Why there is no `recalibrate_errors`, in words that follow "since"; empty where there is one."""
         if self.unchanged is None: return ""
         return words.why_unchanged(self.unchanged, _reasons(self))
 
@@ -799,22 +801,24 @@ def _next_step(report):
         "has_small": any(finding.facts["small"] for finding in asked),
         "has_ranges": any(not finding.by_group for finding in asked)})
 
-# %% ../../nbs/intervals/55_coverage.ipynb #mending
+# %% ../../nbs/intervals/55_coverage.ipynb #recalibration
 def _correction(report):
     "What to do about intervals in which a fault is shown."
     reasons = _reasons(report) | {"code": report.unchanged}
-    if report.mend is not None: return _recalibration(report)
-    if report.mends is None: return Step(verb="collect", why="few_to_recalibrate", facts=reasons)
+    if report.correction is not None: return _recalibration(report)
+    if report.corrections is None:
+        return Step(verb="collect", why="few_to_recalibrate", facts=reasons)
     whole = report["coverage"]
     if whole.status == "invalid" and whole.facts["at_bound"] is not None:
         return Step(verb="use", why="steps")
     return Step(verb="refit", why="no_gain", facts=reasons)
 
-# %% ../../nbs/intervals/55_coverage.ipynb #recalibration
+# %% ../../nbs/intervals/55_coverage.ipynb #recalibrated-bounds
 def _recalibration(report):
     "The step that brings the best correction, with what it gained."
-    first, best = (report.mends["score"].iloc[0], report.mends.loc[report.mends["score"].idxmin()])
-    by = report.mend.by
+    first, best = (report.corrections["score"].iloc[0],
+                   report.corrections.loc[report.corrections["score"].idxmin()])
+    by = report.correction.by
     is_correlated = any(caution.code == "correlated_intervals" for caution in report.cautions)
     return Step(verb="recalibrate", why="score", facts={
         "candidate": "shift by" if by is not None else best["name"], "by": by,
@@ -828,7 +832,7 @@ def _reasons(report):
     "What the words on why there is no correction need."
     row = next((caution.facts for caution in report.cautions
                 if caution.code == "row_decides_score"), {"row": 0})
-    is_scaled = report.mends is not None and bool(report.mends["name"].isin(
+    is_scaled = report.corrections is not None and bool(report.corrections["name"].isin(
         ["scale", "power"]).any())
     return {"level": report.coverage,
             "by_cluster": report.n_groups is not None, "scaled": is_scaled,
@@ -837,7 +841,7 @@ def _reasons(report):
 # %% ../../nbs/intervals/55_coverage.ipynb #why-unchanged
 def _why_unchanged(report):
     "The code of why there is no correction; None where there is one."
-    if report.mend is not None: return None
+    if report.correction is not None: return None
     if report.n_classes: return "label_sets"
     if any(finding.status == "minor" for finding in report.findings) and (
             report.verdict != "invalid"): return "minor"
@@ -845,7 +849,7 @@ def _why_unchanged(report):
     if any(caution.code == "row_decides_score" for caution in report.cautions):
         return "row_decides"
     if report.n < 50: return "few_rows"
-    if report.mends is None: return "few_for_level"
+    if report.corrections is None: return "few_for_level"
     return "no_gain"
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-026
@@ -909,8 +913,8 @@ def _report_page(report, path, details):
     sections = [Section("Coverage by part", pictures=tuple(pictures)),
                 Section("Numbers", paragraphs=tuple(one.sentence for one in report.cautions),
                         table=shown_parts(report))]
-    if report.mends is not None: sections.append(Section(
-        "Corrections tried on held-out rows", table=report.mends.map(
+    if report.corrections is not None: sections.append(Section(
+        "Corrections tried on held-out rows", table=report.corrections.map(
             lambda cell: cell if isinstance(cell, str) else three_digits(cell)).rename(columns={
                 "gain_error": "± of the gain"})))
     if report.n_classes: what = "sets"
@@ -1086,9 +1090,9 @@ def _judged(given, checked, n_crossed, setup):
     cautions, n_open = list(rows.cautions), int(np.isinf(size).sum())
     n_empty = _n_empty(checked, size)
     is_far = any(caution.code == "row_decides_score" for caution in cautions)
-    mends, held_out, mend = None, None, None
+    corrections, held_out, correction = None, None, None
     if bounds is not None and not is_far:
-        mends, held_out, mend = _tried(findings, y, bounds, questions, rows, setup)
+        corrections, held_out, correction = _tried(findings, y, bounds, questions, rows, setup)
     if n_empty: cautions.append(Caution(code="empty_sets",
                                         facts={"empty": n_empty, "n": covered.size}))
     group = rows.group
@@ -1099,8 +1103,8 @@ def _judged(given, checked, n_crossed, setup):
         n_open=n_open, n_empty=n_empty, n_calibration=setup.n_calibration,
         tolerance=setup.tolerance,
         n_groups=None if group is None or rows.in_blocks else int(group.max()) + 1,
-        cautions=tuple(cautions), confidence=setup.confidence, mends=mends,
-        held_out=held_out, mend=mend)
+        cautions=tuple(cautions), confidence=setup.confidence, corrections=corrections,
+        held_out=held_out, correction=correction)
     report = replace(report, unchanged=_why_unchanged(report))
     return replace(report, step=_next_step(report))
 
@@ -1239,7 +1243,8 @@ def _tried(findings, y, bounds, questions, rows, setup):
     if all(one.status != "invalid" for one in findings) or y.size < 50: return None, None, None
     named = {one.name: np.asarray(one.along.labels, dtype=object)[one.along.codes]
              for one in questions if one.is_feature and one.along.kind == "groups"}
-    return _mends(y, bounds, setup.level, named, rows.group, rows.in_blocks, setup.draws["rng"])
+    return _corrections(y, bounds, setup.level, named, rows.group, rows.in_blocks,
+                        setup.draws["rng"])
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-032b
 def _far_row(score):

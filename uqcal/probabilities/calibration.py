@@ -586,7 +586,7 @@ class CalibrationReport(Report):
         Level of intervals and verdict.
     tolerance : float
         Mean difference that does no harm.
-    mended_by : str | None
+    recalibrated_by : str | None
         The simplest map that, fitted to these points, leaves no fault that the tests find:
         "Platt scaling" or "beta scaling"; None where none is found, where neither does, and
         for fewer than ten cases or clusters of either outcome.
@@ -609,7 +609,8 @@ class CalibrationReport(Report):
     # named: whether calibration differs along it
     confidence: float  # level of intervals and verdict
     tolerance: float  # mean difference that does no harm
-    mended_by: str | None  # the simplest map that, fitted to these points, leaves no fault that the
+    recalibrated_by: str | None  # the simplest map that, fitted to these points, leaves no fault
+                                 # that the
                            # tests find: "Platt scaling" or "beta scaling"; None where none is
                            # found, where neither does, and for fewer than ten cases or clusters
                            # of either outcome
@@ -796,17 +797,17 @@ def report_of(
     columns = _along_columns((y, p, w, cluster), along, 1 - confidence, rng)
     parts = tuple(finding_along(one, _FACTOR) for one in columns.values())
     asked = tuple(one for one in (overall, slope, locally) if one is not None)
-    mended_by = None
+    recalibrated_by = None
     if any(one.status == "invalid" for one in asked) and not rows.size and not _too_few(walk):
-        mended_by = _mended_by(walk, diagram, 1 - confidence)
+        recalibrated_by = _recalibrated_by(walk, diagram, 1 - confidence)
     cautions = _ece_caution(ece, error, rows), _few_clusters(walk, asked)
     return CalibrationReport(
         findings=(*asked, *parts, ece), cautions=tuple(filter(None, cautions)),
-        step=_next_step(asked, parts, walk, largest, mended_by), tests=tests,
+        step=_next_step(asked, parts, walk, largest, recalibrated_by), tests=tests,
         coefficients=coefficients,
         held=held, largest=largest, error=error, brier=brier_of(walk), ratio=ratio, walk=walk,
         fifths=_fifths(walk), along=columns, confidence=confidence, tolerance=tolerance,
-        mended_by=mended_by,
+        recalibrated_by=recalibrated_by,
         diagram=diagram, null=_ece_null(tests, error))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #by-along-columns
@@ -1172,7 +1173,7 @@ def _fifths(walk):
         "observed": observed / np.where(kept, weight, 1)})[kept].reset_index(drop=True)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-059
-def _mended_by(walk, diagram, level):
+def _recalibrated_by(walk, diagram, level):
     "The first of two maps that leaves no fault that the tests find on the points it is fitted to."
     y, w = walk.outcome, walk.weight
     edges = np.r_[0.0, diagram.bins["edge_high"].iloc[:-1], 1.0]
@@ -1186,7 +1187,7 @@ def _mended_by(walk, diagram, level):
     return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167
-def _next_step(asked, parts, walk, largest, mended_by):
+def _next_step(asked, parts, walk, largest, recalibrated_by):
     "What to do about it first."
     locally, facts = asked[-1], asked[-1].facts
     statuses = {one.status for one in asked}
@@ -1200,11 +1201,11 @@ def _next_step(asked, parts, walk, largest, mended_by):
     off = [one for one in parts if one.status == "invalid"]
     if off and not _too_few(walk):
         return Step(verb="recalibrate", why="by_column", facts={"by": [one.by for one in off]},
-                    arguments={**given, "function": "mend_probabilities", "by": off[0].by})
+                    arguments={**given, "function": "recalibrate_probabilities", "by": off[0].by})
     if "invalid" in statuses:
         too_few = _too_few(walk)
         if too_few is not None: return Step(verb="collect", why="few_events", facts=too_few)
-        return _recalibration(mended_by, given)
+        return _recalibration(recalibrated_by, given)
     waiting = [one for one in asked if one.status == "inconclusive" and one.scope == "whole"]
     if waiting and waiting[0] is not locally:
         needed = max(one.rows_needed or np.inf for one in waiting)
@@ -1235,15 +1236,15 @@ def _collection(locally, largest, given):
                 arguments={**given, "tolerance": other})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167d
-def _recalibration(mended_by, given):
+def _recalibration(recalibrated_by, given):
     "The step after a fault: the map that passes all tests, or bins."
-    if mended_by is None:
+    if recalibrated_by is None:
         return Step(verb="recalibrate", why="no_map_passes",
                     arguments={**given, "function": "HistogramBinning"})
-    function = "mend_probabilities"
-    if given["weighted"]: function = mended_by.title().replace(" ", "")
+    function = "recalibrate_probabilities"
+    if given["weighted"]: function = recalibrated_by.title().replace(" ", "")
     return Step(verb="recalibrate", why="map_passes",
-                arguments={**given, "function": function, "map": mended_by})
+                arguments={**given, "function": function, "map": recalibrated_by})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167b
 def _step_of_scores(walk):

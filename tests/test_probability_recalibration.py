@@ -1,4 +1,4 @@
-"""Probabilities mended by held-out cases: what is chosen, what is left alone, and the command."""
+"""Probabilities recalibrated by held-out cases: what is chosen, what is left alone, and the command."""
 import json
 
 import numpy as np
@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from uqcal._command import cli
-from uqcal.corrections.mending import random_folds
-from uqcal.corrections.probability_mending import PlattByGroup, _group_fit, cross_fitted_map, mend_probabilities
+from uqcal.corrections.error_recalibration import random_folds
+from uqcal.corrections.probability_recalibration import PlattByGroup, _group_fit, cross_fitted_map, recalibrate_probabilities
 from uqcal.probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 
 QUICK = dict(n_boot=99, n_resamples=199)
@@ -40,10 +40,10 @@ def test_no_case_has_a_part_in_its_own_mend(kind):
     np.testing.assert_array_equal(after[fold == fold[17]], before[fold == fold[17]])
 
 
-def test_what_is_wrong_is_mended_as_a_logistic_regression_would():
+def test_what_is_wrong_is_recalibrated_as_a_logistic_regression_would():
     y, p = made(3000, 2, 1.5)
-    found = mend_probabilities(y, p, rng=1, **QUICK)
-    assert found.is_mended and found.before.verdict == "invalid" and found.after.verdict != "invalid"
+    found = recalibrate_probabilities(y, p, rng=1, **QUICK)
+    assert found.is_recalibrated and found.before.verdict == "invalid" and found.after.verdict != "invalid"
     assert found.chosen == "Platt scaling" and found.model.coef_[0] == pytest.approx(1 / 1.5, abs=4 * found.model.standard_error_[0])
     odds = np.log(p / (1 - p))[:, None]
     plain = LogisticRegression(C=np.inf, tol=1e-10).fit(odds, y)
@@ -52,46 +52,46 @@ def test_what_is_wrong_is_mended_as_a_logistic_regression_would():
     kept = odds[:, 0] + (1 - 4 / gained) * (plain.decision_function(odds) - odds[:, 0])
     np.testing.assert_allclose(found.predict(p), 1 / (1 + np.exp(-kept)), atol=1e-5)
     assert found.outcome == "recalibrated" and found.step.verb == "validate" and found.findings[0] == found.gain and found["calibration"].status == found.after.verdict
-    gain = np.log(np.where(y == 1, found.mended, 1 - found.mended)) - np.log(np.where(y == 1, p, 1 - p))
+    gain = np.log(np.where(y == 1, found.recalibrated, 1 - found.recalibrated)) - np.log(np.where(y == 1, p, 1 - p))
     row = found.candidates.loc["Platt scaling"]
     assert row["gain"] == pytest.approx(gain.mean()) and row["gain_error"] == pytest.approx(gain.std(ddof=1) / np.sqrt(3000))
 
 
 def test_what_is_right_is_left():
     "At most 5 of 30 perfect sets are changed: 5 % of each would go beyond that once in some 300 runs."
-    changed = [mend_probabilities(*made(400, [k, 3]), rng=k, **QUICK).is_mended for k in range(30)]
+    changed = [recalibrate_probabilities(*made(400, [k, 3]), rng=k, **QUICK).is_recalibrated for k in range(30)]
     assert sum(changed) <= 5
 
 
-def test_an_impossible_event_is_named_and_many_are_mended():
+def test_an_impossible_event_is_named_and_many_are_recalibrated():
     y, p = made(2000, 4)
     p[7], y[7] = 0.0, 1
-    one = mend_probabilities(y, p, rng=1, **QUICK)
-    assert not one.is_mended and one.rests_on_rows and one.reason == "impossible" and one.cautions[0].facts["rows"] == (7,) and one.step.verb == "check"
+    one = recalibrate_probabilities(y, p, rng=1, **QUICK)
+    assert not one.is_recalibrated and one.rests_on_rows and one.reason == "impossible" and one.cautions[0].facts["rows"] == (7,) and one.step.verb == "check"
     y_more, p_more = made(4000, 6)
     rounded = np.where((p_more < 0.03) | (p_more > 0.97), np.round(p_more), p_more)
     assert 1 < (rounded == 1 - y_more).sum() <= 8  # few of all rows, and far more than one in a hundred of what is stated for certain
-    assert mend_probabilities(y_more, rounded, rng=1, **QUICK).is_mended
+    assert recalibrate_probabilities(y_more, rounded, rng=1, **QUICK).is_recalibrated
     sure = np.round(p)
-    many = mend_probabilities(y, sure, rng=1, **QUICK)
-    assert many.is_mended and not many.rests_on_rows and 0 < many.predict(0.0 * sure).min() and many.predict(1 + 0 * sure).max() < 1
+    many = recalibrate_probabilities(y, sure, rng=1, **QUICK)
+    assert many.is_recalibrated and not many.rests_on_rows and 0 < many.predict(0.0 * sure).min() and many.predict(1 + 0 * sure).max() < 1
 
 
 def test_clusters_stay_in_one_fold_and_widen_the_errors():
     y, p = made(150, 5, 1.6)
     y, p, who = np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(1200), np.repeat(np.arange(150), 8)  # no two are equal
-    in_order, known = (mend_probabilities(y, p, cluster=c, rng=1, **QUICK) for c in (None, [f"c{k}" for k in who]))
+    in_order, known = (recalibrate_probabilities(y, p, cluster=c, rng=1, **QUICK) for c in (None, [f"c{k}" for k in who]))
     mixed = np.random.default_rng(0).permutation(1200)
-    plain = mend_probabilities(y[mixed], p[mixed], rng=1, **QUICK)
+    plain = recalibrate_probabilities(y[mixed], p[mixed], rng=1, **QUICK)
     error = [one.candidates.loc["Platt scaling", "gain_error"] for one in (known, plain, in_order)]
     assert error[0] > 1.8 * error[1] and 0.7 < error[2] / error[0] < 1.5 and in_order.cautions and not plain.cautions
-    assert all(np.ptp(known.mended[who == k]) < 1e-4 for k in range(150))
+    assert all(np.ptp(known.recalibrated[who == k]) < 1e-4 for k in range(150))
 
 
 def test_standard_errors_of_a_map_are_those_of_clusters():
     "Mutation: errors of as many independent rows; where eight rows of a cluster agree, they are √8 times as large, and those of the cluster's one row."
     y, p = made(400, 5, 1.6)
-    once, more = PlattScaling().fit(p, y), mend_probabilities(np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(3200), cluster=np.repeat(np.arange(400), 8), rng=1, **QUICK)
+    once, more = PlattScaling().fit(p, y), recalibrate_probabilities(np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(3200), cluster=np.repeat(np.arange(400), 8), rng=1, **QUICK)
     assert more.chosen == "Platt scaling"
     np.testing.assert_allclose(more.model.standard_error_, once.standard_error_, rtol=0.1)
     assert "±" in more.conclusion and more.model.sentence in more.conclusion
@@ -101,10 +101,10 @@ def test_too_few_are_refused_and_arrays_are_owned():
     y, p = made(60, 6)
     y[:] = 0
     y[:9] = 1
-    with pytest.raises(ValueError, match="y_true must hold at least ten events to recalibrate, or ten clusters of them, got 9"): mend_probabilities(y, p, **QUICK)
+    with pytest.raises(ValueError, match="y_true must hold at least ten events to recalibrate, or ten clusters of them, got 9"): recalibrate_probabilities(y, p, **QUICK)
     y[9] = 1
-    with pytest.raises(ValueError, match="ten clusters of them, got 2"): mend_probabilities(y, p, cluster=np.arange(60) // 5, **QUICK)
-    found = mend_probabilities(y, p, rng=1, **QUICK)
+    with pytest.raises(ValueError, match="ten clusters of them, got 2"): recalibrate_probabilities(y, p, cluster=np.arange(60) // 5, **QUICK)
+    found = recalibrate_probabilities(y, p, rng=1, **QUICK)
     kept = found.y_prob.copy()
     p[:] = 0.5
     np.testing.assert_array_equal(found.y_prob, kept)
@@ -117,16 +117,16 @@ def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     y, p = made(1200, 7, 1.6)
     pd.DataFrame({"y": y, "p": p}).to_csv("cases.csv", index=False)
-    assert run(monkeypatch, "mend", "cases.csv", "--outcome", "y", "--score", "p", "--out", "mended.csv", "--model", "mend.json", "--n-boot", "99") == 0
+    assert run(monkeypatch, "mend", "cases.csv", "--outcome", "y", "--score", "p", "--out", "recalibrated.csv", "--model", "model.json", "--n-boot", "99") == 0
     text = capsys.readouterr().out
     assert "VERDICT  Recalibrated by Platt scaling" in text and text.startswith("cases.csv: recalibrated probabilities, 1,200 rows")
-    rows, state = pd.read_csv("mended.csv"), json.loads((tmp_path / "mend.json").read_text())
-    assert list(rows) == ["y", "p", "mended_probability"] and state["format"] == "uqcal probability mend 1"
+    rows, state = pd.read_csv("recalibrated.csv"), json.loads((tmp_path / "model.json").read_text())
+    assert list(rows) == ["y", "p", "recalibrated_probability"] and state["format"] == "uqcal probability mend 1"
     pd.DataFrame({"p": [0.1, 0.9]}).to_csv("new.csv", index=False)
-    assert run(monkeypatch, "mend", "new.csv", "--apply", "mend.json", "--out", "-") == 0
+    assert run(monkeypatch, "mend", "new.csv", "--apply", "model.json", "--out", "-") == 0
     shown = capsys.readouterr()
     got = [float(line.split(",")[-1]) for line in shown.out.splitlines()[1:]]
-    np.testing.assert_allclose(got, mend_probabilities(y, p, rng=1, **QUICK).predict([0.1, 0.9]), rtol=1e-9)
+    np.testing.assert_allclose(got, recalibrate_probabilities(y, p, rng=1, **QUICK).predict([0.1, 0.9]), rtol=1e-9)
     assert "Recalibrated: " in shown.err
 
 
@@ -136,13 +136,13 @@ def test_the_command_corrects_by_group_and_says_what_becomes_of_a_new_one(tmp_pa
     y, p, by, _ = hospitals(1500, 3, -2.0)
     by = np.array(["1", "2", "3", "4", "5", "6"])[np.searchsorted(list("ABCDEF"), by)]
     pd.DataFrame({"y": y, "p": p, "ward": by}).to_csv("cases.csv", index=False)
-    assert run(monkeypatch, "mend", "cases.csv", "--outcome", "y", "--score", "p", "--feature", "ward", "--out", "mended.csv", "--model", "mend.json", "--n-boot", "99") == 0
+    assert run(monkeypatch, "mend", "cases.csv", "--outcome", "y", "--score", "p", "--feature", "ward", "--out", "recalibrated.csv", "--model", "model.json", "--n-boot", "99") == 0
     text = capsys.readouterr().out
     assert "Recalibrated by Platt scaling by group" in text and "O/E in 3:" in text
     pd.DataFrame({"p": [0.4, 0.4, 0.4], "ward": ["1", "3", "annex"]}).to_csv("new.csv", index=False)
-    assert run(monkeypatch, "mend", "new.csv", "--apply", "mend.json", "--out", "later.csv") == 0
+    assert run(monkeypatch, "mend", "new.csv", "--apply", "model.json", "--out", "later.csv") == 0
     told = " ".join(capsys.readouterr().out.split())
-    q = pd.read_csv("later.csv")["mended_probability"]
+    q = pd.read_csv("later.csv")["recalibrated_probability"]
     assert "1 of 3 rows are of groups that the map was not fitted to (annex): they stay as predicted." in told
     assert q[2] == 0.4 and abs(q[0] - 0.4) < 0.08 and q[1] < 0.25
 
@@ -152,7 +152,7 @@ def test_the_command_corrects_by_group_and_says_what_becomes_of_a_new_one(tmp_pa
     (("--outcome", "y", "--score", "p", "--uncertainty", "u"), "are for probabilities: give them without"),
     (("--outcome", "y", "--score", "p", "--tolerance", "0"), "tolerance must lie"),
     (("--outcome", "y", "--score", "q"), "name them with --outcome, --score"),
-    (("--apply", "mend.json", "--outcome", "y"), "--apply fits nothing")])
+    (("--apply", "model.json", "--outcome", "y"), "--apply fits nothing")])
 def test_the_command_refuses(tmp_path, monkeypatch, capsys, words, message):
     monkeypatch.chdir(tmp_path)
     y, p = made(100, 8)
@@ -173,19 +173,19 @@ def test_copies_that_nobody_named_count_once():
     "Mutation: no look at repeats, so that each copy teaches the others its outcome."
     y, p = made(200, 9)
     rows = np.random.default_rng(1).permutation(np.tile(np.arange(200), 5))
-    found, known = mend_probabilities(y[rows], p[rows], rng=1, **QUICK), mend_probabilities(y[rows], p[rows], cluster=rows, rng=1, **QUICK)
-    assert "800 of 1,000 rows repeat an earlier one" in found.cautions[0].sentence and found.chosen == known.chosen and not found.is_mended
+    found, known = recalibrate_probabilities(y[rows], p[rows], rng=1, **QUICK), recalibrate_probabilities(y[rows], p[rows], cluster=rows, rng=1, **QUICK)
+    assert "800 of 1,000 rows repeat an earlier one" in found.cautions[0].sentence and found.chosen == known.chosen and not found.is_recalibrated
     np.testing.assert_allclose(found.candidates["gain_error"], known.candidates["gain_error"], rtol=0.5, atol=1e-3)
-    blocks = mend_probabilities(np.tile(y, 3), np.tile(p.round(1), 3), rng=1, **QUICK)
+    blocks = recalibrate_probabilities(np.tile(y, 3), np.tile(p.round(1), 3), rng=1, **QUICK)
     assert "the same 200 rows 3 times" in blocks.cautions[0].sentence
-    assert [len(mend_probabilities(y, q, rng=1, **QUICK).cautions) for q in (p.round(1), p)] == [1, 0]
+    assert [len(recalibrate_probabilities(y, q, rng=1, **QUICK).cautions) for q in (p.round(1), p)] == [1, 0]
 
 
 @pytest.mark.parametrize("stated, true", [(0.3, 0.6), (0.1, 0.2), (0.7, 0.4)])
 def test_equal_scores_give_no_slope(stated, true):
     "Mutation: a fit that takes rounding for variation, 1e12 times the log-odds, and makes 0 of 0.099 and 1 of 0.101."
     y = (np.random.default_rng(2).random(600) < true).astype(int)
-    found = mend_probabilities(y, np.full(600, stated), rng=1, **QUICK)
+    found = recalibrate_probabilities(y, np.full(600, stated), rng=1, **QUICK)
     near = found.model.predict(stated + np.array([-1e-3, -1e-9, 0, 1e-9, 1e-3]))
     assert np.ptp(near) < 5e-3 and abs(near[2] - y.mean()) < 0.005 and found.model.coef_[0] == 1
 
@@ -196,7 +196,7 @@ def test_scores_that_hardly_vary_give_no_slope(stated):
     rng, kept = np.random.default_rng(5), 0
     for _ in range(5):
         p, y = rng.choice(stated, 1000), (rng.random(1000) < 0.6).astype(int)
-        found = mend_probabilities(y, p, rng=1, **QUICK)
+        found = recalibrate_probabilities(y, p, rng=1, **QUICK)
         assert list(found.candidates.index) == ["as stated", "Platt scaling", "isotonic regression"]
         kept += found.chosen == "Platt scaling" and found.model.coef_[0] == 1 and found.after.verdict != "invalid"
         if found.chosen == "Platt scaling":
@@ -218,17 +218,17 @@ def test_a_slope_may_be_kept():
         PlattScaling(fit_slope="no").fit(p, y)
 
 
-def test_a_slope_that_is_plainly_there_is_fitted_and_nothing_is_mended_without_gain():
+def test_a_slope_that_is_plainly_there_is_fitted_and_nothing_is_recalibrated_without_gain():
     "Mutations: no slope whose error is 1 or more, be it 40 ± 11; a shift of no gain taken since the verdict after it is friendlier."
     fitted = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)
         odds = 0.02 * rng.normal(size=120)
         y = (rng.random(120) < 1 / (1 + np.exp(-40 * odds))).astype(int)
-        found = mend_probabilities(y, 1 / (1 + np.exp(-odds)), rng=seed, **QUICK)
+        found = recalibrate_probabilities(y, 1 / (1 + np.exp(-odds)), rng=seed, **QUICK)
         fitted += found.chosen == "Platt scaling" and found.model.coef_[0] > 15
-        assert not found.is_mended or found.candidates.at[found.chosen, "gain"] > 0
-        assert found.is_mended or found.reason == "no map" or found.before.verdict != "invalid"
+        assert not found.is_recalibrated or found.candidates.at[found.chosen, "gain"] > 0
+        assert found.is_recalibrated or found.reason == "no map" or found.before.verdict != "invalid"
     assert fitted >= 4
 
 
@@ -253,8 +253,8 @@ def test_levels_that_no_curve_corrects_are_not_harmed(seeds):
     told = []
     for seed in seeds:
         y, p, stated, truth = levels(1000, seed)
-        found = mend_probabilities(y, p, rng=seed, **QUICK)
-        told.append((found.is_mended, gained(found, stated, truth)))
+        found = recalibrate_probabilities(y, p, rng=seed, **QUICK)
+        told.append((found.is_recalibrated, gained(found, stated, truth)))
     assert sum(one[0] for one in told) <= 0.22 * len(told) + 3 * np.sqrt(0.17 * len(told)) and min(one[1] for one in told) > -0.003
 
 
@@ -269,7 +269,7 @@ def hospitals(n, seed, low=-1.2):
 def test_one_bad_hospital_is_corrected_and_the_others_stay():
     "Mutations: one map for all, after which the five are off by a fifth; the common part for a hospital that was not seen."
     y, p, by, _ = hospitals(3000, 1)
-    found = mend_probabilities(y, p, by=by, rng=1, **QUICK)
+    found = recalibrate_probabilities(y, p, by=by, rng=1, **QUICK)
     table = found["by group"].parts.set_index("group")
     assert found.chosen == "Platt scaling by group" and table["before"]["C"] < 0.55 and table["after"]["C"] > 0.75
     assert table.drop("C")["after"].between(0.9, 1.15).all() and "in C" in found.conclusion and "recalibration_unseen" in [one.code for one in found.cautions]
@@ -289,7 +289,7 @@ def test_equal_hospitals_are_not_corrected_one_by_one(seeds):
     told = []
     for seed in seeds:
         y, p, by, truth = hospitals(600, seed, 0.0)
-        found = mend_probabilities(y, p, by=by, rng=seed, **QUICK)
+        found = recalibrate_probabilities(y, p, by=by, rng=seed, **QUICK)
         told.append((found.by is not None, gained(found, p, truth, by) if found.by is not None else 0.0))
     assert sum(one[0] for one in told) <= 0.05 * len(told) + 3 * np.sqrt(0.0475 * len(told)) and min(one[1] for one in told) > -0.004
 
@@ -317,7 +317,7 @@ def test_the_fit_by_group_is_that_of_the_whole_matrix():
 def test_outcomes_that_are_coded_the_other_way_are_told():
     "Mutation: a slope of -1 that is fitted without a word."
     y, p = made(600, 3)
-    swapped, right = mend_probabilities(1 - y, p, rng=1, **QUICK), mend_probabilities(y, p, rng=1, **QUICK)
+    swapped, right = recalibrate_probabilities(1 - y, p, rng=1, **QUICK), recalibrate_probabilities(y, p, rng=1, **QUICK)
     assert "recalibration_reversed" in [caution.code for caution in swapped.cautions] and swapped.step.why == "coding" and not right.cautions
 
 
@@ -329,11 +329,11 @@ def test_repeats_are_looked_for_once(kind, monkeypatch):
     def counted(*columns):
         times.append(1)
         return look(*columns)
-    for name in ("uqcal._sample.repeats", "uqcal.corrections.probability_mending"): monkeypatch.setattr(f"{name}.repeated_cases", counted)
+    for name in ("uqcal._sample.repeats", "uqcal.corrections.probability_recalibration"): monkeypatch.setattr(f"{name}.repeated_cases", counted)
     y, p = made(150, 5, 1.6)
     if kind == "copies": y, p = np.tile(y, 3), np.tile(p, 3)
     if kind == "neighbours": y, p = np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(1200)
-    found = mend_probabilities(y, p, rng=1, **QUICK)
+    found = recalibrate_probabilities(y, p, rng=1, **QUICK)
     assert len(times) == 1 and bool(found.cautions) == (kind != "apart")
 
 
@@ -341,7 +341,7 @@ def test_repeats_are_looked_for_once(kind, monkeypatch):
 def test_dots_of_tied_rows_do_not_depend_on_their_order(decimals):
     y, p = made(900, 3, 1.6)
     p, mixed = p.round(decimals), np.random.default_rng(0).permutation(900)
-    dots = [mend_probabilities(a, b, rng=1, **QUICK).plot().lines[2].get_xydata() for a, b in ((y, p), (y[mixed], p[mixed]))]
+    dots = [recalibrate_probabilities(a, b, rng=1, **QUICK).plot().lines[2].get_xydata() for a, b in ((y, p), (y[mixed], p[mixed]))]
     np.testing.assert_allclose(*dots, rtol=1e-12)
     import matplotlib.pyplot as plt
     plt.close("all")
@@ -354,4 +354,4 @@ def test_the_table_of_a_correction_says_which_way_its_score_is_good(tmp_path, mo
     for words in (("--outcome", "y", "--score", "p", "--n-boot", "99"), ("--error", "E", "--uncertainty", "u")):
         assert run(monkeypatch, "mend", "cases.csv", *words, "--verbose") == 0
         assert "Log score: lower is better; a gain is above zero.\n" in capsys.readouterr().out
-    assert "<p>Log score: lower is better; a gain is above zero.</p>" in mend_probabilities(y, p, rng=1, **QUICK)._repr_html_()
+    assert "<p>Log score: lower is better; a gain is above zero.</p>" in recalibrate_probabilities(y, p, rng=1, **QUICK)._repr_html_()

@@ -10,16 +10,16 @@ from sklearn.base import clone
 from uqcal._command.cli import main
 from uqcal.errors.conclusions import AVERAGE, draw_conclusions
 from uqcal.errors.factors import average_test
-from uqcal.corrections.mending import _reason, cross_fitted, make_folds, mend, score_table
+from uqcal.corrections.error_recalibration import _reason, cross_fitted, make_folds, recalibrate_errors, score_table
 from uqcal._sample.sample import Sample
-from uqcal.corrections.scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, Mend, StepShift, credible_means, fit_log_variance,
+from uqcal.corrections.scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, ErrorMap, StepShift, credible_means, fit_log_variance,
                            isotonic_blocks, likely_dof, log_density)
 from uqcal.errors.validation import validate
 
 QUICK = dict(n_boot=199, n_resamples=199)
 SCALINGS = {"as stated": AsStated(), "factor": FactorScaling(), "student": FactorScaling("student"), "power": LogLinearScaling(), "power, student": LogLinearScaling("student"),
             "curve": IsotonicScaling(), "curve, student": IsotonicScaling(likelihood="student"), "group": GroupScaling("kind"), "gamma": GammaScaling(), "gamma, student": GammaScaling(1, "student"),
-            "all": Mend(GroupScaling("kind"), [LinearShift("x"), StepShift("kind", per_u=False), StepShift()])}
+            "all": ErrorMap(GroupScaling("kind"), [LinearShift("x"), StepShift("kind", per_u=False), StepShift()])}
 each = pytest.mark.parametrize("scaling", SCALINGS.values(), ids=SCALINGS.keys())
 
 
@@ -116,7 +116,7 @@ def test_the_power_and_the_regression_are_those_of_a_gamma_model():
 @each
 def test_what_was_fitted_has_mean_squares_of_one(scaling):
     u, error, features = made(400, 1, 1.7)
-    if isinstance(scaling, (AsStated, Mend)) or scaling.likelihood == "student": return
+    if isinstance(scaling, (AsStated, ErrorMap)) or scaling.likelihood == "student": return
     found = clone(scaling).fit(u, error, features)
     assert abs(np.mean((error / found.transform(u, features))**2) - 1) < (0.01 if isinstance(scaling, GammaScaling) else 1e-9)
 
@@ -192,7 +192,7 @@ def test_steps_find_a_group_and_a_wave():
 def test_a_mend_moves_predictions_the_right_way():
     u, error, features = made(400)
     truth, prediction = np.full(400, 20.0), 20.0 - (error + 0.6)
-    model = Mend(FactorScaling(), [LinearShift(slope=False)]).fit(u, truth - prediction)
+    model = ErrorMap(FactorScaling(), [LinearShift(slope=False)]).fit(u, truth - prediction)
     better, own = model.apply(prediction, u)
     assert abs(np.mean(truth - better)) < abs(np.mean(truth - prediction)) / 3
     np.testing.assert_allclose(better - prediction, model.shift(u))
@@ -225,7 +225,7 @@ def test_what_is_missing_or_of_another_kind_is_named():
     with pytest.raises(ValueError, match="StepShift takes them"): LinearShift("kind").fit(u, error, features)
     with pytest.raises(ValueError, match="error must not be zero throughout"): FactorScaling().fit(u, 0 * u)
     with pytest.raises(ValueError, match="likelihood must be one of"): FactorScaling("cauchy").fit(u, error)
-    with pytest.raises(ValueError, match="at least ten rows other than zero to recalibrate, got 7"): mend(error[:7], u[:7], **QUICK)
+    with pytest.raises(ValueError, match="at least ten rows other than zero to recalibrate, got 7"): recalibrate_errors(error[:7], u[:7], **QUICK)
 
 
 # --- choosing ------------------------------------------------------------------------------------------------------------------------
@@ -237,14 +237,14 @@ def test_no_point_has_a_part_in_its_own_mend(scaling):
     groups = np.arange(200) // 4
     sample, fold = Sample(error, u, groups), make_folds(Sample(error, u, groups), 5, np.random.default_rng(1))
     assert all(np.ptp(four) == 0 for four in fold.reshape(-1, 4)) and np.unique(fold).size == 5
-    model = Mend(scaling) if not isinstance(scaling, Mend) else scaling
-    before, mended = cross_fitted(model, sample, columns, fold)
+    model = ErrorMap(scaling) if not isinstance(scaling, ErrorMap) else scaling
+    before, recalibrated = cross_fitted(model, sample, columns, fold)
     changed = np.where(fold == 2, 50 * error, error)
     after, other = cross_fitted(model, Sample(changed, u, groups), columns, fold)
     held = fold == 2
-    np.testing.assert_array_equal(mended[held], other[held])
+    np.testing.assert_array_equal(recalibrated[held], other[held])
     np.testing.assert_allclose((error - before)[held], (changed - after)[held], atol=1e-10)
-    assert isinstance(scaling, AsStated) or not np.array_equal(mended[~held], other[~held])
+    assert isinstance(scaling, AsStated) or not np.array_equal(recalibrated[~held], other[~held])
 
 
 def test_scores_are_paired():
@@ -255,19 +255,19 @@ def test_scores_are_paired():
     np.testing.assert_allclose(table.loc["first", ["gain", "gap"]], [0, 0.1], atol=1e-12)
 
 
-def test_what_is_wrong_is_mended_and_what_is_right_is_left():
+def test_what_is_wrong_is_recalibrated_and_what_is_right_is_left():
     u, error, features = made(500, 14)
-    right = mend(error, u, rng=1, **QUICK)
-    assert not right.is_mended and right.after == right.before and right.outcome == "unchanged" and right.reason == "nothing" and right.findings == tuple(right.before.values())
-    small = mend(2 * error, u, rng=1, **QUICK)
+    right = recalibrate_errors(error, u, rng=1, **QUICK)
+    assert not right.is_recalibrated and right.after == right.before and right.outcome == "unchanged" and right.reason == "nothing" and right.findings == tuple(right.before.values())
+    small = recalibrate_errors(2 * error, u, rng=1, **QUICK)
     assert small.chosen == "factor" and abs(small.model.transform([1.0])[0] - 2) < 0.2 and AVERAGE in small.faults[0] and not small.faults[1]
     assert small.candidates.at["factor", "gain"] > 5 * small.candidates.at["factor", "gain_error"]
-    oxide = mend(error * np.where(features["kind"] == "oxide", 1.7, 1.0), u, features=features, rng=1, **QUICK)
+    oxide = recalibrate_errors(error * np.where(features["kind"] == "oxide", 1.7, 1.0), u, features=features, rng=1, **QUICK)
     assert oxide.chosen in ("by kind", "gamma") and oxide.faults[0] and not oxide.faults[1]
-    biased = mend(error + 0.5 * u, u, rng=1, **QUICK)
+    biased = recalibrate_errors(error + 0.5 * u, u, rng=1, **QUICK)
     assert biased.model.shifts and "bias" in biased.faults[0] and "bias" not in biased.faults[1]
     biased.plot(), biased._repr_html_(), biased.to_frame()
-    again = mend(error + 0.5 * u, u, rng=1, n_jobs=2, **QUICK)
+    again = recalibrate_errors(error + 0.5 * u, u, rng=1, n_jobs=2, **QUICK)
     np.testing.assert_array_equal(again.uncertainty, biased.uncertainty)
     assert again.conclusion == biased.conclusion and biased["gain"].estimate == biased.candidates.at[biased.chosen, "gain"]
     assert biased["bias"].facts["before"].status == "invalid" and biased["bias"].status == biased.after["bias"].status
@@ -278,28 +278,28 @@ def test_nothing_is_changed_where_no_fault_is_shown():
     rng, shown = np.random.default_rng(3), []
     for k in range(8):
         u = np.exp(rng.normal(0, 1.0, 200))
-        found = mend(u**0.8 * rng.standard_normal(200), u, rng=k, **QUICK)
-        assert found.faults[0] or not found.is_mended
+        found = recalibrate_errors(u**0.8 * rng.standard_normal(200), u, rng=k, **QUICK)
+        assert found.faults[0] or not found.is_recalibrated
         shown.append(bool(found.faults[0]))
     assert 0 < sum(shown) < 8
 
 
 def test_the_next_step_follows_from_what_was_done():
     u, error, features = made(500, 14)
-    assert mend(error, u, rng=1, **QUICK).step.verb in ("use", "collect")
-    found = mend(2 * error, u, rng=1, **QUICK)
+    assert recalibrate_errors(error, u, rng=1, **QUICK).step.verb in ("use", "collect")
+    found = recalibrate_errors(2 * error, u, rng=1, **QUICK)
     assert (found.step.verb, found.step.arguments) == ("validate", {"n_calibration": 500}) and found.step.sentence in found._repr_html_()
     rng = np.random.default_rng(0)
     blind = np.abs(rng.standard_normal(500)) + 0.5  # says nothing of the errors
-    lost = mend(rng.standard_normal(500) * np.exp(rng.normal(0, 0.5, 500)), np.exp(rng.normal(0, 2.0, 500)) * blind, rng=1, **QUICK)
-    assert lost.is_mended or lost.step.verb == "correct"
+    lost = recalibrate_errors(rng.standard_normal(500) * np.exp(rng.normal(0, 0.5, 500)), np.exp(rng.normal(0, 2.0, 500)) * blind, rng=1, **QUICK)
+    assert lost.is_recalibrated or lost.step.verb == "correct"
 
 
 def test_equal_uncertainties_stay_equal_in_the_judgement():
     "Mutation: the folds' own factors are judged, which are the smaller the larger the held-out errors are."
     for seed in range(6):
         rng = np.random.default_rng([seed, 5])
-        found = mend(1.7 * rng.standard_normal(400), np.ones(400), rng=seed, **QUICK)
+        found = recalibrate_errors(1.7 * rng.standard_normal(400), np.ones(400), rng=seed, **QUICK)
         assert found.chosen.startswith("factor") and "ranking" not in found.faults[1]
         assert np.unique(found.uncertainty).size > 1  # what is handed out stays held out
 
@@ -309,22 +309,22 @@ def test_a_shift_must_gain_more_than_chance():
     for seed in (33, 89, 155, 187):
         rng = np.random.default_rng([11, seed, 200])
         u = np.exp(rng.normal(0, 0.5, 200))
-        found = mend(u * rng.standard_normal(200), u, rng=seed, **QUICK)
-        assert "bias" in found.faults[0] and not found.is_mended and not found.model.shifts
+        found = recalibrate_errors(u * rng.standard_normal(200), u, rng=seed, **QUICK)
+        assert "bias" in found.faults[0] and not found.is_recalibrated and not found.model.shifts
         assert found.reason == "no gain" and found.step.verb == "correct" and found.step.facts == {"faults": found.faults[0], "any_gain": False}
 
 
 def test_a_recalibration_gains_more_than_its_standard_error():
-    "Six perfect sets, each of which any gain at all would mend, and errors 1.5 times too large. Mutations: that; a gain called held out, of points that chose the mend."
+    "Six perfect sets, each of which any gain at all would mend, and errors 1.5 times too large. Mutations: that; a gain called held out, of points that chose the correction."
     for size, seeds in ((1.0, (8, 23, 27, 28, 34, 37)), (1.5, range(4))):
         found = []
         for seed in seeds:
             rng = np.random.default_rng([11, seed, 60])
             u = np.exp(rng.normal(0, 0.5, 60))
-            one = mend(size * u * rng.standard_t(6, 60) / np.sqrt(1.5), u, rng=seed, **QUICK)
+            one = recalibrate_errors(size * u * rng.standard_t(6, 60) / np.sqrt(1.5), u, rng=seed, **QUICK)
             row = one.candidates.loc[one.chosen]
-            found.append(one.is_mended)
-            if not one.is_mended: continue
+            found.append(one.is_recalibrated)
+            if not one.is_recalibrated: continue
             assert row["gain"] > row["gain_error"] and (one["gain"].estimate, one["gain"].facts["standard_error"]) == (row["gain"], row["gain_error"])
         assert sum(found) >= 3 if size > 1 else sum(found) <= 1, (size, found)
 
@@ -334,7 +334,7 @@ def test_what_scores_no_better_is_no_mend():
     for seed in range(12):
         rng = np.random.default_rng([seed, 8])
         u = np.exp(rng.normal(0, 0.5, 400))
-        found = mend(u * rng.standard_t(2.5, 400) / np.sqrt(5), u, rng=seed, **QUICK)
+        found = recalibrate_errors(u * rng.standard_t(2.5, 400) / np.sqrt(5), u, rng=seed, **QUICK)
         if found.chosen != "as stated": assert found.candidates.at[found.chosen, "gain"] > found.candidates.at["as stated", "gain"]
 
 
@@ -344,7 +344,7 @@ def test_zeros_among_normal_errors_are_no_heavy_tails(small):
     for seed in range(4):
         rng = np.random.default_rng([seed, 21])
         u = np.exp(rng.normal(0, 0.5, 500))
-        found = mend(u * rng.standard_normal(500) * np.where(rng.random(500) < 0.4, small, 1.0), u, rng=seed, **QUICK)
+        found = recalibrate_errors(u * rng.standard_normal(500) * np.where(rng.random(500) < 0.4, small, 1.0), u, rng=seed, **QUICK)
         assert found.faults[0] and found.before[AVERAGE].estimate < 0.9 and not found.faults[1]
         assert np.mean((found.error / found.uncertainty)**2) == pytest.approx(1, abs=0.05)
 
@@ -355,21 +355,21 @@ def test_where_the_best_score_breaks_the_average_one_factor_serves(share, small,
     for seed in (1, 2, 7, 11):
         rng = np.random.default_rng(seed)
         u = np.exp(0.5 * rng.standard_normal(500))
-        found = mend(u * wide * rng.standard_normal(500) * np.where(rng.random(500) < share, small, 1.0), u, rng=seed, **QUICK)
-        assert found.is_mended and found.faults[0] and AVERAGE not in found.faults[1]
+        found = recalibrate_errors(u * wide * rng.standard_normal(500) * np.where(rng.random(500) < share, small, 1.0), u, rng=seed, **QUICK)
+        assert found.is_recalibrated and found.faults[0] and AVERAGE not in found.faults[1]
         fresh = np.exp(0.5 * rng.standard_normal(100_000))
         new = wide * fresh * rng.standard_normal(fresh.size) * np.where(rng.random(fresh.size) < share, small, 1.0)
-        shift, mended = found.model.apply_of(fresh, {})
-        assert 0.8 < np.sqrt(np.mean(((new - shift) / mended)**2)) < 1.25
+        shift, recalibrated = found.model.apply_of(fresh, {})
+        assert 0.8 < np.sqrt(np.mean(((new - shift) / recalibrated)**2)) < 1.25
 
 
-def test_files_of_zeros_are_not_mended_into_disaster():
+def test_files_of_zeros_are_not_recalibrated_into_disaster():
     "Four errors in five are zero, right on average. Mutation: Student's factor of next to nothing, 1e5 times too small on new points."
     for seed in range(4):
         rng = np.random.default_rng([seed, 23])
         u = np.exp(rng.normal(0, 0.5, 1000))
         error = u * rng.standard_normal(1000) * np.where(rng.random(1000) < 0.8, 0.0, np.sqrt(5))
-        found = mend(error[:500], u[:500], rng=seed, **QUICK)
+        found = recalibrate_errors(error[:500], u[:500], rng=seed, **QUICK)
         fresh = found.model.apply(np.zeros(500), u[500:])
         assert np.sqrt(np.mean(((error[500:] - fresh[0]) / fresh[1])**2)) < 2.5
 
@@ -384,10 +384,10 @@ def corrected(kind, n, size, seeds):
     for seed in seeds:
         rng = np.random.default_rng([seed, n, 3])
         u = np.exp(rng.normal(0, 0.5, n))
-        found = mend(size * u * TAILS[kind](rng, n), u, rng=seed, **QUICK)
+        found = recalibrate_errors(size * u * TAILS[kind](rng, n), u, rng=seed, **QUICK)
         shift, own = found.model.apply_of(u_new, {})
         ratio = u_new / own
-        told.append((found.is_mended, np.mean(np.log(ratio) + size**2 / 2 * (1 - ratio**2) - (shift / own)**2 / 2), found.gain))
+        told.append((found.is_recalibrated, np.mean(np.log(ratio) + size**2 / 2 * (1 - ratio**2) - (shift / own)**2 / 2), found.gain))
     return told
 
 
@@ -412,26 +412,26 @@ def test_errors_half_as_large_again_are_corrected_by_what_they_gain(seeds):
 def test_uncertainties_get_smaller_only_where_that_is_shown_and_one_more_row_is_allowed_for(scaling):
     "Mutations: e^L without its root; the row left out; limits that are not asked."
     u, error, features = made(100, 3, 0.7)
-    plain = Mend(scaling).fit(u, error, features).transform(u, features) / u
+    plain = ErrorMap(scaling).fit(u, error, features).transform(u, features) / u
     level = np.mean(np.log(plain))
-    held, shown, larger = (Mend(scaling, limits=limits).fit(u, error * size, features).transform(u, features) / u
+    held, shown, larger = (ErrorMap(scaling, limits=limits).fit(u, error * size, features).transform(u, features) / u
                            for limits, size in (((0.6, 1.01), 1), ((0.6, 0.9), 1), ((1.2, 1.7), 2)))
     np.testing.assert_allclose(held, plain * np.exp(-level))
     np.testing.assert_allclose(shown, plain * np.sqrt((100 + 9 * np.exp(-2 * level)) / 101))
     np.testing.assert_allclose(larger, 2 * plain)  # larger on average: as fitted
     clusters = np.arange(100) // 4
-    in_clusters = Mend(scaling, limits=(0.6, 0.9)).fit(u, error, features, clusters).transform(u, features) / u
-    alone = Mend(scaling).fit(u, error, features, clusters).transform(u, features) / u
+    in_clusters = ErrorMap(scaling, limits=(0.6, 0.9)).fit(u, error, features, clusters).transform(u, features) / u
+    alone = ErrorMap(scaling).fit(u, error, features, clusters).transform(u, features) / u
     np.testing.assert_allclose(in_clusters, alone * np.sqrt((25 + 9 * np.exp(-2 * np.mean(np.log(alone)))) / 26))
 
 
 def test_a_factor_is_printed_with_the_limits_of_the_average():
     u, error, _ = made(300, 4, 0.7)
-    found = mend(error, u, rng=1, **QUICK)
+    found = recalibrate_errors(error, u, rng=1, **QUICK)
     low, high = found.model.scaling_.limits_
     assert found.chosen == "factor" and low < found.model.scaling_.factor_ < high < 1
     assert f"(errors {low:.3f} to {high:.3f} × u)" in found.conclusion and found.gain.low < found.gain.estimate < found.gain.high
-    again = Mend.from_dict(json.loads(json.dumps(found.model.to_dict())))
+    again = ErrorMap.from_dict(json.loads(json.dumps(found.model.to_dict())))
     assert again.sentence == found.model.sentence
 
 
@@ -448,8 +448,8 @@ def test_uncertainties_that_may_be_too_large_are_left_with_a_word():
     "Of thirty errors two thirds as large as stated; too few to show it."
     rng = np.random.default_rng(5)
     u = np.exp(rng.normal(0, 0.5, 30))
-    found = mend(0.75 * u * rng.standard_t(4, 30) / np.sqrt(2), u, rng=1, **QUICK)
-    assert not found.is_mended and found.before[AVERAGE].estimate < 0.8 and found.reason == "small" and "may be too large" in found.conclusion
+    found = recalibrate_errors(0.75 * u * rng.standard_t(4, 30) / np.sqrt(2), u, rng=1, **QUICK)
+    assert not found.is_recalibrated and found.before[AVERAGE].estimate < 0.8 and found.reason == "small" and "may be too large" in found.conclusion
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.5])
@@ -457,33 +457,33 @@ def test_what_a_correction_leaves_must_be_more_than_rounding(slope):
     "Mutation: no look at what is left, which is then matched by uncertainties of 1e-16."
     u = np.exp(np.random.default_rng(0).normal(0, 0.5, 200))
     with pytest.raises(ValueError, match="error must vary to recalibrate: a correction of its bias leaves nothing"):
-        mend(0.3 + slope * u, u, rng=0, **QUICK)
+        recalibrate_errors(0.3 + slope * u, u, rng=0, **QUICK)
 
 
 def test_errors_too_large_to_be_matched_are_named():
-    "Mutation: no check of the mended uncertainties' size, which names them in place of the error."
+    "Mutation: no check of the recalibrated uncertainties' size, which names them in place of the error."
     rng = np.random.default_rng(0)
     u = np.exp(rng.normal(0, 0.5, 400))
     error = 1e148 * u * rng.standard_normal(400)
     u[0], error[0] = 1e4, 1e148
-    with pytest.raises(ValueError, match=r"error must be smaller to recalibrate.* in row \d+"): mend(error, u, rng=0, **QUICK)
+    with pytest.raises(ValueError, match=r"error must be smaller to recalibrate.* in row \d+"): recalibrate_errors(error, u, rng=0, **QUICK)
 
 
 def test_repeats_and_single_rows_do_not_mislead():
     u, error, _ = made(100, 12)
-    found = mend(np.tile(2 * error, 3), np.tile(u, 3), rng=1, **QUICK)
+    found = recalibrate_errors(np.tile(2 * error, 3), np.tile(u, 3), rng=1, **QUICK)
     assert found.sample.groups.labels.size == 100 and [(one.code, one.facts["repeated"]) for one in found.cautions] == [("recalibration_repeats", 200)]
     u, error, _ = made(600, 12)
     error[17] = 1e5
-    spoilt = mend(error, u, rng=1, **QUICK)
-    assert not spoilt.is_mended and [one.facts["rows"] for one in spoilt.cautions if one.code == "recalibration_rows"] == [(17,)]
+    spoilt = recalibrate_errors(error, u, rng=1, **QUICK)
+    assert not spoilt.is_recalibrated and [one.facts["rows"] for one in spoilt.cautions if one.code == "recalibration_rows"] == [(17,)]
     rng = np.random.default_rng([26, 77])
     u = np.exp(rng.normal(0, 0.5, 300))
     error = 1.5 * u * rng.standard_normal(300)
     error[rng.integers(300)] *= 30
-    spoilt = mend(error, u, rng=26, **QUICK)
+    spoilt = recalibrate_errors(error, u, rng=26, **QUICK)
     assert any(one.rows for one in spoilt.before.values()) and not spoilt.faults[0]
-    assert not spoilt.is_mended and spoilt.reason == "rows"  # not × 4.8 ± 2
+    assert not spoilt.is_recalibrated and spoilt.reason == "rows"  # not × 4.8 ± 2
 
 
 def test_a_fit_makes_the_average_less_certain():
@@ -513,18 +513,18 @@ def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
     frame = pd.DataFrame({"y": 5 + error, "yhat": 5.0, "E": error, "u": u, **features})
     frame.to_csv("old.csv", index=False)
     quick = ["--n-boot", "199", "--n-resamples", "199", "--jobs", "1"]
-    said = run(capsys, "mend", "old.csv", "--error", "E", "--uncertainty", "u", "--feature", "kind", "--out", "mended.csv", "--model", "mend.json", *quick)
-    assert said.startswith("old.csv: recalibrated mean ± std, 300 rows") and "VERDICT  Recalibrated: " in said and "Rows: mended.csv" in said
-    rows, state = pd.read_csv("mended.csv"), json.loads(open("mend.json").read())
-    assert state["n_calibration"] == 300 and list(rows)[:len(frame.columns)] == list(frame) and abs(rows["mended_error"].mean()) < abs(error.mean()) / 3
-    model = Mend.from_dict(state["mend"])
-    run(capsys, "mend", "old.csv", "--apply", "mend.json", "--observed", "y", "--predicted", "yhat", "--out", "new.csv")
+    said = run(capsys, "mend", "old.csv", "--error", "E", "--uncertainty", "u", "--feature", "kind", "--out", "recalibrated.csv", "--model", "model.json", *quick)
+    assert said.startswith("old.csv: recalibrated mean ± std, 300 rows") and "VERDICT  Recalibrated: " in said and "Rows: recalibrated.csv" in said
+    rows, state = pd.read_csv("recalibrated.csv"), json.loads(open("model.json").read())
+    assert state["n_calibration"] == 300 and list(rows)[:len(frame.columns)] == list(frame) and abs(rows["recalibrated_error"].mean()) < abs(error.mean()) / 3
+    model = ErrorMap.from_dict(state["mend"])
+    run(capsys, "mend", "old.csv", "--apply", "model.json", "--observed", "y", "--predicted", "yhat", "--out", "new.csv")
     new, (better, own) = pd.read_csv("new.csv"), model.apply(frame["yhat"], frame["u"], frame[["kind"]])
-    np.testing.assert_allclose(new["mended_prediction"], better, rtol=1e-9)
-    np.testing.assert_allclose(new["mended_uncertainty"], own, rtol=1e-9)
-    np.testing.assert_allclose(new["mended_error"], frame["y"] - better, atol=1e-9)
-    assert run(capsys, "mend", "old.csv", "--apply", "mend.json", "--observed", "y", "--predicted", "yhat", "--out", "-") == open("new.csv").read()
-    assert "line 301" not in run(capsys, "validate", "new.csv", "--error", "mended_error", "--uncertainty", "mended_uncertainty", "--n-calibration", "300", "--n-mc", "99", *quick)
+    np.testing.assert_allclose(new["recalibrated_prediction"], better, rtol=1e-9)
+    np.testing.assert_allclose(new["recalibrated_uncertainty"], own, rtol=1e-9)
+    np.testing.assert_allclose(new["recalibrated_error"], frame["y"] - better, atol=1e-9)
+    assert run(capsys, "mend", "old.csv", "--apply", "model.json", "--observed", "y", "--predicted", "yhat", "--out", "-") == open("new.csv").read()
+    assert "line 301" not in run(capsys, "validate", "new.csv", "--error", "recalibrated_error", "--uncertainty", "recalibrated_uncertainty", "--n-calibration", "300", "--n-mc", "99", *quick)
 
 
 def test_a_verdict_ends_with_the_command_that_mends(tmp_path, monkeypatch, capsys):
@@ -535,7 +535,7 @@ def test_a_verdict_ends_with_the_command_that_mends(tmp_path, monkeypatch, capsy
     quick = ["--n-boot", "199", "--n-resamples", "199", "--n-mc", "49", "--jobs", "1", "--uncertainty", "u"]
     said = run(capsys, "validate", "rocks.csv", "--error", "2E", "--feature", "kind of rock", *quick, "--verbose")
     assert "uqcal mend rocks.csv --error 2E --uncertainty u --feature 'kind of rock'" in " ".join(said.replace("\\\n", " ").split())
-    assert 'uqcal.mend(table["2E"], table["u"], features=table[["kind of rock"]])' in " ".join(said.split())
+    assert 'uqcal.recalibrate_errors(table["2E"], table["u"], features=table[["kind of rock"]])' in " ".join(said.split())
     assert "kind of rock  rows  bias/std" in said
     assert "uqcal mend" not in run(capsys, "validate", "rocks.csv", "--error", "E", *quick)
 
@@ -559,20 +559,20 @@ def test_the_same_seed_gives_the_same_answers_everywhere():
     u, error, _ = made(150, 3, 1.4)
     options = QUICK | dict(rng=7)
     told = draw_conclusions(error, u, **options)
-    assert mend(error, u, **options).before == told
+    assert recalibrate_errors(error, u, **options).before == told
     assert validate(error, u, n_mc=199, **options).findings[:4] == tuple(told.values()) == validate(error, u, n_mc=199, statistics=["zms"], **options).findings[:4]
 
 
 def test_rows_that_repeat_are_worth_as_many_as_differ():
     "Mutation: a later judgement that trusts a factor from 150 errors as if they were 600."
     u, error, _ = made(150, 3, 1.4)
-    found = mend(np.repeat(error, 4), np.repeat(u, 4), rng=1, **QUICK)
-    assert found.is_mended and found.n_calibration == 150 and (found.step.facts["n_calibration"], found.step.facts["n"], found.step.facts["few_groups"]) == (150, 600, False)
-    few = mend(np.repeat(4 * error[:25], 4), np.repeat(u[:25], 4), groups=np.repeat(np.arange(25), 4), rng=1, **QUICK)
-    assert few.is_mended and (few.step.facts["n_calibration"], few.step.facts["n"], few.step.facts["few_groups"]) == (25, 100, True)
-    plain = mend(error, u, rng=1, **QUICK)
+    found = recalibrate_errors(np.repeat(error, 4), np.repeat(u, 4), rng=1, **QUICK)
+    assert found.is_recalibrated and found.n_calibration == 150 and (found.step.facts["n_calibration"], found.step.facts["n"], found.step.facts["few_groups"]) == (150, 600, False)
+    few = recalibrate_errors(np.repeat(4 * error[:25], 4), np.repeat(u[:25], 4), groups=np.repeat(np.arange(25), 4), rng=1, **QUICK)
+    assert few.is_recalibrated and (few.step.facts["n_calibration"], few.step.facts["n"], few.step.facts["few_groups"]) == (25, 100, True)
+    plain = recalibrate_errors(error, u, rng=1, **QUICK)
     assert plain.n_calibration == 150 and "worth" not in plain.step.sentence
-    alike = mend(error, u, groups=np.arange(150) // 3, rng=1, **QUICK)
+    alike = recalibrate_errors(error, u, groups=np.arange(150) // 3, rng=1, **QUICK)
     assert 75 < alike.n_calibration <= 150  # errors of a group that have nothing to do with each other
 
 
@@ -593,8 +593,8 @@ def test_a_factor_says_where_no_standard_deviation_is_there():
 def test_what_is_left_says_whether_something_scored_better():
     "Mutation: no candidate is better, where one was and brought a fault."
     u, error, _ = made(200, 3)
-    found = mend(error, u, rng=1, **QUICK)
-    assert not found.is_mended and found.reason == "nothing"
+    found = recalibrate_errors(error, u, rng=1, **QUICK)
+    assert not found.is_recalibrated and found.reason == "nothing"
     wrong = dataclasses.replace(found.before[AVERAGE], status="invalid")
     candidates = found.candidates.assign(is_near=[False, *[True] * (len(found.candidates) - 1)], gain=1.0, gain_error=0.1)
     broken = dataclasses.replace(found, before=found.before | {AVERAGE: wrong})
@@ -606,7 +606,7 @@ def test_blocks_of_a_stacked_file_stay_in_one_fold_and_are_called_that():
     rng = np.random.default_rng(0)
     u = np.tile(np.exp(0.5 * rng.standard_normal(200)), 3)
     z = 0.6 * rng.standard_normal(600) + 0.8 * np.tile(rng.standard_normal(200), 3)
-    found = mend(2 * u * z, u, rng=0, **QUICK)
+    found = recalibrate_errors(2 * u * z, u, rng=0, **QUICK)
     assert [(one.code, one.facts["lag"]) for one in found.cautions] == [("recalibration_apart", 200)]
 
 
@@ -616,7 +616,7 @@ def test_labels_of_predictions_and_features_in_another_order_are_refused(order, 
     "Mutation: predictions are held against the uncertainties alone, which may have no labels."
     rng = np.random.default_rng(3)
     features, u = pd.DataFrame({"kind": rng.choice(["a", "b"], 40)}, index=[f"m{k}" for k in range(40)]), np.exp(rng.normal(size=40))
-    model = Mend(FactorScaling(), [StepShift("kind")]).fit(u, u * rng.standard_normal(40), features)
+    model = ErrorMap(FactorScaling(), [StepShift("kind")]).fit(u, u * rng.standard_normal(40), features)
     prediction = pd.Series(np.arange(40.0), index=features.index)
     stated = u if bare else pd.Series(u, index=features.index)
     assert np.isfinite(model.apply(prediction, stated, features)[0]).all()
@@ -628,6 +628,6 @@ def test_labels_of_predictions_and_features_in_another_order_are_refused(order, 
 def test_rows_outside_the_range_of_the_fit_are_marked(u, t, outside):
     rng = np.random.default_rng(3)
     x, stated = rng.uniform(size=80), np.exp(rng.uniform(-1, 1, 80))
-    model = Mend(FactorScaling(), [LinearShift("T")]).fit(stated, stated * rng.standard_normal(80) + x, {"T": x})
+    model = ErrorMap(FactorScaling(), [LinearShift("T")]).fit(stated, stated * rng.standard_normal(80) + x, {"T": x})
     assert model.outside(u, {"T": t}).tolist() == outside
-    assert Mend.from_dict(json.loads(json.dumps(model.to_dict()))).outside(u, {"T": t}).tolist() == outside
+    assert ErrorMap.from_dict(json.loads(json.dumps(model.to_dict()))).outside(u, {"T": t}).tolist() == outside
