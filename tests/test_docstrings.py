@@ -8,7 +8,6 @@ import textwrap
 import notebooks
 import pytest
 from numpydoc.docscrape import NumpyDocString
-from numpydoc.validate import validate
 
 ROOT = notebooks.ROOT
 sys.path.insert(0, str(ROOT / "tools"))

@@ -15,7 +15,7 @@ import pandas as pd
 from ._base.page import Card, Verdict
 from ._base.results import Interval, Result, json_plain
 from ._words import (comparisons, corrections, errors, file, groups, intervals, probabilities,
-                          streams)
+                          streams, verbs)
 from ._words.text import capital, short_name
 
 # %% auto #0
@@ -284,7 +284,8 @@ class Step(Result):
         return {"verb": self.verb, "why": self.why, "sentence": self.sentence}
 
 # %% ../nbs/reports/09_reports.ipynb #cell-023
-_ROOMS = (errors, intervals, probabilities, corrections, comparisons, groups, streams, file)
+_ROOMS = (errors, intervals, probabilities, corrections, comparisons, groups, streams, file,
+          verbs)
 
 
 def _joined(tables):
@@ -308,19 +309,25 @@ _URGENCY = ("invalid", "inconclusive", "minor", "valid", "fact")
 class Report(Result):
     """Findings, cautions and a next step, and what is made of them.
 
-    Parameters
+    Attributes
     ----------
-    findings : tuple[Finding, ...], default ()
+    findings : tuple[Finding, ...]
         One for each question.
-    cautions : tuple[Caution, ...], default ()
+    cautions : tuple[Caution, ...]
         What could mislead.
-    step : Step | None, optional
+    step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     """
 
     findings: tuple[Finding, ...] = ()  # one for each question
     cautions: tuple[Caution, ...] = ()  # what could mislead
     step: Step | None = None  # what to do next
+    statement: Any = field(default=None, repr=False, compare=False)  # what was predicted
+    python: str = field(default="", repr=False)  # the next step as a line of Python
 
     def __getitem__(self, name: str,  # the name of a finding, such as "bias"
                     ) -> Finding:
@@ -388,7 +395,7 @@ class Report(Result):
         str
             At most 24 lines of at most 80 columns.
         """
-        return _screen(self, title or self.title, command)
+        return _screen(self, title or self.title, command or self.python)
 
     def table_lines(self) -> list[str]:  # of at most 80 columns, none where there is no table
         """A table of a few rows for the screen, below the findings.

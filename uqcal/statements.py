@@ -231,6 +231,8 @@ class MeanStd(Statement):
         rows.
     variance : InitVar[Any]
         Variances in place of std, the unit squared, > 0.
+    n_calibration : int | None
+        Rows that std was fitted to before, if it was.
 
     Raises
     ------
@@ -244,6 +246,8 @@ class MeanStd(Statement):
                                   # one number for all rows
     variance: InitVar[Any] = field(default=None, kw_only=True)  # variances in place of std, the
                                                                 # unit squared, > 0
+    n_calibration: int | None = field(default=None, kw_only=True)  # rows that std was fitted to
+                                                                   # before, if it was
 
     def __post_init__(self, variance):
         mean, std = self.mean, self.std
@@ -270,6 +274,7 @@ class MeanStd(Statement):
         if mean.size != spread.size: raise ValueError(
             f"mean and {name} must have the same length: {mean.size} and {spread.size}")
         if name == "variance": spread = np.sqrt(spread)
+        if self.n_calibration is not None: check_count(self.n_calibration, "n_calibration")
         self._set(mean=mean, std=spread, columns=columns, _index=index)
 
     _rows = ("mean", "std")

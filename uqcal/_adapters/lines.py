@@ -51,6 +51,10 @@ class StreamCounts(Report):
         What could mislead.
     step : Step | None, optional
         What to do next.
+    statement : Any, optional
+        What was predicted.
+    python : str, optional
+        The next step as a line of Python.
     method : str
         The method's short name.
     rows : int

@@ -200,10 +200,10 @@ def _validate(
 # %% ../../nbs/command/70_cli.ipynb #cell-030v
 def _validated(read, names, feature, groups, **options):
     "The validation of columns that were read, with observed values where they are a column."
-    from uqcal.errors.validation import validate
+    from uqcal.errors.validation import validate_errors
     errors, stated, table, columns = read
     chosen = {name: columns[name] for name in feature or ()}
-    return validate(errors, stated, features=chosen or None,
+    return validate_errors(errors, stated, features=chosen or None,
                     groups=as_labels(columns.get(groups)), **options,
                     observed=table.columns[names[0]] if len(names) == 3 else None)
 
@@ -264,7 +264,7 @@ def _recalibrate_line(data, context):
     first, given = "", [" - ".join(errors), uncertainty]
     if context.params["demo"]:
         first, given = "demo = uqcal.load_demo(); ", ["demo.error", "demo.uncertainty"]
-    return f"{first}uqcal.recalibrate_errors({', '.join([*given, *as_keywords(context, 'tolerance')])})"
+    return f"{first}uqcal.corrections.error_recalibration.recalibrate_errors({', '.join([*given, *as_keywords(context, 'tolerance')])})"
 
 # %% ../../nbs/command/70_cli.ipynb #cell-107b
 def _tell(result, table, data, seed, report, json_file, context):
@@ -329,7 +329,7 @@ def _list(context: typer.Context):
     indent = max(map(len, lines)) + 2
     typer.echo("\n".join(wrapped(title, line.ljust(indent), " " * indent)
                          for line, title in zip(lines, ["title", *table["title"]])))
-    typer.echo("\nuqcal datasets fetch NAME gets one; uqcal.load_errors(NAME) reads it in Python.")
+    typer.echo("\nuqcal datasets fetch NAME gets one; uqcal.datasets.load_errors(NAME) reads it in Python.")
 
 # %% ../../nbs/command/70_cli.ipynb #cell-011
 @_datasets.command("fetch", help="Get data sets, check them, and say where they are. What is "

@@ -455,8 +455,8 @@ def _compare_models(
     how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
     table, y_true, predictions = _read_models(file, model or (), observed, score, groups, how,
                                               positive)
-    from uqcal.comparison.model_comparison import compare_models
-    found = compare_models(
+    from uqcal.comparison.model_comparison import compare_scores
+    found = compare_scores(
         y_true, predictions, score=score, dof=np.inf if dof is None else dof,
         confidence_level=level, groups=as_labels(table.columns[groups]) if groups else None,
         tolerance=tolerance, n_boot=n_boot, rng=seed, n_jobs=cores(jobs),

@@ -282,7 +282,7 @@ def _interval_calls(result, data, context):
     given = [y, bounds, f"{level}", *(f"y_pred={one}" for one in more),
              *as_keywords(context, *kept)]
     return (recalibrate_command(f"uqcal intervals {shlex.quote(context.params['file'])}", named),
-            f"uqcal.interval_report({', '.join(given)}).correction")
+            f"uqcal.intervals.coverage.interval_report({', '.join(given)}).correction")
 
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-103
 def _check_asked(level, fail_on, feature, as_groups, n_resamples):

@@ -389,7 +389,7 @@ def write_report(
         Where the file can't be written; an existing one is then left as it was.
     """
     if not isinstance(validation, Validation):
-        raise TypeError("validation must be what validate(...) returns, got "
+        raise TypeError("validation must be what validate_errors(...) returns, got "
                         f"{type(validation).__name__}")
     if not isinstance(title, str | None):
         raise TypeError(f"title must be text, got {type(title).__name__}")

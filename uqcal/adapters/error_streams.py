@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 # %% auto #0
-__all__ = ['ErrorStreamSummary', 'recalibrate_error_rows', 'CoverageAlarm', 'BoundStreamSummary', 'recalibrate_bound_rows']
+__all__ = ['ErrorStreamSummary', 'ErrorRows', 'recalibrate_error_rows', 'CoverageAlarm', 'BoundStreamSummary', 'BoundRows',
+           'recalibrate_bound_rows']
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #a2bb30ac
 from ..online.error_monitor import UncertaintyAlarm, UncertaintyMonitor
@@ -62,6 +63,10 @@ class ErrorStreamSummary(StreamCounts):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     method : str
         The method's short name.
     rows : int
@@ -185,8 +190,15 @@ def _check_error(u, error, texts, names):
                          f"{texts[1][:40]} and {texts[0][:40]}")
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-043
-class _Errors(KeyedRows):
-    "All that rows with uncertainties have left behind."
+class ErrorRows(KeyedRows):
+    """All that rows with uncertainties have left behind.
+
+    Parameters
+    ----------
+    method, default "mixture"
+    run_length, default 1_000_000
+    kurtosis, default 9.0
+    """
     what, wanted = "uncertainties", "be above 0"
     roles = ("uncertainty", "error", "key")
 
@@ -293,7 +305,7 @@ def recalibrate_error_rows(
     """
     if key is None: columns = (uncertainty, error)
     else: columns = (uncertainty, error, key)
-    return stream_rows(source, write, _Errors("mixture", run_length, kurtosis), columns, (name,),
+    return stream_rows(source, write, ErrorRows("mixture", run_length, kurtosis), columns, (name,),
                        **options)
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-048
@@ -362,6 +374,10 @@ class BoundStreamSummary(StreamCounts):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     method : str
         The method's short name.
     rows : int
@@ -500,8 +516,15 @@ def _check_bounds(low, up, y, texts, names):
                          f"interval, got {texts[2][:40]}")
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-053
-class _BoundRows(KeyedRows):
-    "How rows with intervals are learnt, written and summed up."
+class BoundRows(KeyedRows):
+    """How rows with intervals are learnt, written and summed up.
+
+    Parameters
+    ----------
+    level, default 0.9
+    method, default "tracker"
+    run_length, default 1_000_000
+    """
     what, wanted = "intervals", "hold a number"
     roles = ("lower", "upper", "observed", "key")
 
@@ -636,5 +659,5 @@ def recalibrate_bound_rows(
     """
     if key is None: columns = (lower, upper, observed)
     else: columns = (lower, upper, observed, key)
-    return stream_rows(source, write, _BoundRows(level, method, run_length), columns,
+    return stream_rows(source, write, BoundRows(level, method, run_length), columns,
                        (f"{name}_lower", f"{name}_upper"), **options)

@@ -21,7 +21,7 @@ from ..online.monitor import Alarm, CalibrationMonitor
 from ..online.online_scaling import gain_finding
 
 # %% auto #0
-__all__ = ['StreamSummary', 'recalibrate_rows']
+__all__ = ['StreamSummary', 'ProbabilityRows', 'recalibrate_rows']
 
 # %% ../../nbs/adapters/79_rows.ipynb #cell-161
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -36,6 +36,10 @@ class StreamSummary(StreamCounts):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     method : str
         The method's short name.
     rows : int
@@ -169,8 +173,16 @@ _OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1
              "yes": 1.0, **dict.fromkeys(("", "na", "nan", "n/a", "null", "none", "<na>"), np.nan)}
 
 # %% ../../nbs/adapters/79_rows.ipynb #cell-069
-class _Passed(KeyedRows):
-    "All that rows with probabilities have left behind."
+class ProbabilityRows(KeyedRows):
+    """All that rows with probabilities have left behind.
+
+    Parameters
+    ----------
+    method, default "mixture"
+    rng, optional
+    on_alarm, optional
+    run_length, default 1_000_000
+    """
     def __init__(self, method="mixture", rng=None, on_alarm=None, run_length=1_000_000):
         self.method, self.rng, self.on_alarm, self.run_length = method, rng, on_alarm, run_length
         self.told = []
@@ -335,7 +347,7 @@ def recalibrate_rows(
         method.
     """
     return stream_rows(
-        source, write, _Passed(method, rng, on_alarm, run_length),
+        source, write, ProbabilityRows(method, rng, on_alarm, run_length),
         (score, outcome) if key is None else (score, outcome, key), (name,), decimal=decimal,
         thousands=thousands, encoding=encoding, drop_missing=drop_missing, state=state,
         every=every, resume=resume, on_error=on_error, tell=tell, complain=complain)

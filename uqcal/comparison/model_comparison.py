@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['ModelComparison', 'compare_models']
+__all__ = ['ModelComparison', 'compare_scores']
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-047b
 def _all_points(scoring, models, table):
@@ -365,6 +365,10 @@ class ModelComparison(Report):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     n : int
         Number of rows.
     n_groups : int | None
@@ -557,7 +561,7 @@ def _plot_models(found, ax):
     return ax
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-070
-def compare_models(
+def compare_scores(
     y_true: ArrayLike | None,  # what was observed, shape (n,), n ≥ 3: values, or outcomes 0 and 1;
                                # None where models are given by their errors
     predictions: Mapping[str, Any],  # by the model's name what it states of the same points: a pair

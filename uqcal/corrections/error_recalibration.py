@@ -468,6 +468,10 @@ class ErrorRecalibration(Report):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     sample : Sample
         Errors and uncertainties as they were given.
     model : ErrorMap

@@ -248,6 +248,10 @@ class ProbabilityRecalibration(Report):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     model : Any
         The map, fitted to all cases; None where nothing is recalibrated.
     chosen : str

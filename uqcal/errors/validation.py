@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['Comparison', 'Score', 'Validation', 'validate']
+__all__ = ['Comparison', 'Score', 'Validation', 'validate_errors']
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-022
 @dataclass(frozen=True, kw_only=True)
@@ -336,6 +336,10 @@ class Validation(Report):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     sample : Sample
         The errors and uncertainties that were validated.
     given : Sample
@@ -487,7 +491,7 @@ def _labels(sample, rows):
     return [label for row in rows.tolist() if (label := sample.row_label(row))]
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-031
-def validate(
+def validate_errors(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
@@ -579,7 +583,8 @@ def validate(
     looked_at, scored = given, sample
     if any(one.code == "stretches_as_groups" for one in doubts):  # rows of a stretch are no copies
         looked_at, scored = whole, Sample(sample.error, sample.uncertainty)
-    names, tolerance = _check_statistics(statistics, distribution), check_tolerance(tolerance)
+    names = _check_statistics(statistics, distribution, conclusions)
+    tolerance = check_tolerance(tolerance)
     compared = _check_distributions(distribution, distributions)
     counts, planned, n_mc = _counts(sample.n, n_bins, ties, n_boot, n_resamples, n_mc)
     own, common = check_generator(rng), dict(
@@ -596,10 +601,12 @@ def validate(
     causes = causes_of(looked_at, orders, observed=observed)
     findings = list(findings.values()) or _score_findings(scores, sample.n)
     step = _next_step(findings, causes, repeats, conclusions)
+    if scores: conditions = _cautions(scored, scores, n_bins, ties)
+    else: conditions = ()
     return Validation(sample=sample, given=given, findings=tuple(findings), settings=settings,
                       step=step, repeats=repeats, causes=tuple(causes), scores=scores,
-                      cautions=tuple(_all_cautions(causes, (*doubts, *off_limits), _cautions(
-                          scored, scores, n_bins, ties))))
+                      cautions=tuple(_all_cautions(causes, (*doubts, *off_limits),
+                                                   conditions)))
 
 # %% ../../nbs/errors/51_validation.ipynb #all-cautions
 def _all_cautions(causes, doubts, conditions):
@@ -613,8 +620,9 @@ def _all_cautions(causes, doubts, conditions):
 _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-032-a
-def _check_statistics(names, distribution):
+def _check_statistics(names, distribution, conclusions):
     "Known statistics without repetition; NLL only where errors are stated to be normal."
+    if conclusions and not isinstance(names, str) and len(names) == 0: return ()
     names = check_choices(names, "statistics", _STATISTICS)
     if "nll" in names and distribution != "normal":
         raise ValueError('statistics may hold "nll" only with distribution="normal", whose '

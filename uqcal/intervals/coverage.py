@@ -611,6 +611,10 @@ class IntervalReport(Report):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     n : int
         Number of rows.
     coverage : float

@@ -41,6 +41,10 @@ class PartitionedErrors(Report):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     pvalues : dict[str, float]
         Of those of "bias", "average" and "consistency" that the limits serve, the last two
         without the bias where one is shown.

@@ -533,6 +533,10 @@ class PartitionedCalibration(Report):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     limit : float
         No true mean difference over a fifth of the weight is larger in size, (4).
     brier : float

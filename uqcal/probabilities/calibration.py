@@ -555,6 +555,10 @@ class CalibrationReport(Report):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     tests : JointTests
         All tests that can be made, and their p-values alone and together.
     coefficients : dict[str, Coefficient]

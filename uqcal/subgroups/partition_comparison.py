@@ -200,6 +200,10 @@ class PartitionedComparison(Report):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     a : str
         The first group.
     b : str | None
@@ -609,6 +613,10 @@ class PartitionedComparisons(Report):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     comparisons : tuple[PartitionedComparison, ...]
         In the order of their p-values.
     skipped : tuple[tuple[str, str | None], ...]

@@ -52,6 +52,10 @@ class Screening(Report):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     table : pd.DataFrame
         A row for each comparison, the largest deviation first.
     skipped : tuple[tuple[Hashable, ...], ...]
@@ -486,6 +490,10 @@ class GroupPair(Report):
         What could mislead.
     step : Step | None
         What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
     graph : CumulativeGraph
         Of their cumulative differences.
     """
