@@ -745,7 +745,7 @@ def ordered_design(
         raise ValueError("method must stay 'auto', and ties 'merge', with clusters or replicate "
                          f"weights, got {method!r} and {ties!r}")
     if (clusters[0] is None) != (clusters[-1] is None):
-        raise ValueError("cluster_a and cluster_b must be given together, and a label that both "
+        raise ValueError("groups_a and groups_b must be given together, and a label that both "
                          "hold is one cluster")
     if replicates is not None:
         if clusters[0] is not None:
@@ -753,8 +753,8 @@ def ordered_design(
                              "design by themselves")
         return _replicate_design(orders, weights, replicates, factor)
     if factor is not None: raise ValueError("replicate_factor needs replicate_weights")
-    if len(orders) == 1: names = ["cluster"]
-    else: names = ["cluster_a", "cluster_b"]
+    if len(orders) == 1: names = ["groups"]
+    else: names = ["groups_a", "groups_b"]
     labels = [read_labels(one, order.size, name)[order]
               for one, name, order in zip(clusters, names, orders)]
     try: known, codes = np.unique(np.concatenate(labels), return_inverse=True)
@@ -785,7 +785,7 @@ def _replicate_design(orders, weights, replicates, factor):
                              f"them, got {table.shape}")
         table = read_vector(table.ravel(), f"{name} (row by row)").reshape(table.shape)
         if weight is None: own = np.ones(order.size)
-        else: own = read_vector(weight, "weight")
+        else: own = read_vector(weight, "sample_weight")
         ratios.append((table / own[:, None] - 1)[order])
     if len({table.shape[1] for table in ratios}) > 1:
         raise ValueError(f"{name} must have as many columns for a as for b, got "

@@ -586,7 +586,7 @@ def recalibrate_bound_rows(
     *,
     lower: str,  # the column of lower bounds; -inf where there is no bound, on either side
     upper: str,  # the column of upper bounds, above the lower ones; inf where there is none
-    observed: str,  # the column of true values, or nothing where not known
+    y_true: str,  # the column of true values, or nothing where not known
     level: float = 0.9,  # the coverage that is wanted, in (0, 1)
     method: str = "tracker",  # "tracker", "aci" or "dtaci"
     key: str | None = None,  # the column of keys, where true values come in later rows
@@ -607,7 +607,7 @@ def recalibrate_bound_rows(
         The column of lower bounds; -inf where there is no bound, on either side.
     upper : str
         The column of upper bounds, above the lower ones; inf where there is none.
-    observed : str
+    y_true : str
         The column of true values, or nothing where not known.
     level : float, default 0.9
         The coverage that is wanted, in (0, 1).
@@ -634,7 +634,7 @@ def recalibrate_bound_rows(
         For the first row that can't be used, naming its line, after all rows before it were
         written and the state with them, and for a state that is damaged or of another kind.
     """
-    if key is None: columns = (lower, upper, observed)
-    else: columns = (lower, upper, observed, key)
+    if key is None: columns = (lower, upper, y_true)
+    else: columns = (lower, upper, y_true, key)
     return stream_rows(source, write, _BoundRows(level, method, run_length), columns,
                        (f"{name}_lower", f"{name}_upper"), **options)

@@ -580,14 +580,14 @@ class CoverageTest(SignificanceTest):
 if TYPE_CHECKING:  # one result for one number, a tuple of them for several
     @overload
     def coverage_test(
-        y_true: ArrayLike, y_intervals: ArrayLike, coverage: float,
+        y_true: ArrayLike, y_intervals: ArrayLike, level: float,
         *, alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> CoverageTest: ...
 
     @overload
     def coverage_test(
-        y_true: ArrayLike, y_intervals: ArrayLike, coverage: Sequence[float] | np.ndarray,
+        y_true: ArrayLike, y_intervals: ArrayLike, level: Sequence[float] | np.ndarray,
         *, alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> tuple[CoverageTest, ...]: ...
@@ -597,7 +597,7 @@ def coverage_test(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
                              # classes) or (n, classes, k)
-    coverage: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
+    level: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
     *,
     alternative: str = "two-sided",  # "two-sided", or coverage "less" or "greater" than stated
     confidence: float = 0.95,  # level of the interval of the coverage, in (0, 1)
@@ -615,7 +615,7 @@ def coverage_test(
     y_intervals : ArrayLike
         Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
         classes, k).
-    coverage : float | ArrayLike
+    level : float | ArrayLike
         The coverage that was stated, in (0, 1); k numbers for k levels.
     alternative : str, default "two-sided"
         "two-sided", or coverage "less" or "greater" than stated.
@@ -645,10 +645,10 @@ def coverage_test(
     check_choice(alternative, "alternative", ALTERNATIVES)
     if n_calibration is not None: n_calibration = check_count(n_calibration, "n_calibration")
     inside = check_statement(y_true, y_intervals, classes).covered
-    levels, single = _check_levels(coverage, inside.shape[1])
+    levels, single = _check_levels(level, inside.shape[1])
     found = tuple(coverage_of_counts(
-        int(inside[:, j].sum()), len(inside), level, alternative=alternative, confidence=confidence,
-        n_calibration=n_calibration) for j, level in enumerate(levels))
+        int(inside[:, j].sum()), len(inside), one, alternative=alternative, confidence=confidence,
+        n_calibration=n_calibration) for j, one in enumerate(levels))
     if single: return found[0]
     return found
 
@@ -1046,14 +1046,14 @@ def _checked_options(alternative, confidence, n_calibration):
 if TYPE_CHECKING:  # one result for one number, a tuple of them for several
     @overload
     def size_stratified_coverage(
-        y_true: ArrayLike, y_intervals: ArrayLike, coverage: float,
+        y_true: ArrayLike, y_intervals: ArrayLike, level: float,
         *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> StratifiedCoverage: ...
 
     @overload
     def size_stratified_coverage(
-        y_true: ArrayLike, y_intervals: ArrayLike, coverage: Sequence[float] | np.ndarray,
+        y_true: ArrayLike, y_intervals: ArrayLike, level: Sequence[float] | np.ndarray,
         *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> tuple[StratifiedCoverage, ...]: ...
@@ -1063,7 +1063,7 @@ def size_stratified_coverage(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
                              # classes) or (n, classes, k)
-    coverage: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
+    level: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
     *,
     num_bins: int | None = None,  # groups; 3 groups of widths, or one for each of fewer widths and
                                   # for each set size, unless given
@@ -1083,7 +1083,7 @@ def size_stratified_coverage(
     y_intervals : ArrayLike
         Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
         classes, k).
-    coverage : float | ArrayLike
+    level : float | ArrayLike
         The coverage that was stated, in (0, 1); k numbers for k levels.
     num_bins : int | None, optional
         Groups; 3 groups of widths, or one for each of fewer widths and for each set size,
@@ -1114,17 +1114,17 @@ def size_stratified_coverage(
     """
     options = _checked_options(alternative, confidence, n_calibration)
     checked = check_statement(y_true, y_intervals, classes)
-    levels, single = _check_levels(coverage, checked.size.shape[1])
+    levels, single = _check_levels(level, checked.size.shape[1])
     if checked.n_classes: maximum = checked.n_classes + 1
     else: maximum = None
     if num_bins is not None: num_bins = check_count(num_bins, "num_bins", maximum=maximum)
     found = []
-    for level, inside, size, rounding in zip(levels, checked.covered.T, checked.size.T,
+    for one, inside, size, rounding in zip(levels, checked.covered.T, checked.size.T,
                                              checked.rounding):
         if checked.n_classes: group = _size_groups(size, checked.n_classes, num_bins)
         else: group = _value_groups(size, rounding, num_bins)
         found.append(_stratified(inside, group, size,
-                                 "set size" if checked.n_classes else "width", level, options))
+                                 "set size" if checked.n_classes else "width", one, options))
     if single: return found[0]
     return tuple(found)
 
@@ -1132,7 +1132,7 @@ def size_stratified_coverage(
 if TYPE_CHECKING:  # one result for one number, a tuple of them for several
     @overload
     def feature_stratified_coverage(
-        y_true: ArrayLike, y_intervals: ArrayLike, by: ArrayLike, coverage: float,
+        y_true: ArrayLike, y_intervals: ArrayLike, by: ArrayLike, level: float,
         *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> StratifiedCoverage: ...
@@ -1140,7 +1140,7 @@ if TYPE_CHECKING:  # one result for one number, a tuple of them for several
     @overload
     def feature_stratified_coverage(
         y_true: ArrayLike, y_intervals: ArrayLike, by: ArrayLike,
-        coverage: Sequence[float] | np.ndarray, *, num_bins: int | None = ...,
+        level: Sequence[float] | np.ndarray, *, num_bins: int | None = ...,
         alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> tuple[StratifiedCoverage, ...]: ...
@@ -1152,7 +1152,7 @@ def feature_stratified_coverage(
                              # classes) or (n, classes, k)
     by: ArrayLike,  # a feature, shape (n,): numbers are cut into groups, text and truth values are
                     # groups; codes that are numbers become groups by `.astype(str)`
-    coverage: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
+    level: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
     *,
     num_bins: int | None = None,  # groups of about equal count along numbers; 3, or one for each of
                                   # fewer values, unless given
@@ -1175,7 +1175,7 @@ def feature_stratified_coverage(
     by : ArrayLike
         A feature, shape (n,): numbers are cut into groups, text and truth values are
         groups; codes that are numbers become groups by `.astype(str)`.
-    coverage : float | ArrayLike
+    level : float | ArrayLike
         The coverage that was stated, in (0, 1); k numbers for k levels.
     num_bins : int | None, optional
         Groups of about equal count along numbers; 3, or one for each of fewer values,
@@ -1207,10 +1207,10 @@ def feature_stratified_coverage(
     options = _checked_options(alternative, confidence, n_calibration)
     check_labels_agree(y_true=y_true, y_intervals=y_intervals, by=by)
     checked = check_statement(y_true, y_intervals, classes)
-    levels, single = _check_levels(coverage, checked.size.shape[1])
+    levels, single = _check_levels(level, checked.size.shape[1])
     group, place, kind = _feature_groups(by, len(checked.covered), num_bins)
-    found = tuple(_stratified(inside, group, place, kind, level, options)
-                  for level, inside in zip(levels, checked.covered.T))
+    found = tuple(_stratified(inside, group, place, kind, one, options)
+                  for one, inside in zip(levels, checked.covered.T))
     if single: return found[0]
     return found
 

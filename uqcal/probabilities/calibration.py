@@ -34,7 +34,7 @@ from .._base.results import (Interval, Result, SignificanceTest, html_table,
                                  json_plain, new_axes)
 from .._words.probabilities import (brier_text, conclusion_text, event_ratio_text, fifths_lines,
                                         largest_difference_text, parts_lines, title_text)
-from ..errors.conclusions import read_features
+from ..errors.conclusions import check_tolerance, read_features
 from ..reports import Caution, Finding, Place, Report, Step
 from .walk import Walk, walk_of, widening
 
@@ -286,14 +286,14 @@ class LargestDifference(Result):
         "Where the difference is largest, and what it can be."
         return largest_difference_text(self.place, self, _rare_event(self))
 
-    def points_needed(self, tolerance: float = 0.05,  # a difference that does no harm, in (0, 1)
+    def points_needed(self, difference: float = 0.05,  # one that does no harm, in (0, 1)
                       ) -> int | None:  # two digits of it; None where no number would do
         """About how many such points, in clusters as large as these, would bring the limit below a tolerance, if the probabilities are right.
 
         Parameters
         ----------
-        tolerance : float, default 0.05
-            A difference that does no harm, in (0, 1).
+        difference : float, default 0.05
+            One that does no harm, in (0, 1).
 
         Returns
         -------
@@ -303,9 +303,9 @@ class LargestDifference(Result):
         Raises
         ------
         ValueError
-            For a tolerance outside (0, 1).
+            For a difference outside (0, 1).
         """
-        return _points_for(self, check_fraction(tolerance, "tolerance"))
+        return _points_for(self, check_fraction(difference, "difference"))
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
@@ -336,7 +336,7 @@ def largest_difference(
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the limit, in (0, 1)
 ) -> LargestDifference:  # `.difference`, `.limit`, `.points_needed()`, `.plot()`
@@ -350,7 +350,7 @@ def largest_difference(
         Stated probabilities of 1, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
@@ -372,7 +372,7 @@ def largest_difference(
     Hoeffding (1956) for sums of unequal indicators, Fay & Feuer (1997) for weights,
     Dinkelbach (1967) for the search.
     """
-    walk = Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label)
+    walk = Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label)
     return largest_difference_of(walk, confidence=check_fraction(confidence, "confidence"))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-049b
@@ -585,7 +585,9 @@ class CalibrationReport(Report):
     confidence : float
         Level of intervals and verdict.
     tolerance : float
-        Mean difference that does no harm.
+        Factor that does no harm: of O/E, of the slope, and along columns.
+    local_tolerance : float
+        Mean difference over a fifth of the rows that does no harm.
     recalibrated_by : str | None
         The simplest map that, fitted to these points, leaves no fault that the tests find:
         "Platt scaling" or "beta scaling"; None where none is found, where neither does, and
@@ -608,7 +610,8 @@ class CalibrationReport(Report):
     along: dict[str, ColumnTest] = field(default_factory=dict, repr=False)  # by column that was
     # named: whether calibration differs along it
     confidence: float  # level of intervals and verdict
-    tolerance: float  # mean difference that does no harm
+    tolerance: float  # factor that does no harm: of O/E, of the slope, and along columns
+    local_tolerance: float  # mean difference over a fifth of the rows that does no harm
     recalibrated_by: str | None  # the simplest map that, fitted to these points, leaves no fault
                                  # that the
                            # tests find: "Platt scaling" or "beta scaling"; None where none is
@@ -722,7 +725,8 @@ def report_of(
     w: np.ndarray,  # weights, shape (n,)
     cluster: np.ndarray | None,  # labels of rows that belong together, shape (n,); None: none do
     *,
-    tolerance: float,  # mean difference over a fifth of the points that does no harm
+    tolerance: float,  # factor of O/E and slope that does no harm
+    local_tolerance: float,  # mean difference over a fifth of the rows that does no harm
     confidence: float,  # level of the intervals and of the verdict
     along: Mapping[str, Ordering] | None = None,  # the rows in the order of named columns
     n_bins: int = 15,  # bins, as for `reliability_diagram`
@@ -747,7 +751,9 @@ def report_of(
     cluster : np.ndarray | None
         Labels of rows that belong together, shape (n,); None: none do.
     tolerance : float
-        Mean difference over a fifth of the points that does no harm.
+        Factor of O/E and slope that does no harm.
+    local_tolerance : float
+        Mean difference over a fifth of the rows that does no harm.
     confidence : float
         Level of the intervals and of the verdict.
     along : Mapping[str, Ordering] | None, optional
@@ -790,12 +796,12 @@ def report_of(
     rows = np.flatnonzero((p == 1 - y) & (w > 0))
     coefficients = coefficients_of(walk)
     held = _held_limits(walk, tests, coefficients)
-    overall = _overall(walk, tests, ratio, largest, rows)
-    slope = _slope(walk, tests, coefficients, held, largest, rows)
-    locally = _locally(walk, tests, largest, tolerance, rows, (overall, slope))
+    overall = _overall(walk, tests, ratio, largest, rows, tolerance)
+    slope = _slope(walk, tests, coefficients, held, largest, rows, tolerance)
+    locally = _locally(walk, tests, largest, local_tolerance, rows, (overall, slope))
     ece = _error_finding(error, tests)
     columns = _along_columns((y, p, w, cluster), along, 1 - confidence, rng)
-    parts = tuple(finding_along(one, _FACTOR) for one in columns.values())
+    parts = tuple(finding_along(one, tolerance) for one in columns.values())
     asked = tuple(one for one in (overall, slope, locally) if one is not None)
     recalibrated_by = None
     if any(one.status == "invalid" for one in asked) and not rows.size and not _too_few(walk):
@@ -803,11 +809,12 @@ def report_of(
     cautions = _ece_caution(ece, error, rows), _few_clusters(walk, asked)
     return CalibrationReport(
         findings=(*asked, *parts, ece), cautions=tuple(filter(None, cautions)),
-        step=_next_step(asked, parts, walk, largest, recalibrated_by), tests=tests,
+        step=_next_step(asked, parts, walk, largest, recalibrated_by, tolerance),
+        tests=tests,
         coefficients=coefficients,
         held=held, largest=largest, error=error, brier=brier_of(walk), ratio=ratio, walk=walk,
         fifths=_fifths(walk), along=columns, confidence=confidence, tolerance=tolerance,
-        recalibrated_by=recalibrated_by,
+        local_tolerance=local_tolerance, recalibrated_by=recalibrated_by,
         diagram=diagram, null=_ece_null(tests, error))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #by-along-columns
@@ -864,11 +871,12 @@ def calibration_report(
     n_bins: int = 15,  # bins of the calibration error and the diagram
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
-    features: Any = None,  # DataFrame or dict of name → column, shape (n,) each, along which
+    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    by: Any = None,  # DataFrame or dict of name → column, shape (n,) each, along which
                            # calibration may differ: groups, or numbers
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
-    tolerance: float = 0.05,  # mean difference over a fifth of the points that does no harm, in
+    tolerance: float = 1.25,  # factor of O/E and calibration slope that does no harm, above 1
+    local_tolerance: float = 0.05,  # mean difference over a fifth of the rows that does no harm, in
                               # (0, 1)
     confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
     method: str = "auto",  # of the tests' p-values: "auto", "asymptotic" or "exact"; "auto" alone
@@ -894,15 +902,17 @@ def calibration_report(
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
-    features : Any, optional
+    by : Any, optional
         DataFrame or dict of name → column, shape (n,) each, along which calibration may
         differ: groups, or numbers.
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
-    tolerance : float, default 0.05
-        Mean difference over a fifth of the points that does no harm, in (0, 1).
+    tolerance : float, default 1.25
+        Factor of O/E and calibration slope that does no harm, above 1.
+    local_tolerance : float, default 0.05
+        Mean difference over a fifth of the rows that does no harm, in (0, 1).
     confidence : float, default 0.95
         Level of intervals and verdict, in (0, 1).
     method : str, default "auto"
@@ -928,23 +938,23 @@ def calibration_report(
     ValueError, TypeError
         For bad input.
     """
-    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
-    along = read_features(features, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob)
+    along = read_features(by, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
-    cluster, caution = _counted_together(y, p, cluster, method)
-    tolerance = check_fraction(tolerance, "tolerance")
+    groups, caution = _counted_together(y, p, groups, method)
+    tolerance = check_tolerance(tolerance)
+    local_tolerance = check_fraction(local_tolerance, "local_tolerance")
     report = report_of(
-        y, p, w, cluster, along=along, n_bins=n_bins, strategy=strategy, method=method,
-        tolerance=tolerance,
+        y, p, w, groups, along=along, n_bins=n_bins, strategy=strategy, method=method,
+        tolerance=tolerance, local_tolerance=local_tolerance,
         confidence=confidence, n_resamples=n_resamples, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
         progress=progress)
-    if cluster is None: report = with_caution(report, _shared_cases(report))
+    if groups is None: report = with_caution(report, _shared_cases(report))
     return with_caution(report, caution)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012
 _LEAST = 999  # sets of drawn outcomes: fewer tell little of the smallest of eight p-values
-_FACTOR = 1.25  # of O/E and slope: a smaller one does no harm
 _LOCAL = ("kolmogorov_smirnov", "kuiper", "spiegelhalter", "ece", "hosmer_lemeshow",
           "offset_and_slope")
 
@@ -995,12 +1005,12 @@ def _ratio_limits(walk, ratio):
     return exact
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012o-b
-def _overall(walk, tests, ratio, largest, rows):
+def _overall(walk, tests, ratio, largest, rows, tolerance):
     "Observed over predicted events; None where nothing is predicted."
     if ratio is None: return None
     shown, alone = tests.shown("offset"), tests.by_itself("offset")
     limit, common = _ratio_limits(walk, ratio), ratio.events != "events"
-    direction, pvalue, needed, tolerance = None, tests.of("offset"), None, _FACTOR
+    direction, pvalue, needed, factor = None, tests.of("offset"), None, tolerance
     if rows.size or "offset" not in tests.names:
         level = (1 - largest.confidence) / 2
         low, high = limit(level, -1), limit(level, 1)
@@ -1008,11 +1018,11 @@ def _overall(walk, tests, ratio, largest, rows):
     else:
         low, high = held_together(limit, ratio.ratio, 1.0, shown=shown, alone=alone,
                                   critical=tests.critical, level=tests.level)
-        excluded = low >= 1 / _FACTOR and high <= _FACTOR
+        excluded = low >= 1 / factor and high <= factor
         status = _status(shown, excluded)
         if low > 0: reach = max(np.log(high), -np.log(low))
         else: reach = 1.7 / np.sqrt(max(ratio.stated * walk.n, 1e-9))
-        needed = _rows_for(walk, reach, np.log(_FACTOR), excluded)
+        needed = _rows_for(walk, reach, np.log(factor), excluded)
         if shown and (ratio.ratio > 1) != common: direction = "too small"
         elif shown: direction = "too large"
     if low > 0: beyond = float(max(high, 1 / low))
@@ -1021,7 +1031,7 @@ def _overall(walk, tests, ratio, largest, rows):
         name="overall", kind="overall", status=status, direction=direction, estimate=ratio.ratio,
         low=float(low), high=float(high), pvalue=pvalue, unit="×", tolerance=tolerance,
         excluded_beyond=beyond, rows_needed=needed, n=walk.n, is_beyond=status == "invalid" and (
-            low > _FACTOR or high < 1 / _FACTOR),
+            low > factor or high < 1 / factor),
         facts={**_facts_of(largest, needed), **_facts_of_test(tests, "offset"),
                "events": ratio.events, "n": ratio.n, "weighted": ratio.weighted,
                "observed": ratio.observed, "predicted": ratio.stated,
@@ -1029,7 +1039,7 @@ def _overall(walk, tests, ratio, largest, rows):
                "predicted_events": float(np.average(walk.score, weights=walk.weight))})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012s
-def _slope(walk, tests, coefficients, held, largest, rows):
+def _slope(walk, tests, coefficients, held, largest, rows, tolerance):
     "The calibration slope; None where there is none to speak of."
     level, found = tests.level, coefficients.get("calibration slope")
     asked = found is not None and "slope" in tests.names
@@ -1039,13 +1049,13 @@ def _slope(walk, tests, coefficients, held, largest, rows):
     if not asked and not backwards: return None
     if found is None: estimate, low, high = None, None, None
     else: estimate, (low, high) = found.estimate, held["calibration slope"]
-    direction, needed, tolerance, excluded = None, None, _FACTOR, False
+    direction, needed, factor, excluded = None, None, tolerance, False
     if backwards: status, direction = "invalid", "reversed"
     elif rows.size: status, pvalue, tolerance = "fact", None, None
     else:
-        excluded = low >= 1 / _FACTOR and high <= _FACTOR
+        excluded = low >= 1 / factor and high <= factor
         status = _status(shown, excluded)
-        reach = max((high - 1) / (_FACTOR - 1), (1 - low) / (1 - 1 / _FACTOR))
+        reach = max((high - 1) / (factor - 1), (1 - low) / (1 - 1 / factor))
         needed = _rows_for(walk, reach, 1.0, excluded)
         if shown and estimate > 1: direction = "underconfident"
         elif shown: direction = "overconfident"
@@ -1053,7 +1063,7 @@ def _slope(walk, tests, coefficients, held, largest, rows):
         name="slope", kind="slope", status=status, direction=direction, estimate=estimate, low=low,
         high=high, pvalue=pvalue, tolerance=tolerance, rows_needed=needed, n=walk.n,
         is_beyond=status == "invalid" and low is not None and (
-            low > _FACTOR or high < 1 / _FACTOR),
+            low > factor or high < 1 / factor),
         facts={**_facts_of(largest, needed), **_facts_of_test(tests, "slope"), "alone": alone})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012s-b
@@ -1187,7 +1197,7 @@ def _recalibrated_by(walk, diagram, level):
     return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167
-def _next_step(asked, parts, walk, largest, recalibrated_by):
+def _next_step(asked, parts, walk, largest, recalibrated_by, tolerance):
     "What to do about it first."
     locally, facts = asked[-1], asked[-1].facts
     statuses = {one.status for one in asked}
@@ -1212,13 +1222,13 @@ def _next_step(asked, parts, walk, largest, recalibrated_by):
         more = max((needed - walk.n) * _units_in_a_row(largest), 1.0)
         return Step(verb="collect", why="unseen_ratio", arguments=given, facts={
             "more": more, "unit": facts["unit"], "open": [one.name for one in waiting],
-            "factor": _FACTOR})
+            "factor": tolerance})
     if waiting: return _collection(locally, largest, given)
     rare = _rare(largest, locally.tolerance)
     if rare is None or locally.status != "valid":
         return Step(verb="use", why="probabilities", arguments=given)
     other = min(rare, 1 - rare) / 2
-    if other > 0: arguments = {**given, "tolerance": other}
+    if other > 0: arguments = {**given, "local_tolerance": other}
     else: arguments = given
     return Step(verb="validate", why="rare_tolerance", arguments=arguments,
                 facts={"tolerance": locally.tolerance, "rare": rare,
@@ -1233,7 +1243,7 @@ def _collection(locally, largest, given):
     if needed is not None: more = max((needed - largest.n) * _units_in_a_row(largest), 1.0)
     return Step(verb="collect", why="unseen_difference",
                 facts={"more": more, "unit": locally.facts["unit"], "limit": largest.limit},
-                arguments={**given, "tolerance": other})
+                arguments={**given, "local_tolerance": other})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167d
 def _recalibration(recalibrated_by, given):
@@ -1286,9 +1296,9 @@ def _few_clusters(walk, asked):
     return Caution(code="few_clusters", facts={"clusters": int(walk.n_clusters)}, decides=True)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-039m
-def _counted_together(y, p, cluster, method):
+def _counted_together(y, p, groups, method):
     "Clusters as they are given, or as the file shows them, and a caution on these."
-    if cluster is not None: return read_labels(cluster, y.size, "cluster"), None
+    if groups is not None: return read_labels(groups, y.size, "groups"), None
     labels, caution = related_cases(y, p)
     if labels is None: return None, caution
     if method != "auto": return None, Caution(code="clusters_untested", decides=True)
@@ -1436,7 +1446,7 @@ def _report_page(report, path, details):
         columns={"pvalue": "p-value", "adjusted": "adjusted p-value"})
     facts = {**details, "Rows": f"{report.walk.n:,}", "Bins": str(report.diagram.n_bins),
              "Sets of noise drawn": f"{report.error.n_boot:,}",
-             "Tolerance": f"{report.tolerance:g}",
+             "Tolerance": f"a factor of {report.tolerance:g}; locally {report.local_tolerance:g}",
              "Sets of a perfect model": f"{report.null.n_resamples:,}",
              "Level": f"{100 * report.confidence:g} %", "uqcal": __version__}
     cautions = tuple(caution.sentence for caution in report.cautions)

@@ -143,7 +143,7 @@ def kolmogorov_smirnov_test(
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
@@ -161,7 +161,7 @@ def kolmogorov_smirnov_test(
         Stated probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
@@ -191,7 +191,7 @@ def kolmogorov_smirnov_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label),
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label),
                     ("kolmogorov_smirnov",), method=method, n_resamples=n_resamples, rng=rng,
                     n_jobs=n_jobs, progress=progress)[0]
 
@@ -201,7 +201,7 @@ def kuiper_test(
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
@@ -219,7 +219,7 @@ def kuiper_test(
         Stated probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
@@ -249,7 +249,7 @@ def kuiper_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label), ("kuiper",),
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label), ("kuiper",),
                     method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
                     progress=progress)[0]
 
@@ -261,7 +261,7 @@ def spiegelhalter_test(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     alternative: str = "two-sided",  # "two-sided", "greater" (Brier score too large: overconfident)
                                      # or "less"
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
@@ -281,7 +281,7 @@ def spiegelhalter_test(
         Weights ≥ 0, shape (n,).
     alternative : str, default "two-sided"
         "two-sided", "greater" (Brier score too large: overconfident) or "less".
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
@@ -311,7 +311,7 @@ def spiegelhalter_test(
     ----------
     Spiegelhalter (1986).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label),
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label),
                     ("spiegelhalter",), alternative=alternative, method=method,
                     n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)[0]
 
@@ -381,7 +381,7 @@ def binary_calibration_tests(
     y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method
@@ -399,7 +399,7 @@ def binary_calibration_tests(
         Stated probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
@@ -425,7 +425,7 @@ def binary_calibration_tests(
     ValueError
         For scores without variance and for bad input.
     """
-    walk = Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label)
+    walk = Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label)
     found = tests_of(walk, testable(walk) or STATISTICS, method=method, n_resamples=n_resamples,
                      rng=rng, n_jobs=n_jobs, progress=progress)
     return CalibrationTests(**dict.fromkeys(STATISTICS) | {one.name: one for one in found},
@@ -527,7 +527,7 @@ def multiclass_calibration_tests(
     *,
     classes: ArrayLike | None = None,  # the label of each column, shape (K,), of any kind
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method, to begin with; more where the number of
                               # tests asks for them
@@ -548,7 +548,7 @@ def multiclass_calibration_tests(
         The label of each column, shape (K,), of any kind.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     method : str, default "auto"
         "auto", "asymptotic" or "exact".
@@ -573,9 +573,9 @@ def multiclass_calibration_tests(
     ValueError
         For probabilities outside [0, 1] and for rows that do not sum to 1.
     """
-    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
     label, prob = check_multiclass(y_true, y_prob, classes)
-    if cluster is not None: cluster = read_labels(cluster, label.size, "cluster")
+    if groups is not None: groups = read_labels(groups, label.size, "groups")
     weight, chosen = check_weights(sample_weight, label.size), prob.argmax(axis=1)
     statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {
         name: (label == k, prob[:, k]) for k, name in enumerate(_names(classes, prob.shape[1]))}
@@ -583,7 +583,7 @@ def multiclass_calibration_tests(
     ask = functools.partial(tests_of, method=method, rng=check_generator(rng), n_jobs=n_jobs)
     for statement, (outcome, probability) in tqdm(statements.items(), desc="statements",
                                                   disable=not progress, unit=""):
-        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, cluster)
+        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, groups)
         found = {one.name: one for one in ask(walk, testable(walk), n_resamples=n_resamples)}
         against = np.flatnonzero((probability == 1 - outcome) & (weight > 0))
         if against.size: impossible[statement] = tuple(against.tolist())
@@ -591,7 +591,7 @@ def multiclass_calibration_tests(
                  for name in STATISTICS}
     for statement, names, sets in _to_ask_again(rows, n_resamples, walk.n):
         outcome, probability = statements[statement]
-        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, cluster)
+        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, groups)
         for one in ask(walk, names, n_resamples=sets): rows[statement, one.name] = _row(one, 0)
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["statement", "test"])
     table = table.astype({"n_resamples": "Int64"})

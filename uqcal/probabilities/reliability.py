@@ -128,12 +128,12 @@ def _bin_sums(p, y, w, group, n_groups, edges, regular):
 _ONE_GROUP, _NO_WEIGHTS = np.empty(0, np.int64), np.empty(0)
 
 
-def _columns_of(y_true, y_prob, sample_weight, cluster, pos_label):
+def _columns_of(y_true, y_prob, sample_weight, groups, pos_label):
     "The checked columns without points that do not count; clusters as numbers, or None."
-    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
-    if cluster is None: return *_counted(y, p, w), None
-    code = np.unique(read_labels(cluster, y.size, "cluster"), return_inverse=True)[1]
+    if groups is None: return *_counted(y, p, w), None
+    code = np.unique(read_labels(groups, y.size, "groups"), return_inverse=True)[1]
     y, p, w, code = _counted(y, p, w, code)
     return y, p, w, None if np.unique(code).size == code.size else code
 
@@ -242,7 +242,7 @@ def reliability_diagram(
     n_bins: int = 10,  # number of bins, ≥ 1
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
     interval: str = "wilson",  # "wilson" or "clopper-pearson"
@@ -261,7 +261,7 @@ def reliability_diagram(
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
@@ -280,7 +280,7 @@ def reliability_diagram(
     ValueError
         For edges that do not run from 0 to 1, and for bad input.
     """
-    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster, pos_label)
+    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, groups, pos_label)
     confidence, interval = check_fraction(confidence, "confidence"), check_choice(
         interval, "interval", ("wilson", "clopper-pearson"))
     return _diagram(y, p, w, code, _edges(p, n_bins, strategy), confidence, interval)
@@ -747,7 +747,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              n_bins: int = 15,  # number of bins, ≥ 1
              strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
              sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-             cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+             groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
              pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
                                      # and 1
              norm: str = "l1",  # "l1", "l2" or "max"
@@ -770,7 +770,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
@@ -795,7 +795,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     ValueError, TypeError
         For bad input.
     """
-    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster, pos_label)
+    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, groups, pos_label)
     check_choice(norm, "norm", _NORMS)
     n_resamples = check_count(n_resamples, "n_resamples")
     edges, regular = _edges(p, n_bins, strategy)
@@ -1189,7 +1189,7 @@ def calibration_error_interval(
     n_bins: int = 15,  # number of bins, ≥ 1
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the intervals and of the limit, in (0, 1)
     n_boot: int = 5000,  # sets of noise drawn for the lower ends
@@ -1211,7 +1211,7 @@ def calibration_error_interval(
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
@@ -1240,7 +1240,7 @@ def calibration_error_interval(
     ----------
     Hoeffding (1956) and Gleser (1975) for the sums of unequal indicators.
     """
-    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster, pos_label)
+    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, groups, pos_label)
     confidence, n_boot, rng = (check_fraction(confidence, "confidence"),
                                check_count(n_boot, "n_boot"), check_generator(rng))
     return _error(y, p, w, code, _edges(p, n_bins, strategy), confidence, n_boot, rng, n_jobs,

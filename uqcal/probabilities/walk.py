@@ -403,7 +403,7 @@ class Walk:
                  y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                  y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
                  sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                 cluster: ArrayLike | None = None,  # labels of rows that belong together
+                 groups: ArrayLike | None = None,  # labels of rows that belong together
                  pos_label: Any = (),  # the label that counts as 1; as for `check_outcomes`
                  ) -> Walk:  # what was given must not change until it is sorted
         """The same, but sorted only when an order is asked for.
@@ -416,7 +416,7 @@ class Walk:
             Stated probabilities of 1, shape (n,).
         sample_weight : ArrayLike | None, optional
             Weights ≥ 0, shape (n,).
-        cluster : ArrayLike | None, optional
+        groups : ArrayLike | None, optional
             Labels of rows that belong together.
         pos_label : Any, default ()
             The label that counts as 1; as for `check_outcomes`.
@@ -432,10 +432,10 @@ class Walk:
             As `Walk.of`.
         """
         check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight,
-                           cluster=cluster)
+                           groups=groups)
         checked = check_binary(y_true, y_prob, sample_weight, pos_label)
-        if cluster is None: return walk_of(*checked)
-        return walk_of(*checked, read_labels(cluster, checked[0].size, "cluster"))
+        if groups is None: return walk_of(*checked)
+        return walk_of(*checked, read_labels(groups, checked[0].size, "groups"))
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-016
 def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)

@@ -186,12 +186,12 @@ def _shuffles_of(everyone, member):
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-047
 def subpopulation_graph(
-    response: ArrayLike,  # responses of the whole population, shape (n,), in their unit
+    y_true: ArrayLike,  # responses of the whole population, shape (n,), in their unit
     score: ArrayLike,  # their scores, shape (n,)
     member: ArrayLike,  # True, or 1, for members of the subpopulation, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
     replicate_weights: ArrayLike | None = None,  # replicate weights as a survey publishes them,
                                                  # shape (n, R)
     replicate_factor: float | None = None,  # what the sum of the R squares is multiplied by, > 0;
@@ -210,7 +210,7 @@ def subpopulation_graph(
 
     Parameters
     ----------
-    response : ArrayLike
+    y_true : ArrayLike
         Responses of the whole population, shape (n,), in their unit.
     score : ArrayLike
         Their scores, shape (n,).
@@ -218,7 +218,7 @@ def subpopulation_graph(
         True, or 1, for members of the subpopulation, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of clusters of rows, shape (n,).
     replicate_weights : ArrayLike | None, optional
         Replicate weights as a survey publishes them, shape (n, R).
@@ -258,17 +258,17 @@ def subpopulation_graph(
     """
     check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    check_labels_agree(response=response, score=score, sample_weight=sample_weight, member=member,
-                       cluster=cluster, replicate_weights=replicate_weights)
-    y, s, w = score_columns(response, score, sample_weight, ("response", "score", "sample_weight"),
+    check_labels_agree(y_true=y_true, score=score, sample_weight=sample_weight, member=member,
+                       groups=groups, replicate_weights=replicate_weights)
+    y, s, w = score_columns(y_true, score, sample_weight, ("y_true", "score", "sample_weight"),
                             pos_label)
     member = _members(member, y.size)
-    if cluster is not None: cluster = read_labels(cluster, y.size, "cluster")
+    if groups is not None: groups = read_labels(groups, y.size, "groups")
     replicate_weights = weighted_replicates(replicate_weights, [w])
-    y, s, member, cluster, w = weighted_rows(w, y, s, member, cluster)
+    y, s, member, groups, w = weighted_rows(w, y, s, member, groups)
     everyone, order = _population(y, s, w)
-    design = None if cluster is replicate_weights is replicate_factor is None else ordered_design(
-        [order], [w if w.size else None], [cluster], replicate_weights, replicate_factor, "merge",
+    design = None if groups is replicate_weights is replicate_factor is None else ordered_design(
+        [order], [w if w.size else None], [groups], replicate_weights, replicate_factor, "merge",
         method)
     return _subpopulation_of(everyone, member[order], Shuffles(method, n_resamples, rng, n_jobs,
                                                                progress), design)

@@ -376,7 +376,7 @@ def calibration_graph(
                         # expected values
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds numbers
     method: str = "auto",  # p-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated;
                            # for outcomes 0/1), or "auto", whichever serves
@@ -396,7 +396,7 @@ def calibration_graph(
         values.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of clusters of rows, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds numbers.
@@ -432,24 +432,24 @@ def calibration_graph(
     """
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
     y, p, w = score_columns(y_true, y_prob, sample_weight, ("y_true", "y_prob", "sample_weight"),
                             pos_label)
-    if cluster is not None: cluster = read_labels(cluster, y.size, "cluster")
-    if w.size: y, p, cluster, w = weighted_rows(w, y, p, cluster)
+    if groups is not None: groups = read_labels(groups, y.size, "groups")
+    if w.size: y, p, groups, w = weighted_rows(w, y, p, groups)
     if w.size: w = w / w.max()
     else: w = np.ones(y.size)
     if np.all((y == 0) | (y == 1)):
         if p.min() < 0 or p.max() > 1:
             raise ValueError("y_prob must lie in [0, 1] where outcomes are 0 or 1: it runs from "
                              f"{p.min():.6g} to {p.max():.6g}")
-        return _calibration_of(walk_of(y, p, w, cluster), method=method, n_resamples=n_resamples,
+        return _calibration_of(walk_of(y, p, w, groups), method=method, n_resamples=n_resamples,
                                rng=rng, n_jobs=n_jobs, progress=progress)
-    if method == "exact" or cluster is not None and method != "auto":
+    if method == "exact" or groups is not None and method != "auto":
         raise ValueError("method can be 'exact' only where y_true holds just 0 and 1, and must be "
                          f"'auto' with clusters, got {method!r}: nothing says how other outcomes "
                          "would have to be drawn")
-    return _calibration_of_numbers(y, p, w, cluster, Shuffles(method, n_resamples, rng, n_jobs,
+    return _calibration_of_numbers(y, p, w, groups, Shuffles(method, n_resamples, rng, n_jobs,
                                                               progress))
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-020
@@ -486,7 +486,7 @@ def _calibration_of_numbers(y, p, w, cluster, asked):
     found = None
     if cluster is not None and np.unique(cluster).size < y.size:
         if np.unique(cluster).size < LEAST_GROUPS:
-            raise ValueError(f"cluster must hold at least {LEAST_GROUPS} different labels, got "
+            raise ValueError(f"groups must hold at least {LEAST_GROUPS} different labels, got "
                              f"{np.unique(cluster).size}")
         code = np.unique(cluster, return_inverse=True)[1][order]
         spread = spread * (np.sum(np.bincount(code, part)**2) / (np.sum(part**2) or 1.0))

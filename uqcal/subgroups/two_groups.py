@@ -44,15 +44,15 @@ __all__ = ['comparison_graph', 'ordinates_between', 'pairs_of', 'PairedReliabili
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-039
 def comparison_graph(
-    response_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
+    y_true_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
     score_a: ArrayLike,  # their scores, shape (n_a,)
-    response_b: ArrayLike,  # responses of the second group, shape (n_b,), same unit
+    y_true_b: ArrayLike,  # responses of the second group, shape (n_b,), same unit
     score_b: ArrayLike,  # their scores, shape (n_b,), on the same scale
     *,
-    weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,); for both groups or for neither
-    weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
-    cluster_a: ArrayLike | None = None,  # labels of clusters of rows, shape (n_a,)
-    cluster_b: ArrayLike | None = None,  # labels, shape (n_b,); a cluster may be in both groups
+    sample_weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,); for both groups or for neither
+    sample_weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
+    groups_a: ArrayLike | None = None,  # labels of clusters of rows, shape (n_a,)
+    groups_b: ArrayLike | None = None,  # labels, shape (n_b,); a cluster may be in both groups
     replicate_weights: tuple[ArrayLike, ArrayLike] | None = None,  # replicate weights of a and of
                                                                    # b as a survey publishes them,
                                                                    # shapes (n_a, R), (n_b, R)
@@ -73,21 +73,21 @@ def comparison_graph(
 
     Parameters
     ----------
-    response_a : ArrayLike
+    y_true_a : ArrayLike
         Responses of the first group, shape (n_a,), in their unit.
     score_a : ArrayLike
         Their scores, shape (n_a,).
-    response_b : ArrayLike
+    y_true_b : ArrayLike
         Responses of the second group, shape (n_b,), same unit.
     score_b : ArrayLike
         Their scores, shape (n_b,), on the same scale.
-    weight_a : ArrayLike | None, optional
+    sample_weight_a : ArrayLike | None, optional
         Weights ≥ 0, shape (n_a,); for both groups or for neither.
-    weight_b : ArrayLike | None, optional
+    sample_weight_b : ArrayLike | None, optional
         Weights ≥ 0, shape (n_b,).
-    cluster_a : ArrayLike | None, optional
+    groups_a : ArrayLike | None, optional
         Labels of clusters of rows, shape (n_a,).
-    cluster_b : ArrayLike | None, optional
+    groups_b : ArrayLike | None, optional
         Labels, shape (n_b,); a cluster may be in both groups.
     replicate_weights : tuple[ArrayLike, ArrayLike] | None, optional
         Replicate weights of a and of b as a survey publishes them, shapes (n_a, R), (n_b,
@@ -131,12 +131,12 @@ def comparison_graph(
     check_choice(ties, "ties", ("merge", "perturb"))
     check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    if (weight_a is None) != (weight_b is None):
-        raise ValueError("weight_a and weight_b must be given together: both or neither")
-    response_a, response_b = positive_in_groups((response_a, response_b),
-                                                ("response_a", "response_b"), pos_label)
-    groups = (_read_group(response_a, score_a, weight_a, "_a", cluster_a),
-              _read_group(response_b, score_b, weight_b, "_b", cluster_b))
+    if (sample_weight_a is None) != (sample_weight_b is None):
+        raise ValueError("sample_weight_a and sample_weight_b must be given together: both or neither")
+    y_true_a, y_true_b = positive_in_groups((y_true_a, y_true_b),
+                                            ("y_true_a", "y_true_b"), pos_label)
+    groups = (_read_group(y_true_a, score_a, sample_weight_a, "_a", groups_a),
+              _read_group(y_true_b, score_b, sample_weight_b, "_b", groups_b))
     return _comparison_of(groups, replicate_weights, replicate_factor, ties,
                           Shuffles(method, n_resamples, rng, n_jobs, progress))
 
@@ -157,7 +157,7 @@ def _comparison_of(groups, replicates, factor, ties, asked):
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-040b
 def _read_group(response, score, weight, suffix, cluster=None):
     "Checked responses, scores, labels of clusters and weights of a group."
-    names = [name + suffix for name in ("response", "score", "weight", "cluster")]
+    names = [name + suffix for name in ("y_true", "score", "sample_weight", "groups")]
     check_labels_agree(**dict(zip(names, (response, score, weight, cluster))))
     y, s, w = score_columns(response, score, weight, names[:3])
     return y, s, None if cluster is None else read_labels(cluster, y.size, names[3]), w
@@ -614,26 +614,26 @@ class PairedReliability(Result):
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-066
 def paired_reliability(
-    response_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
+    y_true_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
     score_a: ArrayLike,  # their scores, shape (n_a,)
-    response_b: ArrayLike,  # responses of the second group, shape (n_b,)
+    y_true_b: ArrayLike,  # responses of the second group, shape (n_b,)
     score_b: ArrayLike,  # their scores, shape (n_b,)
     *,
     n_bins: int = 10,  # number of bins for each group
     strategy: str = "uniform",  # "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal
                                 # counts without weights
-    weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,)
-    weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
+    sample_weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,)
+    sample_weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
 ) -> PairedReliability:  # `.to_frame()`, `.plot()`
     """Reliability diagrams of two groups in one, binned by score.
 
     Parameters
     ----------
-    response_a : ArrayLike
+    y_true_a : ArrayLike
         Responses of the first group, shape (n_a,), in their unit.
     score_a : ArrayLike
         Their scores, shape (n_a,).
-    response_b : ArrayLike
+    y_true_b : ArrayLike
         Responses of the second group, shape (n_b,).
     score_b : ArrayLike
         Their scores, shape (n_b,).
@@ -642,9 +642,9 @@ def paired_reliability(
     strategy : str, default "uniform"
         "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal counts without
         weights.
-    weight_a : ArrayLike | None, optional
+    sample_weight_a : ArrayLike | None, optional
         Weights ≥ 0, shape (n_a,).
-    weight_b : ArrayLike | None, optional
+    sample_weight_b : ArrayLike | None, optional
         Weights ≥ 0, shape (n_b,).
 
     Returns
@@ -664,7 +664,7 @@ def paired_reliability(
     check_choice(strategy, "strategy", ("uniform", "noise"))
     n_bins = check_count(n_bins, "n_bins", maximum=1_000_000)
     groups = []
-    for columns in ((response_a, score_a, weight_a, "_a"), (response_b, score_b, weight_b, "_b")):
+    for columns in ((y_true_a, score_a, sample_weight_a, "_a"), (y_true_b, score_b, sample_weight_b, "_b")):
         response, score, _, weight = _read_group(*columns)
         groups.append(_group(*weighted_rows(weight, response, score)))
     edges = np.linspace(min(group.score[0] for group in groups),
