@@ -182,7 +182,7 @@ def test_sentences_are_true():
     assert certain.verdict == "inconclusive" and certain.drift == 0
     score = np.full(200_000, 0.01)
     rare = calibration_of_partitions(arrays(drawn(score), score, 70_000), n_boot=99, rng=1)
-    assert rare.verdict == "valid" and rare["calibration"].facts["rare"] == rare.stated
+    assert rare.verdict == "valid" and rare["calibration"].facts["rare"] == rare.predicted
     tilted = rng.random(100_000)
     wrong = calibration_of_partitions(arrays(drawn(tilted, 1.1), tilted, 30_000), n_boot=99, rng=1)
     assert wrong.verdict == "invalid" and "too high by" in wrong.conclusion and not wrong.is_rounded

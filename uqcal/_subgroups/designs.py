@@ -772,8 +772,8 @@ def ordered_design(
 def _replicate_design(orders, weights, replicates, factor):
     "The replicate weights over the weights, minus 1, sorted as the rows are."
     name = "replicate_weights"
-    if factor is None: stated = None
-    else: stated = read_vector([factor], "replicate_factor", positive=True)[0]
+    if factor is None: given = None
+    else: given = read_vector([factor], "replicate_factor", positive=True)[0]
     if len(orders) == 1: replicates = (replicates,)
     if not isinstance(replicates, (tuple, list)) or len(replicates) != len(orders):
         raise TypeError(f"{name} must hold two arrays, those of a and those of b")
@@ -794,8 +794,8 @@ def _replicate_design(orders, weights, replicates, factor):
     if np.ptp(found, axis=0).max() < 1e-9 or np.ptp(found, axis=1).max() < 1e-9:
         raise ValueError(f"{name} must differ from each other and from multiples of the weights, "
                          "or they tell nothing of the design: all replicates are equal")
-    if stated is None: factor = _replicate_factor(found)
-    else: factor = float(stated)
+    if given is None: factor = _replicate_factor(found)
+    else: factor = float(given)
     return Design(np.empty(0, np.int64), 0, found, factor)
 
 # %% ../../nbs/subgroups/74_designs.ipynb #cell-127b

@@ -928,7 +928,7 @@ def event_ratio_text(
     str
     """
     counts = _observed_predicted({"events": ratio.events, "n": ratio.n, "weighted": ratio.weighted,
-                                  "observed": ratio.observed, "predicted": ratio.stated})
+                                  "observed": ratio.observed, "predicted": ratio.predicted})
     return f"{counts}: {_ratio(ratio.ratio, *ratio.confidence_interval)}"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-055

@@ -180,16 +180,16 @@ class _Passed(KeyedRows):
         self.seen_, self.since_ = 0, {}
         return self.opened(forecaster_of(self), _Tally(self.run_length).begin())
 
-    def one(self, stated, y, key):
+    def one(self, predicted, y, key):
         """The same, and how many rows an outcome took.
 
         Parameters
         ----------
-        stated
+        predicted
         y
         key
         """
-        made = super().one(stated, y, key)
+        made = super().one(predicted, y, key)
         self.seen_ += 1
         if y != y: self.since_[key] = self.seen_
         else: self.tally_.came(self.seen_ - self.since_.pop(key, self.seen_), self.told[-1][0], y)

@@ -264,7 +264,7 @@ class _Told(Storable):
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-020
 class ConformalIntervals(_Told):
-    """Intervals around predictions, from their stated uncertainties, that cover as promised.
+    """Intervals around predictions, from their predicted uncertainties, that cover as promised.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ class ConformalIntervals(_Told):
         same for all.
     scaling : Any, optional
         A map of uncertainties or a `ErrorMap`, fitted to a part of the points; None leaves
-        uncertainties as they are stated.
+        uncertainties as predicted.
     symmetric : bool, default True
         False: a threshold for each end, for skewed errors.
     share : float, default 0.5
@@ -296,7 +296,7 @@ class ConformalIntervals(_Told):
                                          # of its own; None for the same for all
                  scaling: Any = None,  # a map of uncertainties or a `ErrorMap`, fitted to a part
                                        # of the
-                                       # points; None leaves uncertainties as they are stated
+                                       # points; None leaves uncertainties as predicted
                  symmetric: bool = True,  # False: a threshold for each end, for skewed errors
                  share: float = 0.5,  # of the points, or groups, that the scaling is fitted to
                  rng: int | np.random.Generator | None = None,  # seed or generator, which draws
@@ -378,7 +378,7 @@ class ConformalIntervals(_Told):
 
     def predict(self,
                 prediction: ArrayLike,  # the model's predictions, shape (m,), unit of the errors
-                uncertainty: ArrayLike,  # their stated standard uncertainties, shape (m,), > 0
+                uncertainty: ArrayLike,  # their predicted standard uncertainties, shape (m,), > 0
                 features: Any = None,  # the features of the fit for these points
                 ) -> np.ndarray:  # bounds, shape (m, 2), lower first; infinite where too few points
                                   # were there
@@ -389,7 +389,7 @@ class ConformalIntervals(_Told):
         prediction : ArrayLike
             The model's predictions, shape (m,), unit of the errors.
         uncertainty : ArrayLike
-            Their stated standard uncertainties, shape (m,), > 0.
+            Their predicted standard uncertainties, shape (m,), > 0.
         features : Any, optional
             The features of the fit for these points.
 
@@ -598,14 +598,14 @@ def _copied_cases(label, prob):
     "A number for each row, equal where rows are copies beyond doubt; None where none are."
     key = np.sort(pd.util.hash_pandas_object(pd.DataFrame(prob + 0.0), index=False).to_numpy())
     if (key[1:] != key[:-1]).all(): return None  # − 0 made 0: equal rows have equal keys
-    stated, at = np.unique(prob, axis=0, return_inverse=True)
-    place = np.empty(len(stated))  # by the likeliest class, so that neighbours are alike
-    place[np.lexsort((stated.max(axis=1), stated.argmax(axis=1)))] = np.arange(len(stated))
+    predicted, at = np.unique(prob, axis=0, return_inverse=True)
+    place = np.empty(len(predicted))  # by the likeliest class, so that neighbours are alike
+    place[np.lexsort((predicted.max(axis=1), predicted.argmax(axis=1)))] = np.arange(len(predicted))
     return repeated_cases(label, place[at.ravel()])[0]
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-042
 class ConformalSets(_Told):
-    """Sets of labels, from stated probabilities, that hold the true label as often as promised.
+    """Sets of labels, from predicted probabilities, that hold the true label as often as promised.
 
     Parameters
     ----------
@@ -683,7 +683,7 @@ class ConformalSets(_Told):
     def fit(self,
             y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,), or labels that
                                 # `classes` names
-            y_prob: ArrayLike,  # stated probabilities, shape (n, classes), rows sum to 1
+            y_prob: ArrayLike,  # predicted probabilities, shape (n, classes), rows sum to 1
             features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
             groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,),
                                               # of groups that count once each; None where all are
@@ -697,7 +697,7 @@ class ConformalSets(_Told):
         y_true : ArrayLike
             True classes, whole numbers from 0, shape (n,), or labels that `classes` names.
         y_prob : ArrayLike
-            Stated probabilities, shape (n, classes), rows sum to 1.
+            Predicted probabilities, shape (n, classes), rows sum to 1.
         features : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
@@ -734,7 +734,7 @@ class ConformalSets(_Told):
         return self
 
     def predict(self,
-                y_prob: ArrayLike,  # stated probabilities, shape (m, classes), rows sum to 1
+                y_prob: ArrayLike,  # predicted probabilities, shape (m, classes), rows sum to 1
                 features: Any = None,  # the features of the fit for these points
                 *,
                 rng: int | np.random.Generator | None = None,  # seed or generator, for randomised
@@ -745,7 +745,7 @@ class ConformalSets(_Told):
         Parameters
         ----------
         y_prob : ArrayLike
-            Stated probabilities, shape (m, classes), rows sum to 1.
+            Predicted probabilities, shape (m, classes), rows sum to 1.
         features : Any, optional
             The features of the fit for these points.
         rng : int | np.random.Generator | None, optional

@@ -502,7 +502,7 @@ def _served(walk):
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-088d
 def _seen_over_stated(walk, scatter):
-    "By test, how much wider it scatters than stated, where weights may go with the outcomes."
+    "By test, how much wider it scatters than predicted, where weights may go with the outcomes."
     (total, brier, skewness, squares), v = scatter, walk.variance
     may = (walk.total_weight < walk.n and not walk.contradicted and v * v >= 12 * squares
            and skewness <= 0.2 * v**1.5)
@@ -537,14 +537,14 @@ class PartitionedCalibration(Report):
         No true mean difference over a fifth of the weight is larger in size, (4).
     brier : float
         Mean squared difference of outcome and probability.
-    stated : float
-        Mean of the stated probabilities.
+    predicted : float
+        Mean of the predicted probabilities.
     observed : float
         Share of ones.
     drift : float
         Sum of outcomes minus probabilities, in standard deviations.
     contradicted : int
-        Rows stated to be impossible that occurred, or to be certain that did not.
+        Rows predicted to be impossible that occurred, or to be certain that did not.
     first_contradiction : tuple[int, int] | None
         Partition and row in it, counted from 0.
     is_rounded : bool
@@ -568,17 +568,17 @@ class PartitionedCalibration(Report):
     error : CalibrationError
         Calibration errors within bins, with intervals.
     diagram : ReliabilityDiagram
-        Observed against stated.
+        Observed against predicted.
     graph : pd.DataFrame
         The walk at some thousand scores: score, share of the weight up to it, cumulative
         difference.
     """
     limit: float  # no true mean difference over a fifth of the weight is larger in size, (4)
     brier: float  # mean squared difference of outcome and probability
-    stated: float  # mean of the stated probabilities
+    predicted: float  # mean of the predicted probabilities
     observed: float  # share of ones
     drift: float  # sum of outcomes minus probabilities, in standard deviations
-    contradicted: int  # rows stated to be impossible that occurred, or to be certain that did not
+    contradicted: int  # rows predicted to be impossible that occurred, or to be certain that did not
     first_contradiction: tuple[int, int] | None  # partition and row in it, counted from 0
     is_rounded: bool  # whether p-values of walks are too large, since equal scores make few steps
     n_bets: float  # variance in bets of the largest weight; the limits take 100
@@ -590,7 +590,7 @@ class PartitionedCalibration(Report):
     tests: tuple[CalibrationTest, ...]  # those of the three that the limits serve
     adjusted: tuple[float, ...]  # their p-values adjusted by Holm's method
     error: CalibrationError  # calibration errors within bins, with intervals
-    diagram: ReliabilityDiagram = field(repr=False)  # observed against stated
+    diagram: ReliabilityDiagram = field(repr=False)  # observed against predicted
     graph: pd.DataFrame = field(repr=False)  # the walk at some thousand scores: score, share of the
                                              # weight up to it, cumulative difference
 
@@ -645,11 +645,11 @@ class PartitionedCalibration(Report):
 def _finding_of_sums(found):
     "All tests together: whether probabilities are calibrated, and what is not excluded."
     error, (partition, row) = found.error, found.first_contradiction or (0, 0)
-    rare = min(found.stated, 1 - found.stated)
+    rare = min(found.predicted, 1 - found.predicted)
     if rare > 0.1 or rare > found.local_tolerance: rare = None
     low, high = error.ece_interval
     facts = {"contradicted": found.contradicted, "partition": int(partition), "row": int(row),
-             "n_bets": float(found.n_bets), "fewest": _FEWEST_BETS, "predicted": found.stated,
+             "n_bets": float(found.n_bets), "fewest": _FEWEST_BETS, "predicted": found.predicted,
              "observed": found.observed, "confidence": found.confidence, "ece": error.ece,
              "is_off": bool(abs(found.drift) > -special.ndtri((1 - found.confidence) / 2)),
              "ece_low": low, "ece_high": high, "ece_limit": error.ece_limit,
@@ -661,7 +661,7 @@ def _finding_of_sums(found):
     elif not found.adjusted: reason = "few"
     elif found.limit <= found.local_tolerance: status, reason = "valid", None
     return Finding(name="calibration", kind="calibration_in_parts", status=status, reason=reason,
-                   estimate=found.observed - found.stated, pvalue=min(found.adjusted, default=None),
+                   estimate=found.observed - found.predicted, pvalue=min(found.adjusted, default=None),
                    tolerance=found.local_tolerance, excluded_beyond=found.limit, n=found.n, facts=facts)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-098
@@ -710,7 +710,7 @@ def _frame_of(found):
         rows["debiased square"] = {"value": found.error.squared,
                                    **found.error.squared_interval._asdict()}
     rows["any fifth, limit"] = {"value": found.limit}
-    rows |= {name: {"value": getattr(found, name)} for name in ("brier", "stated", "observed")}
+    rows |= {name: {"value": getattr(found, name)} for name in ("brier", "predicted", "observed")}
     return pd.DataFrame.from_dict(
         rows, orient="index", columns=["value", "low", "high", "pvalue", "adjusted"]).rename_axis(
             "number").astype({name: "Float64" for name in ("low", "high", "pvalue", "adjusted")})
@@ -720,7 +720,7 @@ def calibration_of_partitions(
     frame: Any,  # a Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
                  # chunks
     y_true: str = "outcome",  # the column of outcomes, each 0 or 1
-    y_prob: str = "score",  # the column of stated probabilities of 1
+    y_prob: str = "score",  # the column of predicted probabilities of 1
     *,
     sample_weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
     pos_label: Any = None,  # which of two labels in the column of outcomes counts as 1, unless it
@@ -745,7 +745,7 @@ def calibration_of_partitions(
     y_true : str, default "outcome"
         The column of outcomes, each 0 or 1.
     y_prob : str, default "score"
-        The column of stated probabilities of 1.
+        The column of predicted probabilities of 1.
     sample_weight : str | None, optional
         The column of weights ≥ 0; None for equal ones.
     pos_label : Any, optional
@@ -811,11 +811,11 @@ def _answer(found, extent, confidence):
     wide = _seen_over_stated(walk, sums[9:].tolist())
     tests = tuple(as_seen(one, one.name, wide[one.name]) if wide[one.name] > 1 else one
                   for one in tests_of(walk, _served(walk), method="asymptotic"))
-    brier, stated, observed = (sums[6:9] / walk.total_weight).tolist()
+    brier, predicted, observed = (sums[6:9] / walk.total_weight).tolist()
     deviation = float(np.sqrt(walk.variance)) * wide.get("kuiper", 1.0)
     return dict(
         tests=tests, adjusted=tuple(holm([one.pvalue for one in tests]).tolist()) if tests else (),
-        graph=_graph(cells), brier=brier, stated=stated,
+        graph=_graph(cells), brier=brier, predicted=predicted,
         limit=_limit(walk, binned, confidence, wide.get("kuiper", 1.0)),
         observed=observed, n=walk.n, n_bets=walk.n_bets, confidence=confidence,
         drift=total / deviation if deviation > 0 else 0.0,
@@ -860,7 +860,7 @@ def coverage_of_partitions(
     upper: str = "upper",  # the column of upper bounds, in the same unit; ∞ where there is none
     *,
     level: float,  # the claimed level, in (0, 1)
-    alternative: str = "two-sided",  # "two-sided", or coverage "less" or "greater" than stated
+    alternative: str = "two-sided",  # "two-sided", or coverage "less" or "greater" than claimed
     confidence: float = 0.95,  # level of the interval of the coverage, in (0, 1)
     n_calibration: int | None = None,  # number of points on which a split conformal method was
                                        # calibrated; None asks about these very intervals
@@ -880,7 +880,7 @@ def coverage_of_partitions(
     level : float
         The claimed level, in (0, 1).
     alternative : str, default "two-sided"
-        "two-sided", or coverage "less" or "greater" than stated.
+        "two-sided", or coverage "less" or "greater" than claimed.
     confidence : float, default 0.95
         Level of the interval of the coverage, in (0, 1).
     n_calibration : int | None, optional

@@ -76,7 +76,7 @@ class BrierDecomposition(Result):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-007b
 def brier_decomposition(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
@@ -88,7 +88,7 @@ def brier_decomposition(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     pos_label : Any, optional
@@ -111,14 +111,14 @@ def brier_decomposition(
     return brier_of(walk_of(*check_binary(y_true, y_prob, sample_weight, pos_label)))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-007c
-def brier_of(walk: Walk,  # outcomes along their stated probabilities
+def brier_of(walk: Walk,  # outcomes along their predicted probabilities
              ) -> BrierDecomposition:  # the same as of `brier_decomposition`
     """The Brier score in three parts, of outcomes that are sorted already.
 
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
 
     Returns
     -------
@@ -132,10 +132,10 @@ def brier_of(walk: Walk,  # outcomes along their stated probabilities
     weight, ones = np.add.reduceat(w, first), np.add.reduceat(w * y, first)
     best = isotonic_regression(np.minimum(ones / weight, 1), weights=weight).x.clip(0, 1)
     total, zeros = weight.sum(), weight - ones
-    stated, recalibrated, constant = (
+    predicted, recalibrated, constant = (
         float((ones @ (1 - forecast)**2 + zeros @ forecast**2) / total)
         for forecast in (p[first], best, np.full(first.size, min(ones.sum() / total, 1.0))))
-    return BrierDecomposition(brier=stated, miscalibration=max(stated - recalibrated, 0.0),
+    return BrierDecomposition(brier=predicted, miscalibration=max(predicted - recalibrated, 0.0),
                               discrimination=max(constant - recalibrated, 0.0),
                               uncertainty=constant)
 
@@ -172,13 +172,13 @@ def _candidates(share):
     return np.vstack([[[0, share.size - 1]], *ends, np.column_stack([fifth[back], back])])
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-045b
-def _difference_limits(sums, stated, tail):
+def _difference_limits(sums, predicted, tail):
     """Limits of the size of mean differences, the larger of both signs, and as many points as say
     so much; `sums`: most, and those of l, e, l², e·l, e²."""
     most, load, ones, squares, mixed, both = sums
     limits, points = [], []
-    for right, e, el, ee in ((stated, ones, mixed, both),
-                             (1 - stated, load - ones, squares - mixed,
+    for right, e, el, ee in ((predicted, ones, mixed, both),
+                             (1 - predicted, load - ones, squares - mixed,
                               squares - 2 * mixed + both)):
         mean, square = (e + most) / (load + most), squares + most**2
         variance = (ee + most**2) - 2 * mean * (el + most**2) + mean**2 * square
@@ -202,7 +202,7 @@ def _stretches_of(walk, tail):
     if walk.n_clusters is None: load = w
     else: load = np.bincount(code, w)[code]
     columns = np.array([at_ends(one) for one in (w, w * y, w * load, w * load * y)])
-    held, stated, position = columns[0], at_ends(w * walk.score), np.r_[0, walk.end]
+    held, predicted, position = columns[0], at_ends(w * walk.score), np.r_[0, walk.end]
     share, total = held / held[-1], np.r_[0, walk.total] / held[-1]
     steepest = max((_steepest(share, sign * total) for sign in (1, -1)),
                    key=lambda at: abs(np.diff(total[list(at)]) / np.diff(share[list(at)]))[0])
@@ -214,7 +214,7 @@ def _stretches_of(walk, tail):
     rough = np.abs(difference) + (z * np.sqrt(scatter) + z**2 * squares / weight) / weight
     kept = np.r_[0, 1 + np.argsort(-rough[1:], kind="stable")[:300]]
     start, stop, difference = start[kept], stop[kept], difference[kept]
-    mean = ((stated[stop] - stated[start]) / weight[kept]).clip(0, 1)
+    mean = ((predicted[stop] - predicted[start]) / weight[kept]).clip(0, 1)
     if walk.n_clusters is None:
         most = [w[position[i]:position[j]].max() for i, j in zip(start, stop)]
         sums = [np.array(most), *(columns[:, stop] - columns[:, start]), mixed[kept]]
@@ -224,7 +224,7 @@ def _stretches_of(walk, tail):
     limit, points = _difference_limits(sums, mean, tail)
     return pd.DataFrame({
         "first": walk.score[position[start]], "last": walk.score[position[stop] - 1],
-        "count": position[stop] - position[start], "points": points, "stated": mean,
+        "count": position[stop] - position[start], "points": points, "predicted": mean,
         "difference": difference, "limit": limit})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-046b
@@ -243,9 +243,9 @@ class LargestDifference(Result):
     difference : float
         Mean of outcome minus probability over that stretch.
     first : float
-        Smallest stated probability in it.
+        Smallest predicted probability in it.
     last : float
-        Largest stated probability in it.
+        Largest predicted probability in it.
     count : int
         Its points.
     limit : float
@@ -257,22 +257,22 @@ class LargestDifference(Result):
     n_clusters : int | None
         Clusters they belong to; None where each is its own.
     n_scores : int
-        Different stated probabilities; with one, the stretch is all there is.
+        Different predicted probabilities; with one, the stretch is all there is.
     stretches : pd.DataFrame
-        Those with the largest limits: first, last, count, points (of equal weight), stated,
-        difference, limit.
+        Those with the largest limits: first, last, count, points (of equal weight),
+        predicted, difference, limit.
     """
     difference: float  # mean of outcome minus probability over that stretch
-    first: float  # smallest stated probability in it
-    last: float  # largest stated probability in it
+    first: float  # smallest predicted probability in it
+    last: float  # largest predicted probability in it
     count: int  # its points
     limit: float  # no true mean difference over such a stretch is larger in size, one-sided
     confidence: float  # level of the limit
     n: int  # points
     n_clusters: int | None  # clusters they belong to; None where each is its own
-    n_scores: int  # different stated probabilities; with one, the stretch is all there is
+    n_scores: int  # different predicted probabilities; with one, the stretch is all there is
     stretches: pd.DataFrame = field(repr=False)  # those with the largest limits: first, last,
-                                                 # count, points (of equal weight), stated,
+                                                 # count, points (of equal weight), predicted,
                                                  # difference, limit
 
     @property
@@ -309,7 +309,7 @@ class LargestDifference(Result):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """Mean difference and limit of the stretches that decide, over their stated probabilities.
+        """Mean difference and limit of the stretches that decide, over their predicted probabilities.
 
         Parameters
         ----------
@@ -326,14 +326,14 @@ class LargestDifference(Result):
         for sign in (1, -1): ax.axhline(sign * self.limit, color="#D55E00", ls="--", lw=1.2)
         ax.hlines(table["difference"], table["first"], table["last"], color="#56B4E9", lw=0.6)
         ax.plot(middle, table["difference"], "o", ms=2.5, color="#0072B2")
-        ax.set(xlabel="stated probability (line: from where to where the stretch goes)",
+        ax.set(xlabel="predicted probability (line: from where to where the stretch goes)",
                ylabel="mean of outcome − probability (dashed: limit)")
         return ax
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-049
 def largest_difference(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
@@ -347,7 +347,7 @@ def largest_difference(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
@@ -376,7 +376,7 @@ def largest_difference(
     return largest_difference_of(walk, confidence=check_fraction(confidence, "confidence"))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-049b
-def largest_difference_of(walk: Walk,  # outcomes along their stated probabilities
+def largest_difference_of(walk: Walk,  # outcomes along their predicted probabilities
                           *, confidence: float = 0.95,  # level of the limit, in (0, 1)
                           ) -> LargestDifference:  # the same as of `largest_difference`
     """The largest mean difference over a stretch, of outcomes that are sorted already.
@@ -384,7 +384,7 @@ def largest_difference_of(walk: Walk,  # outcomes along their stated probabiliti
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
     confidence : float, default 0.95
         Level of the limit, in (0, 1).
 
@@ -403,15 +403,15 @@ def largest_difference_of(walk: Walk,  # outcomes along their stated probabiliti
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-051
 def _points_for(found, tolerance):
     columns = found.stretches.nlargest(50, "limit")
-    points, stated, difference, limit = columns[["points", "stated", "difference",
+    points, predicted, difference, limit = columns[["points", "predicted", "difference",
                                                  "limit"]].to_numpy().T
 
     def limits(times):
         "Those of as many times the points, all of equal weight."
         n = points * times
-        ones = n * (stated + difference / np.sqrt(times)).clip(0, 1)
+        ones = n * (predicted + difference / np.sqrt(times)).clip(0, 1)
         sums = np.ones_like(n), n, ones, n, ones, ones
-        return _difference_limits(sums, stated, 1 - found.confidence)[0]
+        return _difference_limits(sums, predicted, 1 - found.confidence)[0]
 
     rest = limit - limits(1.0)
 
@@ -432,16 +432,16 @@ _RARE = 0.1
 
 
 def _rare(largest, tolerance=0.0):
-    """What is stated on average where the limit lies, if the limit is larger, or if it is rare and
+    """What is predicted on average where the limit lies, if the limit is larger, or if it is rare and
     the tolerance larger; otherwise None."""
-    most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "stated"])
+    most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "predicted"])
     rate = min(most, 1 - most)
     if rate < largest.limit or rate < min(tolerance, _RARE): return most
     return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-171c-b
 def _rare_event(largest, tolerance=0.0):
-    "What is stated where the limit lies; None where it is no rare event."
+    "What is predicted where the limit lies; None where it is no rare event."
     rare = _rare(largest, tolerance)
     if rare is None or 0.1 < rare < 0.9: return None
     return rare
@@ -449,33 +449,33 @@ def _rare_event(largest, tolerance=0.0):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-037
 @dataclass(frozen=True, kw_only=True)
 class EventRatio(Result):
-    """How many times as often as stated events happen, over all points; see `event_ratio_of`.
+    """How many times as often as predicted events happen, over all points; see `event_ratio_of`.
 
     Attributes
     ----------
     ratio : float
-        Share of events over mean stated probability.
+        Share of events over mean predicted probability.
     confidence_interval : Interval
-        Of true mean chance over mean stated probability.
+        Of true mean chance over mean predicted probability.
     confidence : float
         Level of the interval.
     events : str
         "events", or "cases without the event" where those are the rarer.
     observed : float
         Their share among the points, by weight.
-    stated : float
-        Their mean stated probability.
+    predicted : float
+        Their mean predicted probability.
     n : int
         Points.
     weighted : bool
         Whether their weights differ.
     """
-    ratio: float  # share of events over mean stated probability
-    confidence_interval: Interval  # of true mean chance over mean stated probability
+    ratio: float  # share of events over mean predicted probability
+    confidence_interval: Interval  # of true mean chance over mean predicted probability
     confidence: float  # level of the interval
     events: str  # "events", or "cases without the event" where those are the rarer
     observed: float  # their share among the points, by weight
-    stated: float  # their mean stated probability
+    predicted: float  # their mean predicted probability
     n: int  # points
     weighted: bool  # whether their weights differ
 
@@ -485,15 +485,15 @@ class EventRatio(Result):
         return event_ratio_text(self)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-040
-def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
+def event_ratio_of(walk: Walk,  # outcomes along their predicted probabilities
                    *, confidence: float = 0.95,  # level of the interval, in (0, 1)
                    ) -> EventRatio | None:  # None where the mean statement is 0 or 1
-    """How many times as often as stated events happen over all points together, or cases without the event where those are stated to be the rarer.
+    """How many times as often as predicted events happen over all points together, or cases without the event where those are predicted to be the rarer.
 
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
     confidence : float, default 0.95
         Level of the interval, in (0, 1).
 
@@ -507,10 +507,10 @@ def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
     Clopper & Pearson (1934); Hoeffding (1956); Fay & Feuer (1997) with weights or clusters.
     """
     w, tail = walk.weight, (1 - check_fraction(confidence, "confidence")) / 2
-    stated, seen = (float(np.average(column, weights=w)) for column in (walk.score, walk.outcome))
-    common = stated > 0.5
-    if common: stated, seen = 1 - stated, 1 - seen
-    if stated < 1e-12: return None
+    predicted, seen = (float(np.average(column, weights=w)) for column in (walk.score, walk.outcome))
+    common = predicted > 0.5
+    if common: predicted, seen = 1 - predicted, 1 - seen
+    if predicted < 1e-12: return None
     weighted = bool(w.min() < w.max())
     if weighted or walk.n_clusters is not None:
         low, high = _gamma_limits(walk, common, tail)
@@ -521,9 +521,9 @@ def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
         if ones < n: high = special.betainccinv(ones + 1, n - ones, tail)
         else: high = 1.0
     return EventRatio(
-        ratio=seen / stated, confidence=confidence, observed=seen, stated=stated, n=walk.n,
+        ratio=seen / predicted, confidence=confidence, observed=seen, predicted=predicted, n=walk.n,
         events="cases without the event" if common else "events",
-        confidence_interval=Interval(float(low / stated), float(high / stated)),
+        confidence_interval=Interval(float(low / predicted), float(high / predicted)),
         weighted=weighted)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-040b
@@ -532,9 +532,9 @@ def _gamma_limits(walk, common, tail):
     w, columns = walk.weight, (walk.outcome, walk.score)
     columns = [w, *(w * (1 - column if common else column) for column in columns)]
     if walk.cluster is not None: columns = [np.bincount(walk.cluster, one) for one in columns]
-    load, events, stated = columns
+    load, events, predicted = columns
     total, most = float(events.sum()), float(load.max())
-    apart = events - total / stated.sum() * stated
+    apart = events - total / predicted.sum() * predicted
     square = max(float(events @ events), float(apart @ apart))
     if total > 0: low = special.gammaincinv(total**2 / square, tail) * square / total
     else: low = 0.0
@@ -565,7 +565,7 @@ class CalibrationReport(Report):
     largest : LargestDifference
         The largest mean difference over a stretch, with its limit.
     ratio : EventRatio | None
-        How many times as often as stated the rarer outcome occurs; None where the mean
+        How many times as often as predicted the rarer outcome occurs; None where the mean
         statement is 0 or 1.
     error : CalibrationError
         Calibration errors within bins, with intervals.
@@ -574,7 +574,7 @@ class CalibrationReport(Report):
     brier : BrierDecomposition
         The Brier score in three parts.
     diagram : ReliabilityDiagram
-        Observed against stated.
+        Observed against predicted.
     walk : Walk
         The cumulative differences.
     fifths : pd.DataFrame
@@ -598,12 +598,12 @@ class CalibrationReport(Report):
     # large", "calibration slope", "calibration intercept"
     held: dict[str, Interval] = field(repr=False)  # limits of these that no verdict contradicts
     largest: LargestDifference  # the largest mean difference over a stretch, with its limit
-    ratio: EventRatio | None  # how many times as often as stated the rarer outcome occurs; None
+    ratio: EventRatio | None  # how many times as often as predicted the rarer outcome occurs; None
                               # where the mean statement is 0 or 1
     error: CalibrationError  # calibration errors within bins, with intervals
     null: ECETest  # the ECE beside that of a perfect model
     brier: BrierDecomposition  # the Brier score in three parts
-    diagram: ReliabilityDiagram = field(repr=False)  # observed against stated
+    diagram: ReliabilityDiagram = field(repr=False)  # observed against predicted
     walk: Walk = field(repr=False)  # the cumulative differences
     fifths: pd.DataFrame = field(repr=False)  # about five equal parts of the rows along the scores:
                                               # first, last, count, predicted, observed
@@ -635,7 +635,7 @@ class CalibrationReport(Report):
 
     @property
     def is_reversed(self) -> bool:
-        "Whether a fault is shown and more was stated where less happened, beyond chance."
+        "Whether a fault is shown and more was predicted where less happened, beyond chance."
         return any(one.direction == "reversed" for one in self.findings)
 
     @property
@@ -721,7 +721,7 @@ class CalibrationReport(Report):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012r
 def report_of(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
-    p: np.ndarray,  # stated probabilities, shape (n,)
+    p: np.ndarray,  # predicted probabilities, shape (n,)
     w: np.ndarray,  # weights, shape (n,)
     cluster: np.ndarray | None,  # labels of rows that belong together, shape (n,); None: none do
     *,
@@ -745,7 +745,7 @@ def report_of(
     y : np.ndarray
         Outcomes, 0.0 or 1.0, shape (n,).
     p : np.ndarray
-        Stated probabilities, shape (n,).
+        Predicted probabilities, shape (n,).
     w : np.ndarray
         Weights, shape (n,).
     cluster : np.ndarray | None
@@ -866,7 +866,7 @@ def with_caution(report: CalibrationReport,  # as `report_of` returns it
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-011
 def calibration_report(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     *,
     n_bins: int = 15,  # bins of the calibration error and the diagram
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
@@ -888,14 +888,14 @@ def calibration_report(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationReport:  # `.verdict`, `.conclusion`, `.findings`, `.step`, `.plot()`, `.to_html()`
-    """Tests, errors, score and verdict for stated probabilities of one event.
+    """Tests, errors, score and verdict for predicted probabilities of one event.
 
     Parameters
     ----------
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     n_bins : int, default 15
         Bins of the calibration error and the diagram.
     strategy : Any, default "uniform"
@@ -1021,7 +1021,7 @@ def _overall(walk, tests, ratio, largest, rows, tolerance):
         excluded = low >= 1 / factor and high <= factor
         status = _status(shown, excluded)
         if low > 0: reach = max(np.log(high), -np.log(low))
-        else: reach = 1.7 / np.sqrt(max(ratio.stated * walk.n, 1e-9))
+        else: reach = 1.7 / np.sqrt(max(ratio.predicted * walk.n, 1e-9))
         needed = _rows_for(walk, reach, np.log(factor), excluded)
         if shown and (ratio.ratio > 1) != common: direction = "too small"
         elif shown: direction = "too large"
@@ -1034,7 +1034,7 @@ def _overall(walk, tests, ratio, largest, rows, tolerance):
             low > factor or high < 1 / factor),
         facts={**_facts_of(largest, needed), **_facts_of_test(tests, "offset"),
                "events": ratio.events, "n": ratio.n, "weighted": ratio.weighted,
-               "observed": ratio.observed, "predicted": ratio.stated,
+               "observed": ratio.observed, "predicted": ratio.predicted,
                "observed_events": float(np.average(walk.outcome, weights=walk.weight)),
                "predicted_events": float(np.average(walk.score, weights=walk.weight))})
 
@@ -1149,7 +1149,7 @@ def _scored(walk, q, left):
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035g
 def _runs_backwards(walk, level):
-    "Whether events happen less where more was stated, beyond chance."
+    "Whether events happen less where more was predicted, beyond chance."
     y, w = walk.outcome, walk.weight
     if not 0 < w @ y < w.sum() or walk.end.size == 1: return False
     found = _scored(walk, np.full(walk.n, np.average(y, weights=w)), y)
@@ -1434,7 +1434,7 @@ def _report_page(report, path, details):
 
     if path is not None: check_target(path)
     diagram = draw_picture(
-        report.diagram.plot, "Observed share of ones against stated probability, with intervals.",
+        report.diagram.plot, "Observed share of ones against predicted probability, with intervals.",
         width=4.4, height=4.4,
         caption="Dots on the diagonal are calibrated; the bars show where the points are.")
     walk = draw_picture(lambda ax: report.walk.plot(ax, test=_test_of_band(report)),

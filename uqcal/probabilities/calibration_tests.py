@@ -57,12 +57,12 @@ class CalibrationTest(SignificanceTest):
     scale : float
         Standard deviation of the last cumulative difference, or of the Brier score.
     contradicted : int
-        Points stated to be impossible that occurred, or to be certain that did not; with
+        Points predicted to be impossible that occurred, or to be certain that did not; with
         one, the p-value is 0 and the method "contradiction".
     """
     name: str  # "kolmogorov_smirnov", "kuiper" or "spiegelhalter"
     scale: float  # standard deviation of the last cumulative difference, or of the Brier score
-    contradicted: int = 0  # points stated to be impossible that occurred, or to be certain that did
+    contradicted: int = 0  # points predicted to be impossible that occurred, or to be certain that did
                            # not; with one, the p-value is 0 and the method "contradiction"
 
     @property
@@ -72,7 +72,7 @@ class CalibrationTest(SignificanceTest):
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-025
 def tests_of(
-    walk: Walk,  # outcomes along their stated probabilities
+    walk: Walk,  # outcomes along their predicted probabilities
     names: tuple[str, ...] = STATISTICS,  # which tests, of `STATISTICS`
     *,
     alternative: str = "two-sided",  # for "spiegelhalter": "two-sided", "greater" or "less"
@@ -87,7 +87,7 @@ def tests_of(
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
     names : tuple[str, ...], default STATISTICS
         Which tests, of `STATISTICS`.
     alternative : str, default "two-sided"
@@ -121,14 +121,14 @@ def tests_of(
         contradicted=walk.contradicted) for name, one in found.items())
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-025b
-def testable(walk: Walk,  # outcomes along their stated probabilities
+def testable(walk: Walk,  # outcomes along their predicted probabilities
              ) -> tuple[str, ...]:  # of `STATISTICS`
-    """The tests that stated probabilities can be asked: none where all are 0 or 1, all but Spiegelhalter's where all are 0, ½ or 1.
+    """The tests that predicted probabilities can be asked: none where all are 0 or 1, all but Spiegelhalter's where all are 0, ½ or 1.
 
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def testable(walk: Walk,  # outcomes along their stated probabilities
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-026
 def kolmogorov_smirnov_test(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
@@ -158,7 +158,7 @@ def kolmogorov_smirnov_test(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0 or 1.
+        Predicted probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
@@ -198,7 +198,7 @@ def kolmogorov_smirnov_test(
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-026b
 def kuiper_test(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
@@ -216,7 +216,7 @@ def kuiper_test(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0 or 1.
+        Predicted probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
@@ -256,7 +256,7 @@ def kuiper_test(
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-027
 def spiegelhalter_test(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0, 1/2 or 1
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,), not all 0, 1/2 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     alternative: str = "two-sided",  # "two-sided", "greater" (Brier score too large: overconfident)
@@ -276,7 +276,7 @@ def spiegelhalter_test(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0, 1/2 or 1.
+        Predicted probabilities of 1, shape (n,), not all 0, 1/2 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     alternative : str, default "two-sided"
@@ -378,7 +378,7 @@ class CalibrationTests(Result):
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-014
 def binary_calibration_tests(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
@@ -396,7 +396,7 @@ def binary_calibration_tests(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0 or 1.
+        Predicted probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
@@ -446,8 +446,8 @@ class MulticlassTests(Result):
     n_classes : int
         Number of classes.
     impossible : dict
-        By statement, positions from 0 of the rows where what was stated to be impossible,
-        or certain, turned out otherwise.
+        By statement, positions from 0 of the rows where what was predicted to be
+        impossible, or certain, turned out otherwise.
     """
     table: pd.DataFrame = field(repr=False)  # a row for each statement and test:
                                              # statistic, pvalue, adjusted (Holm,
@@ -456,7 +456,7 @@ class MulticlassTests(Result):
     n: int  # points with positive weight
     n_classes: int  # number of classes
     impossible: dict = field(default_factory=dict)  # by statement, positions from 0 of the rows
-                                                    # where what was stated to be impossible, or
+                                                    # where what was predicted to be impossible, or
                                                     # certain, turned out otherwise
 
     @property
@@ -523,7 +523,7 @@ def _found(table):
 def multiclass_calibration_tests(
     y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0 to K − 1, or labels that
                         # `classes` names
-    y_prob: ArrayLike,  # stated probabilities, shape (n, K)
+    y_prob: ArrayLike,  # predicted probabilities, shape (n, K)
     *,
     classes: ArrayLike | None = None,  # the label of each column, shape (K,), of any kind
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
@@ -543,7 +543,7 @@ def multiclass_calibration_tests(
         True classes, shape (n,): whole numbers from 0 to K − 1, or labels that `classes`
         names.
     y_prob : ArrayLike
-        Stated probabilities, shape (n, K).
+        Predicted probabilities, shape (n, K).
     classes : ArrayLike | None, optional
         The label of each column, shape (K,), of any kind.
     sample_weight : ArrayLike | None, optional

@@ -127,7 +127,7 @@ class _Shape:
     start: np.ndarray  # first row of each group of equal scores
     variance: np.ndarray  # Σ w²p(1 − p)
     load: np.ndarray  # Σ w
-    score: np.ndarray  # the stated probability
+    score: np.ndarray  # the predicted probability
     lever: np.ndarray  # of the slope
     bins: np.ndarray  # which bin it is in
     tenths: np.ndarray  # which tenth of the rows it is in
@@ -140,14 +140,14 @@ class _Shape:
                 np.zeros(self.score.size), self.unit)
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-012
-def log_odds_of(walk: Walk,  # outcomes along their stated probabilities
+def log_odds_of(walk: Walk,  # outcomes along their predicted probabilities
                 ) -> np.ndarray:  # shape (n,)
-    """Log-odds of what was stated, down to the least; 0 and 1 count as in the maps.
+    """Log-odds of what was predicted, down to the least; 0 and 1 count as in the maps.
 
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
 
     Returns
     -------
@@ -370,7 +370,7 @@ def _few_clusters(walk, names, statistic, alone):
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-021
 def joint_tests(
-    walk: Walk,  # outcomes along their stated probabilities
+    walk: Walk,  # outcomes along their predicted probabilities
     edges: np.ndarray,  # of the bins of the calibration error, from 0 to 1, shape (n_bins + 1,)
     *,
     method: str = "auto",  # "auto", "asymptotic" (normal blocks) or "exact" (drawn outcomes);
@@ -390,7 +390,7 @@ def joint_tests(
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
     edges : np.ndarray
         Of the bins of the calibration error, from 0 to 1, shape (n_bins + 1,).
     method : str, default "auto"

@@ -224,7 +224,7 @@ def plot_map(forecaster: Any,  # has `predict`, which takes scores
     ax.plot([0, 1], [0, 1], ls="--", color="0.4", lw=1)
     ax.plot(grid, forecaster.predict(grid), color="#0072B2", lw=2)
     ax.annotate("dashed: score as it is", (0.97, 0.03), ha="right", color="0.4")
-    ax.set(xlabel="score (probability stated by the model)", ylabel="recalibrated probability",
+    ax.set(xlabel="score (probability predicted by the model)", ylabel="recalibrated probability",
            xlim=(0, 1), ylim=(0, 1))
     return ax
 
@@ -440,8 +440,8 @@ class TemperatureScaling(Storable):
         self.n_, self.n_classes_ = prob.shape
         self.least_ = prob.min(where=prob > 0, initial=1e-30)
         log_p = np.log(np.where(prob > 0, prob, self.least_))
-        stated = np.take_along_axis(log_p, label[:, None], axis=1)
-        self.smoothed_ = bool(np.all(stated >= log_p) and np.any(stated > log_p))
+        predicted = np.take_along_axis(log_p, label[:, None], axis=1)
+        self.smoothed_ = bool(np.all(predicted >= log_p) and np.any(predicted > log_p))
         target = _targets(label, self.n_classes_, self.smoothed_)
         beta = _inverse_temperature(log_p, target)
         share = softmax(beta * log_p, axis=1)

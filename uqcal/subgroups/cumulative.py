@@ -120,8 +120,8 @@ class CumulativeGraph(Result):
     method : str
         Of the p-values: "asymptotic", "permutation", "signs", "cluster signs", "cluster
         permutation" (whole clusters change places), "replicates", "exact" (outcomes drawn
-        as stated), "whole clusters" (the same, cluster by cluster) or "contradiction" (a
-        stated certainty that failed).
+        as predicted), "whole clusters" (the same, cluster by cluster) or "contradiction" (a
+        predicted certainty that failed).
     n_resamples : int | None
         Sets shuffled or drawn; None where there were none.
     averages : Callable
@@ -150,8 +150,8 @@ class CumulativeGraph(Result):
     kolmogorov_smirnov_pvalue: float  # of the same
     method: str  # of the p-values: "asymptotic", "permutation", "signs", "cluster signs",
                  # "cluster permutation" (whole clusters change places), "replicates", "exact"
-                 # (outcomes drawn as stated), "whole clusters" (the same, cluster by cluster) or
-                 # "contradiction" (a stated certainty that failed)
+                 # (outcomes drawn as predicted), "whole clusters" (the same, cluster by cluster) or
+                 # "contradiction" (a predicted certainty that failed)
     n_resamples: int | None = None  # sets shuffled or drawn; None where there were none
     averages: Callable = field(repr=False, compare=False)  # called as averages(first, last): the
                                                            # two averages over some steps
@@ -360,7 +360,7 @@ def _plot_graph(graph, ax, expectation):
     if expectation is not None:
         ax.annotate("dashed: expectation", (0.98, at), xycoords="axes fraction", ha="right",
                     va=side, color="#A66F00")
-    words = {"calibration": "cumulative (outcome − stated)",
+    words = {"calibration": "cumulative (outcome − predicted)",
              "subpopulation": "cumulative (members − everyone)", "comparison": "cumulative (a − b)"}
     ax.set_xticks(*_score_ticks(graph))
     ax.set(xlim=(0, 1), ylim=(low, high), xlabel="score (its own unit)",
@@ -372,27 +372,27 @@ def _plot_graph(graph, ax, expectation):
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-019
 def calibration_graph(
     y_true: ArrayLike,  # outcomes, shape (n,): 0 or 1, or real numbers
-    y_prob: ArrayLike,  # what was stated, shape (n,): probabilities for outcomes 0/1, otherwise
+    y_prob: ArrayLike,  # what was predicted, shape (n,): probabilities for outcomes 0/1, otherwise
                         # expected values
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     groups: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds numbers
-    method: str = "auto",  # p-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated;
+    method: str = "auto",  # p-values: "asymptotic" (the limit), "exact" (outcomes drawn as predicted;
                            # for outcomes 0/1), or "auto", whichever serves
     n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CumulativeGraph:  # outcome minus statement, along the statements
-    """Cumulative differences between outcomes and stated probabilities, one step for each distinct probability.
+    """Cumulative differences between outcomes and predicted probabilities, one step for each distinct probability.
 
     Parameters
     ----------
     y_true : ArrayLike
         Outcomes, shape (n,): 0 or 1, or real numbers.
     y_prob : ArrayLike
-        What was stated, shape (n,): probabilities for outcomes 0/1, otherwise expected
+        What was predicted, shape (n,): probabilities for outcomes 0/1, otherwise expected
         values.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
@@ -401,8 +401,8 @@ def calibration_graph(
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds numbers.
     method : str, default "auto"
-        P-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated; for outcomes
-        0/1), or "auto", whichever serves.
+        P-values: "asymptotic" (the limit), "exact" (outcomes drawn as predicted; for
+        outcomes 0/1), or "auto", whichever serves.
     n_resamples : int, default 9999
         Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
     rng : int | np.random.Generator | None, optional
@@ -502,13 +502,13 @@ def _stated_averages(y, p, w, start, binary, first, last, widened=1.0):
     else: low, high = response_range(y, p)
     unit = high - low or 1.0
     y, p, w = ((column[start[first]:start[last]]) for column in (y, p, w))
-    n, stated = w.sum()**2 / (w @ w), (np.average(p, weights=w) - low) / unit
+    n, predicted = w.sum()**2 / (w @ w), (np.average(p, weights=w) - low) / unit
     if binary: noise = widened * np.sum(w * w * p * (1 - p)) / w.sum()**2
     else: noise = 0.0
-    if noise > 0: n = stated * (1 - stated) / noise
+    if noise > 0: n = predicted * (1 - predicted) / noise
     if binary and w.min() < w.max(): n = min(n, cases_of(y, w) / widened)
     return MatchedAverages(share_in_units(np.average(y, weights=w) - low, unit), n,
-                           share_in_units(stated, 1.0), np.inf, high - low, binary, True)
+                           share_in_units(predicted, 1.0), np.inf, high - low, binary, True)
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-113b
 @kernel
