@@ -22,7 +22,7 @@ from .steps import between_clusters, close_cells, shared_cells
 from .._sample.sample import stable_order
 
 # %% auto #0
-__all__ = ['NOBODY', 'total_variance', 'response_range', 'share_in_units', 'score_columns', 'weighted_rows',
+__all__ = ['NO_ROWS', 'total_variance', 'response_range', 'share_in_units', 'score_columns', 'weighted_rows',
            'weighted_replicates', 'Group', 'in_units', 'unweighted_if_equal', 'in_order', 'mapped_responses',
            'Shuffles', 'Significance', 'over_scale', 'cumulative_shares', 'in_the_limit', 'permuted', 'least_scale',
            'told_by_design', 'Design', 'judge_walk', 'few_outcomes', 'places_of', 'design_of', 'ordered_design']
@@ -593,7 +593,7 @@ def _mixtures(paths, freedom, n, rng):
     return np.column_stack([high - low, np.maximum(high, -low)])
 
 # %% ../../nbs/subgroups/74_designs.ipynb #9f1c2c05
-NOBODY = np.empty(0, np.int64)  # no clusters
+NO_ROWS = np.empty(0, np.int64)  # no clusters
 
 # %% ../../nbs/subgroups/74_designs.ipynb #cell-few
 _FEW = 20
@@ -813,6 +813,6 @@ def _replicate_factor(ratios):
             "replicate_factor must be given, as the survey's documentation has it: these replicate "
             "weights are none of successive differences (4/R), Fay's method with k "
             "(1/(R (1 − k)²)), balanced half-samples or a bootstrap (1/R), a jackknife "
-            f"((R − 1)/R), with R = {r}; squares of their relative changes add up to {sums:.3g} "
+            f"((R − 1)/R). R = {r}; squares of their relative changes add up to {sums:.3g} "
             "for a usual row, and a factor is near the inverse of that")
     return best

@@ -204,7 +204,7 @@ class _Given:
             raise ValueError(f"x must hold a probability under {self.on!r}, got {p!r:.40}")
         return {False: 1 - p, True: float(p)}
 
-    def learn_one(self, x, y): """Nothing is to be learnt from x and y.
+    def learn_one(self, x, y): """Nothing is learnt of x and y.
 
                                Parameters
                                ----------

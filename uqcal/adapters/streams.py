@@ -107,8 +107,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
     rng : int | None, optional
         Seed of hedging's draws, ≥ 0; None for fresh entropy.
     on_alarm : str | None, optional
-        "restart" to go back to what `fit` taught when a monitor of the forecasts rings;
-        None for no monitor.
+        "restart" to go back to the map of `fit` when a monitor of the forecasts rings; None
+        for no monitor.
     run_length : int, default 1_000_000
         Of the monitor, as in `make_forecaster`.
     """
@@ -121,7 +121,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
                  cv: int | None = 5,  # parts in which `fit` splits the training rows to teach the
                  # map, ≥ 2; None to teach it nothing
                  rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
-                 on_alarm: str | None = None,  # "restart" to go back to what `fit` taught when a
+                 on_alarm: str | None = None,  # "restart" to go back to the map of `fit` when a
                  # monitor of the forecasts rings; None for no monitor
                  run_length: int = 1_000_000,  # of the monitor, as in `make_forecaster`
                  ):

@@ -39,7 +39,7 @@ def conformal_threshold(
     scores: ArrayLike,  # of the calibration points, shape (n,): the larger, the worse the fit
     level: float,  # the coverage that is wanted, in (0, 1)
     *,
-    groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,); None where
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,); None where
                                       # all are independent
 ) -> float:  # infinite where there are too few points for the level
     """The score that a new point exceeds with a probability of at most one minus the level.
@@ -54,7 +54,7 @@ def conformal_threshold(
     level : float
         The coverage that is wanted, in (0, 1).
     groups : ArrayLike | None, optional
-        Which rows belong together, labels, shape (n,); None where all are independent.
+        Labels of clusters, shape (n,); None where all are independent.
 
     Returns
     -------
@@ -205,7 +205,7 @@ class _Told(Storable):
                  ) -> pd.DataFrame:  # a row for each group, or one
         """Thresholds, with the coverage they promise and its range: group, points, threshold (lower and upper where there are two), promised, low, high.
 
-        The range is that of (2), which no row has where rows belong together, and what is
+        The range is that of (2), which no row has where rows are clustered, and what is
         promised counts groups of rows once each; where scores are equal to the threshold, what
         is promised is the least, and the upper end that of the points inside.
 
@@ -332,8 +332,8 @@ class ConformalIntervals(_Told):
             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
             error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
             features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
-            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,),
-                                              # of groups that count once each; None where all are
+            groups: ArrayLike | None = None,  # labels of clusters, shape (n,),
+                                              # that count once each; None where all are
                                               # independent
             ) -> Self:  # the object itself
         """Learn from the errors of a calibration set, which the model has not seen.
@@ -347,8 +347,8 @@ class ConformalIntervals(_Told):
         features : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
-            Which rows belong together, labels, shape (n,), of groups that count once each; None
-            where all are independent.
+            Labels of clusters, shape (n,), that count once each; None where all are
+            independent.
 
         Returns
         -------
@@ -477,8 +477,8 @@ class ConformalBounds(_Told):
             y_true: ArrayLike,  # true values, shape (n,)
             y_intervals: ArrayLike,  # bounds, shape (n, 2), same unit, lower first
             features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
-            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,),
-                                              # of groups that count once each; None where all are
+            groups: ArrayLike | None = None,  # labels of clusters, shape (n,),
+                                              # that count once each; None where all are
                                               # independent
             ) -> Self:  # the object itself
         """Learn from the true values of a calibration set, which the model has not seen.
@@ -492,8 +492,8 @@ class ConformalBounds(_Told):
         features : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
-            Which rows belong together, labels, shape (n,), of groups that count once each; None
-            where all are independent.
+            Labels of clusters, shape (n,), that count once each; None where all are
+            independent.
 
         Returns
         -------
@@ -599,7 +599,7 @@ def _copied_cases(label, prob):
     key = np.sort(pd.util.hash_pandas_object(pd.DataFrame(prob + 0.0), index=False).to_numpy())
     if (key[1:] != key[:-1]).all(): return None  # − 0 made 0: equal rows have equal keys
     predicted, at = np.unique(prob, axis=0, return_inverse=True)
-    place = np.empty(len(predicted))  # by the likeliest class, so that neighbours are alike
+    place = np.empty(len(predicted))  # by the likeliest class, so neighbours are similar
     place[np.lexsort((predicted.max(axis=1), predicted.argmax(axis=1)))] = np.arange(len(predicted))
     return repeated_cases(label, place[at.ravel()])[0]
 
@@ -685,8 +685,8 @@ class ConformalSets(_Told):
                                 # `classes` names
             y_prob: ArrayLike,  # predicted probabilities, shape (n, classes), rows sum to 1
             features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
-            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,),
-                                              # of groups that count once each; None where all are
+            groups: ArrayLike | None = None,  # labels of clusters, shape (n,),
+                                              # that count once each; None where all are
                                               # independent
             classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
             ) -> Self:  # the object itself
@@ -701,8 +701,8 @@ class ConformalSets(_Told):
         features : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
-            Which rows belong together, labels, shape (n,), of groups that count once each; None
-            where all are independent.
+            Labels of clusters, shape (n,), that count once each; None where all are
+            independent.
         classes : ArrayLike | None, optional
             The label of each column; 0, 1, … unless given.
 

@@ -138,7 +138,7 @@ def effective_number(
 
 # %% ../../nbs/intervals/55_coverage.ipynb #few-groups
 def _few_groups(covered, group):
-    "A caution where ten to twenty groups of one size, or groups worth as many, are much alike."
+    "A caution where ten to twenty groups of one size, or groups worth as many, behave much the same."
     size = np.bincount(group)
     n_groups = covered.size**2 / (size @ size)
     if not 9 <= n_groups <= 20 or effective_number(covered, group) > covered.size / 2: return []
@@ -550,7 +550,7 @@ def _candidates(bounds, level, columns):
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-020c
 def _held_out(y, bounds, model, columns, group, fold):
-    "The bounds of each fold, recalibrated by what all other folds taught."
+    "The bounds of each fold, recalibrated by a fit to all other folds."
     made = np.empty_like(bounds)
     for k in range(int(fold.max()) + 1):
         rest, held = fold != k, fold == k

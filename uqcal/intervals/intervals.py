@@ -1409,7 +1409,7 @@ def hsic(
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
     kernel_sizes: ArrayLike = (1, 1),  # s of the kernels exp(−d²/s), > 0: for widths (unit of
                                        # y, squared) and for coverage
-) -> float | np.ndarray:  # ≥ 0; 0 if widths or outcomes are all alike; shape (k,) for k levels
+) -> float | np.ndarray:  # ≥ 0; 0 if widths or outcomes are all equal; shape (k,) for k levels
     """Dependence between coverage and width: √trace(HKHL)/(n − 1), in O(n log n).
 
     Parameters
@@ -1425,7 +1425,7 @@ def hsic(
     Returns
     -------
     float | np.ndarray
-        ≥ 0; 0 if widths or outcomes are all alike; shape (k,) for k levels.
+        ≥ 0; 0 if widths or outcomes are all equal; shape (k,) for k levels.
 
     Raises
     ------

@@ -223,7 +223,7 @@ class OnlineMixture(OnlineForecaster):
     def regret_bound(self,
                      *experts: str,  # names of experts, each followed until the next takes over
                      ) -> float:  # nats, for the outcomes learnt so far
-        """How far the log loss can be above that of a sequence of experts, whoever chose outcomes.
+        """How far the log loss can be above that of a sequence of experts, however outcomes were chosen.
 
         Eq. 6, and its twin for the calibeater.
 

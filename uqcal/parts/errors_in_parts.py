@@ -420,7 +420,7 @@ def _of_average(mean):
 
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-017h
 def _error(variance, n):
-    "The standard error of a mean; not quite zero where all values are alike."
+    "The standard error of a mean; not quite zero where all values are equal."
     return np.sqrt(max(variance / n, 1e-300))
 
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-017i

@@ -336,7 +336,7 @@ def largest_difference(
     y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the limit, in (0, 1)
 ) -> LargestDifference:  # `.difference`, `.limit`, `.points_needed()`, `.plot()`
@@ -351,7 +351,7 @@ def largest_difference(
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     confidence : float, default 0.95
@@ -723,7 +723,7 @@ def report_of(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
     p: np.ndarray,  # predicted probabilities, shape (n,)
     w: np.ndarray,  # weights, shape (n,)
-    cluster: np.ndarray | None,  # labels of rows that belong together, shape (n,); None: none do
+    cluster: np.ndarray | None,  # labels of clusters, shape (n,); None: none do
     *,
     tolerance: float,  # factor of O/E and slope that does no harm
     local_tolerance: float,  # mean difference over a fifth of the rows that does no harm
@@ -749,7 +749,7 @@ def report_of(
     w : np.ndarray
         Weights, shape (n,).
     cluster : np.ndarray | None
-        Labels of rows that belong together, shape (n,); None: none do.
+        Labels of clusters, shape (n,); None: none do.
     tolerance : float
         Factor of O/E and slope that does no harm.
     local_tolerance : float
@@ -846,7 +846,7 @@ def _ece_null(tests, error):
 def with_caution(report: CalibrationReport,  # as `report_of` returns it
                  caution: Caution | None,  # on rows that repeat each other; None for none
                  ) -> CalibrationReport:  # the same, with the caution before its own
-    """A report that says what was found of rows that belong together.
+    """A report that says what was found of clustered rows.
 
     Parameters
     ----------
@@ -871,7 +871,7 @@ def calibration_report(
     n_bins: int = 15,  # bins of the calibration error and the diagram
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     by: Any = None,  # DataFrame or dict of name → column, shape (n,) each, along which
                            # calibration may differ: groups, or numbers
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
@@ -903,7 +903,7 @@ def calibration_report(
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clusters, shape (n,).
     by : Any, optional
         DataFrame or dict of name → column, shape (n,) each, along which calibration may
         differ: groups, or numbers.
@@ -997,7 +997,7 @@ def _ratio_limits(walk, ratio):
     many = events.sum()**2 >= 20 * (events @ events) > 0 and walk.end.size > 1
 
     def exact(tail, side):
-        "Of the event ratio."
+        "Of O/E, exact."
         interval = event_ratio_of(walk, confidence=1 - 2 * tail).confidence_interval
         return interval[(side + 1) // 2]
 

@@ -143,7 +143,7 @@ def kolmogorov_smirnov_test(
     y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
@@ -162,7 +162,7 @@ def kolmogorov_smirnov_test(
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     method : str, default "auto"
@@ -201,7 +201,7 @@ def kuiper_test(
     y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
@@ -220,7 +220,7 @@ def kuiper_test(
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     method : str, default "auto"
@@ -261,7 +261,7 @@ def spiegelhalter_test(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     alternative: str = "two-sided",  # "two-sided", "greater" (Brier score too large: overconfident)
                                      # or "less"
-    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
@@ -282,7 +282,7 @@ def spiegelhalter_test(
     alternative : str, default "two-sided"
         "two-sided", "greater" (Brier score too large: overconfident) or "less".
     groups : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     method : str, default "auto"
@@ -381,7 +381,7 @@ def binary_calibration_tests(
     y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method
@@ -400,7 +400,7 @@ def binary_calibration_tests(
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     method : str, default "auto"
@@ -527,7 +527,7 @@ def multiclass_calibration_tests(
     *,
     classes: ArrayLike | None = None,  # the label of each column, shape (K,), of any kind
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method, to begin with; more where the number of
                               # tests asks for them
@@ -549,7 +549,7 @@ def multiclass_calibration_tests(
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clusters, shape (n,).
     method : str, default "auto"
         "auto", "asymptotic" or "exact".
     n_resamples : int, default 9999

@@ -242,7 +242,7 @@ def reliability_diagram(
     n_bins: int = 10,  # number of bins, ≥ 1
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
     interval: str = "wilson",  # "wilson" or "clopper-pearson"
@@ -262,7 +262,7 @@ def reliability_diagram(
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     confidence : float, default 0.95
@@ -503,7 +503,7 @@ def top_label_ece(
                                 # edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     norm: str = "l1",  # "l1", "l2" or "max"
-    average: str = "macro",  # "macro": chosen classes count alike; "weighted": by their points
+    average: str = "macro",  # "macro": chosen classes count equally; "weighted": by their points
     classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
 ) -> float:  # from 0 to 1
     """Calibration error of the chosen class, conditional on which class was chosen.
@@ -527,7 +527,7 @@ def top_label_ece(
     norm : str, default "l1"
         "l1", "l2" or "max".
     average : str, default "macro"
-        "macro": chosen classes count alike; "weighted": by their points.
+        "macro": chosen classes count equally; "weighted": by their points.
     classes : ArrayLike | None, optional
         The label of each column; 0, 1, … unless given.
 
@@ -747,7 +747,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              n_bins: int = 15,  # number of bins, ≥ 1
              strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
              sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-             groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+             groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
              pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
                                      # and 1
              norm: str = "l1",  # "l1", "l2" or "max"
@@ -771,7 +771,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     norm : str, default "l1"
@@ -1043,7 +1043,7 @@ def _largest_error(bins, tail):
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-071
 def _largest_root(bins, root, tail):
-    "The largest limit of the root of the squared error: one bin is wrong, or all are alike."
+    "The largest limit of the root of the squared error: one bin is wrong, or all are equally wrong."
     limits, width = [root], np.sqrt(bins.share)
     if width.size > 1:
         right = np.minimum(bins.predicted, 1 - bins.predicted)
@@ -1189,7 +1189,7 @@ def calibration_error_interval(
     n_bins: int = 15,  # number of bins, ≥ 1
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the intervals and of the limit, in (0, 1)
     n_boot: int = 5000,  # sets of noise drawn for the lower ends
@@ -1212,7 +1212,7 @@ def calibration_error_interval(
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     groups : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     confidence : float, default 0.95

@@ -369,7 +369,7 @@ class Walk:
            y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
            y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
            sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); None for equal ones
-           cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+           cluster: ArrayLike | None = None,  # labels of clusters, shape (n,)
            ) -> Walk:  # points of weight zero are left out
         """Check the columns and make their walk.
 
@@ -382,7 +382,7 @@ class Walk:
         sample_weight : ArrayLike | None, optional
             Weights ≥ 0, shape (n,); None for equal ones.
         cluster : ArrayLike | None, optional
-            Labels of rows that belong together, shape (n,).
+            Labels of clusters, shape (n,).
 
         Returns
         -------
@@ -403,7 +403,7 @@ class Walk:
                  y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                  y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
                  sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-                 groups: ArrayLike | None = None,  # labels of rows that belong together
+                 groups: ArrayLike | None = None,  # labels of clusters
                  pos_label: Any = (),  # the label that counts as 1; as for `check_outcomes`
                  ) -> Walk:  # what was given must not change until it is sorted
         """The same, but sorted only when an order is asked for.
@@ -417,7 +417,7 @@ class Walk:
         sample_weight : ArrayLike | None, optional
             Weights ≥ 0, shape (n,).
         groups : ArrayLike | None, optional
-            Labels of rows that belong together.
+            Labels of clusters.
         pos_label : Any, default ()
             The label that counts as 1; as for `check_outcomes`.
 
@@ -441,7 +441,7 @@ class Walk:
 def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
             probability: np.ndarray,  # predicted probabilities of 1, in [0, 1], shape (n,)
             weight: np.ndarray,  # weights ≥ 0, the largest is 1, shape (n,)
-            cluster: np.ndarray | None = None,  # labels without gaps of rows that belong together,
+            cluster: np.ndarray | None = None,  # labels of clusters, without gaps,
                                                 # shape (n,)
             ) -> Walk:  # points of weight zero are left out
     """The walk of columns that were checked already, as `check_binary` returns them.
@@ -455,7 +455,7 @@ def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
     weight : np.ndarray
         Weights ≥ 0, the largest is 1, shape (n,).
     cluster : np.ndarray | None, optional
-        Labels without gaps of rows that belong together, shape (n,).
+        Labels of clusters, without gaps, shape (n,).
 
     Returns
     -------

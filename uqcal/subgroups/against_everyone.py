@@ -17,7 +17,7 @@ from .._base.inputs import (check_choice, check_count, check_generator, check_la
 from .._base.kernels import kernel
 from .._chance.rates import MatchedAverages
 from .._chance.resampling import shuffle_last, shuffle_within
-from .._subgroups.designs import (NOBODY, Design, Group, Shuffles, few_outcomes, in_order,
+from .._subgroups.designs import (NO_ROWS, Design, Group, Shuffles, few_outcomes, in_order,
                                       in_units, judge_walk, mapped_responses, ordered_design,
                                       places_of, response_range, score_columns, share_in_units,
                                       told_by_design, unweighted_if_equal, weighted_replicates,
@@ -249,7 +249,7 @@ def subpopulation_graph(
     Raises
     ------
     ValueError
-        Where nobody or everybody is a member, for fewer than six clusters, and for
+        Where no row or every row is a member, for fewer than six clusters, and for
         replicate weights of another shape.
 
     References
@@ -360,7 +360,7 @@ def _signs_against_all(everyone, member, share, design, exchange=False):
     else: sign = np.arange(member.size)
     if share.size: number = design.n_clusters
     else: number = member.size
-    moves = (*coins(number), NOBODY, NOBODY)
+    moves = (*coins(number), NO_ROWS, NO_ROWS)
     if exchange: moves = places_of(everyone.score, response, member, cluster)
     return (_signed_against_all, (
         everyone.score, everyone.weight, member, line,

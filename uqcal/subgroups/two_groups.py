@@ -21,7 +21,7 @@ from .._base.results import Result, new_axes
 from .._sample.groups import LEAST_GROUPS
 from .._chance.rates import MatchedAverages
 from .._chance.resampling import shuffle_within
-from .._subgroups.designs import (NOBODY, Design, Group, Shuffles, cumulative_shares, design_of,
+from .._subgroups.designs import (NO_ROWS, Design, Group, Shuffles, cumulative_shares, design_of,
                                       few_outcomes, in_order, in_units, judge_walk,
                                       mapped_responses, places_of, response_range, score_columns,
                                       share_in_units, told_by_design, total_variance,
@@ -335,7 +335,7 @@ def _signs_of(a, b, share, design, exchange=False):
     else: sign = np.arange(order.size)
     if share.size: number = design.n_clusters
     else: number = order.size
-    moves = (*coins(number), NOBODY, NOBODY)
+    moves = (*coins(number), NO_ROWS, NO_ROWS)
     if exchange: moves = places_of(score, response, np.arange(order.size) < n_a, cluster)
     return (_signed, (
         (a.key, a.score, a.weight), (b.key, b.score, b.weight),
