@@ -1550,7 +1550,7 @@ def hsic_test(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> HsicTest | Any:  # `.statistic`, `.pvalue`, `.plot()`; a tuple of k for k levels
-    """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes are all alike.
+    """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes are all equal.
 
     Parameters
     ----------
