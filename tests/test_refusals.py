@@ -342,14 +342,14 @@ TABLE = {
     **rows("conformal", "ConformalIntervals.fit+groups", "errors", of=lambda: ConformalIntervals(0.5), given={"groups": np.arange(N) // 3}, kinds={"groups": "array -None"}),
     **rows("conformal", "ConformalIntervals.predict", "errors", of=lambda: ConformalIntervals(0.5, scaling=FactorScaling(), rng=1).fit(U, E), given={"prediction": E},
            kinds={"prediction": "numbers"}),
-    **rows("conformal", "ConformalBounds.fit", "intervals", of=lambda: ConformalBounds(0.5), given={"features": {"x": X}}, kinds={"features": "table -None"}),
-    **rows("conformal", "ConformalBounds.fit+groups", "intervals", of=lambda: ConformalBounds(0.5), given={"groups": np.arange(N) // 3, "features": None},
-           kinds={"groups": "array -None", "features": "free"}),
-    **rows("conformal", "ConformalBounds.predict", "intervals", of=lambda: ConformalBounds(0.5).fit(E, BOUNDS), given={"features": {"x": X}}, kinds={"features": "table -None"}),
-    **rows("conformal", "ConformalSets.fit", "classes", of=lambda: ConformalSets(0.5), given={"features": {"x": X}}, kinds={"features": "table -None"}),
-    **rows("conformal", "ConformalSets.fit+groups", "classes", of=lambda: ConformalSets(0.5), given=NUMBERED | {"groups": np.arange(N) // 3, "features": None},
-           kinds=FREE_CLASSES | {"groups": "array -None", "features": "free"}),
-    **rows("conformal", "ConformalSets.predict", "classes", of=lambda: ConformalSets(0.5).fit(LABEL, CLASSES), given={"features": {"x": X}}, kinds={"features": "table -None"}),
+    **rows("conformal", "ConformalBounds.fit", "intervals", of=lambda: ConformalBounds(0.5), given={"by": {"x": X}}, kinds={"by": "table -None"}),
+    **rows("conformal", "ConformalBounds.fit+groups", "intervals", of=lambda: ConformalBounds(0.5), given={"groups": np.arange(N) // 3, "by": None},
+           kinds={"groups": "array -None", "by": "free"}),
+    **rows("conformal", "ConformalBounds.predict", "intervals", of=lambda: ConformalBounds(0.5).fit(E, BOUNDS), given={"by": {"x": X}}, kinds={"by": "table -None"}),
+    **rows("conformal", "ConformalSets.fit", "classes", of=lambda: ConformalSets(0.5), given={"by": {"x": X}}, kinds={"by": "table -None"}),
+    **rows("conformal", "ConformalSets.fit+groups", "classes", of=lambda: ConformalSets(0.5), given=NUMBERED | {"groups": np.arange(N) // 3, "by": None},
+           kinds=FREE_CLASSES | {"groups": "array -None", "by": "free"}),
+    **rows("conformal", "ConformalSets.predict", "classes", of=lambda: ConformalSets(0.5).fit(LABEL, CLASSES), given={"by": {"x": X}}, kinds={"by": "table -None"}),
 
     # intervals on a stream
     **{f"interval_streams.{make.__name__}.{method}": Row("single", of=make, given={"scores": U}, kinds={"scores": "weights -zeros" + " -scalar" * (method == "update")})

@@ -220,7 +220,7 @@ class UncertaintyMonitor(Bell):
         return (self.outcomes_, int(wealth[2, k]), float(wealth[1, k]), k, int(table[0, k]),
                 float(table[1, k] / table[0, k]), math.exp(centre[0] / centre[1]))
 
-    def alarm(self, outcome: int,  # the number at which it rang
+    def alarm(self, place: int,  # the number at which it rang
               since: int,  # the number of the first error of the stretch
               likelier: float,  # what a stake on the rival was multiplied by
               k: int,  # the rival
@@ -232,7 +232,7 @@ class UncertaintyMonitor(Bell):
 
         Parameters
         ----------
-        outcome : int
+        place : int
             The number at which it rang.
         since : int
             The number of the first error of the stretch.
@@ -252,7 +252,7 @@ class UncertaintyMonitor(Bell):
         UncertaintyAlarm
         """
         return UncertaintyAlarm(
-            outcome=outcome, since=since, likelier=likelier, run_length=int(self.run_length),
+            outcome=place, since=since, likelier=likelier, run_length=int(self.run_length),
             kurtosis=float(self.kurtosis), n=n, square=square, middle=middle,
             direction="too small" if _WAYS[k] > 0 else "too large",
             side={0: "all", -1: "small", 1: "large"}[int(_SIDES[k])])

@@ -538,7 +538,7 @@ class CalibrationMonitor(Bell):
         """
         return _found(q, y, total, *self.state_[:2], self.outcomes_)
 
-    def alarm(self, outcome: int,  # the number at which it rang
+    def alarm(self, place: int,  # the number at which it rang
               since: int,  # the number of the first outcome of the stretch
               likelier: float,  # the likelihood ratio of the stretch
               sums: np.ndarray,  # of the stretch, by bin
@@ -547,7 +547,7 @@ class CalibrationMonitor(Bell):
 
         Parameters
         ----------
-        outcome : int
+        place : int
             The number at which it rang.
         since : int
             The number of the first outcome of the stretch.
@@ -560,7 +560,7 @@ class CalibrationMonitor(Bell):
         -------
         Alarm
         """
-        return Alarm(outcome=outcome, since=since, likelier=likelier, sums=sums,
+        return Alarm(outcome=place, since=since, likelier=likelier, sums=sums,
                      run_length=int(self.run_length))
 
     @locked

@@ -263,8 +263,8 @@ def along_column(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
     p: np.ndarray,  # predicted probabilities, shape (n,)
     w: np.ndarray,  # weights, shape (n,)
-    cluster: np.ndarray | None,  # the cluster of each row, whole numbers from 0; None where each
-                                 # is its own
+    groups: np.ndarray | None,  # the cluster of each row, whole numbers from 0; None where each
+                                # is its own
     along: Ordering,  # the rows in the order of the column
     *,
     name: str,  # what the column is called
@@ -283,7 +283,7 @@ def along_column(
         Predicted probabilities, shape (n,).
     w : np.ndarray
         Weights, shape (n,).
-    cluster : np.ndarray | None
+    groups : np.ndarray | None
         The cluster of each row, whole numbers from 0; None where each is its own.
     along : Ordering
         The rows in the order of the column.
@@ -303,7 +303,7 @@ def along_column(
     ColumnTest
     """
     code, first, last, by_group = _cut(along)
-    size, unit = first.size, cluster
+    size, unit = first.size, groups
     fit = _fit(y, p, w, unit)
     parts = pd.DataFrame({"first": first, "last": last, "count": np.bincount(code, minlength=size),
                           "observed": np.bincount(code, w * y, size),

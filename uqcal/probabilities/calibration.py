@@ -723,7 +723,7 @@ def report_of(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
     p: np.ndarray,  # predicted probabilities, shape (n,)
     w: np.ndarray,  # weights, shape (n,)
-    cluster: np.ndarray | None,  # labels of clusters, shape (n,); None: none do
+    groups: np.ndarray | None,  # labels of clusters, shape (n,); None: rows are independent
     *,
     tolerance: float,  # factor of O/E and slope that does no harm
     local_tolerance: float,  # mean difference over a fifth of the rows that does no harm
@@ -748,8 +748,8 @@ def report_of(
         Predicted probabilities, shape (n,).
     w : np.ndarray
         Weights, shape (n,).
-    cluster : np.ndarray | None
-        Labels of clusters, shape (n,); None: none do.
+    groups : np.ndarray | None
+        Labels of clusters, shape (n,); None: rows are independent.
     tolerance : float
         Factor of O/E and slope that does no harm.
     local_tolerance : float
@@ -779,7 +779,7 @@ def report_of(
     -------
     CalibrationReport
     """
-    walk = walk_of(y, p, w, cluster)
+    walk = walk_of(y, p, w, groups)
     drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
     if walk.n_clusters is None: code = None
     else: code = walk.cluster
@@ -800,7 +800,7 @@ def report_of(
     slope = _slope(walk, tests, coefficients, held, largest, rows, tolerance)
     locally = _locally(walk, tests, largest, local_tolerance, rows, (overall, slope))
     ece = _error_finding(error, tests)
-    columns = _along_columns((y, p, w, cluster), along, 1 - confidence, rng)
+    columns = _along_columns((y, p, w, groups), along, 1 - confidence, rng)
     parts = tuple(finding_along(one, tolerance) for one in columns.values())
     asked = tuple(one for one in (overall, slope, locally) if one is not None)
     recalibrated_by = None

@@ -1260,7 +1260,7 @@ def errors_of_columns(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
     p: np.ndarray,  # predicted probabilities, shape (n,)
     w: np.ndarray,  # weights > 0, shape (n,)
-    cluster: np.ndarray | None,  # which cluster each row is in, from 0; None: each is its own
+    groups: np.ndarray | None,  # which cluster each row is in, from 0; None: each is its own
     *,
     n_bins: int,  # number of bins, ≥ 1
     strategy: Any,  # "uniform", "quantile", or an array of edges from 0 to 1
@@ -1280,7 +1280,7 @@ def errors_of_columns(
         Predicted probabilities, shape (n,).
     w : np.ndarray
         Weights > 0, shape (n,).
-    cluster : np.ndarray | None
+    groups : np.ndarray | None
         Which cluster each row is in, from 0; None: each is its own.
     n_bins : int
         Number of bins, ≥ 1.
@@ -1303,11 +1303,11 @@ def errors_of_columns(
         The errors, the diagram, the edges.
     """
     n_boot = check_count(n_boot, "n_boot")
-    if cluster is None: y, p, w = _counted(y, p, w)
-    else: y, p, w, cluster = _counted(y, p, w, cluster)
+    if groups is None: y, p, w = _counted(y, p, w)
+    else: y, p, w, groups = _counted(y, p, w, groups)
     edges = _edges(p, n_bins, strategy)
-    error = _error(y, p, w, cluster, edges, confidence, n_boot, rng, n_jobs, progress)
-    return error, _diagram(y, p, w, cluster, edges, confidence, "wilson"), edges[0]
+    error = _error(y, p, w, groups, edges, confidence, n_boot, rng, n_jobs, progress)
+    return error, _diagram(y, p, w, groups, edges, confidence, "wilson"), edges[0]
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-302
 def _squared(sums):

@@ -438,23 +438,23 @@ class Walk:
         return walk_of(*checked, read_labels(groups, checked[0].size, "groups"))
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-016
-def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
-            probability: np.ndarray,  # predicted probabilities of 1, in [0, 1], shape (n,)
-            weight: np.ndarray,  # weights ≥ 0, the largest is 1, shape (n,)
-            cluster: np.ndarray | None = None,  # labels of clusters, without gaps,
-                                                # shape (n,)
+def walk_of(y_true: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
+            y_prob: np.ndarray,  # predicted probabilities of 1, in [0, 1], shape (n,)
+            sample_weight: np.ndarray,  # weights ≥ 0, the largest is 1, shape (n,)
+            groups: np.ndarray | None = None,  # labels of clusters, without gaps,
+                                               # shape (n,)
             ) -> Walk:  # points of weight zero are left out
     """The walk of columns that were checked already, as `check_binary` returns them.
 
     Parameters
     ----------
-    outcome : np.ndarray
+    y_true : np.ndarray
         Outcomes 0.0 or 1.0, shape (n,).
-    probability : np.ndarray
+    y_prob : np.ndarray
         Predicted probabilities of 1, in [0, 1], shape (n,).
-    weight : np.ndarray
+    sample_weight : np.ndarray
         Weights ≥ 0, the largest is 1, shape (n,).
-    cluster : np.ndarray | None, optional
+    groups : np.ndarray | None, optional
         Labels of clusters, without gaps, shape (n,).
 
     Returns
@@ -462,17 +462,17 @@ def walk_of(outcome: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
     Walk
         Points of weight zero are left out.
     """
-    if not weight.all():
-        if cluster is not None: cluster = cluster[weight > 0]
-        outcome, probability, weight = (column[weight > 0]
-                                        for column in (outcome, probability, weight))
-    if cluster is None: names, code = (None, None)
-    else: names, code = np.unique(cluster, return_inverse=True)
+    if not sample_weight.all():
+        if groups is not None: groups = groups[sample_weight > 0]
+        y_true, y_prob, sample_weight = (column[sample_weight > 0]
+                                        for column in (y_true, y_prob, sample_weight))
+    if groups is None: names, code = (None, None)
+    else: names, code = np.unique(groups, return_inverse=True)
     if names is None or names.size == code.size: number = None
     else: number = names.size
-    total, variance, brier, bets, brier_bets, contradicted = _moments(probability, outcome, weight)
-    return Walk(given=[(outcome, probability, weight, code)], n=probability.size,
-                total_weight=float(weight.sum()), brier_total=total, variance=variance,
+    total, variance, brier, bets, brier_bets, contradicted = _moments(y_prob, y_true, sample_weight)
+    return Walk(given=[(y_true, y_prob, sample_weight, code)], n=y_prob.size,
+                total_weight=float(sample_weight.sum()), brier_total=total, variance=variance,
                 brier_variance=brier, n_bets=bets, n_brier_bets=brier_bets,
                 contradicted=contradicted, n_clusters=number)
 

@@ -376,22 +376,22 @@ def _path_against_all(everyone, member, response):
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #9f1c2a02
 def ordinates_among(
-    response: np.ndarray,  # responses, sorted by score, shape (n,)
+    y_true: np.ndarray,  # responses, sorted by score, shape (n,)
     score: np.ndarray,  # scores, ascending, shape (n,)
     member: np.ndarray,  # who is of the subpopulation, shape (n,)
-    weight: np.ndarray,  # their weights, shape (n,), or empty
+    sample_weight: np.ndarray,  # their weights, shape (n,), or empty
 ) -> np.ndarray:  # after each step, in the unit of the response
     """The ordinates of the graph of members against everyone, for `kuiper_by_scores`.
 
     Parameters
     ----------
-    response : np.ndarray
+    y_true : np.ndarray
         Responses, sorted by score, shape (n,).
     score : np.ndarray
         Scores, ascending, shape (n,).
     member : np.ndarray
         Who is of the subpopulation, shape (n,).
-    weight : np.ndarray
+    sample_weight : np.ndarray
         Their weights, shape (n,), or empty.
 
     Returns
@@ -399,7 +399,7 @@ def ordinates_among(
     np.ndarray
         After each step, in the unit of the response.
     """
-    return _path_against_all(Group(score, score, response, weight), member, response)
+    return _path_against_all(Group(score, score, y_true, sample_weight), member, y_true)
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-131
 def _published_scale(weight, mean):
@@ -440,7 +440,7 @@ def members_of(
     s: np.ndarray,  # finite scores, shape (n,)
     codes: np.ndarray,  # the group of each point as a number from 0, shape (n,)
     w: np.ndarray,  # weights > 0, shape (n,), or empty
-    cluster: np.ndarray,  # the cluster of each point as a number from 0, shape (n,), or empty
+    groups: np.ndarray,  # the cluster of each point as a number from 0, shape (n,), or empty
 ) -> tuple:  # for `ComparedGroups`
     """What compares groups with everyone, the unit of its results, what shuffles a group, and by how many signs.
 
@@ -454,7 +454,7 @@ def members_of(
         The group of each point as a number from 0, shape (n,).
     w : np.ndarray
         Weights > 0, shape (n,), or empty.
-    cluster : np.ndarray
+    groups : np.ndarray
         The cluster of each point as a number from 0, shape (n,), or empty.
 
     Returns
@@ -465,8 +465,8 @@ def members_of(
     everyone, order = _population(y, s, w)
     (points,), unit = in_units(everyone)
     group, design = codes[order], None
-    if cluster.size:
-        design = Design(cluster[order], int(cluster.max()) + 1, np.empty((0, 0)), 0.0)
+    if groups.size:
+        design = Design(groups[order], int(groups.max()) + 1, np.empty((0, 0)), 0.0)
     work = functools.partial(_screen_all, everyone=points, group=group, origin=everyone.response[0],
                              unit=unit, design=design)
 

@@ -543,7 +543,7 @@ def _by_cluster_signs(part, end, code, asked):
 def independent_steps(
     kind: str,  # "calibration" or "subpopulation"
     score: np.ndarray,  # at each step, ascending, shape (n_steps,)
-    weight: np.ndarray,  # of each step
+    sample_weight: np.ndarray,  # of each step
     rise: np.ndarray,  # weight times difference of each step, in the unit of the response
     spread: np.ndarray,  # variance of each rise
     n: int,  # rows
@@ -560,7 +560,7 @@ def independent_steps(
         "calibration" or "subpopulation".
     score : np.ndarray
         At each step, ascending, shape (n_steps,).
-    weight : np.ndarray
+    sample_weight : np.ndarray
         Of each step.
     rise : np.ndarray
         Weight times difference of each step, in the unit of the response.
@@ -582,7 +582,7 @@ def independent_steps(
     CumulativeGraph
         Without covariance between steps.
     """
-    total = weight.sum()
+    total = sample_weight.sum()
     covariance = np.zeros((score.size, 3))
     covariance[:, 0] = spread / total**2
     null_scale = float(np.sqrt(covariance[:, 0].sum()))
@@ -590,7 +590,7 @@ def independent_steps(
     kuiper, largest = float(np.ptp(ordinate)), float(np.abs(ordinate).max())
     found = significance or in_the_limit(over_scale(kuiper, null_scale),
                                          over_scale(largest, null_scale))
-    return CumulativeGraph(kind=kind, abscissa=cumulative_shares(weight), ordinate=ordinate,
+    return CumulativeGraph(kind=kind, abscissa=cumulative_shares(sample_weight), ordinate=ordinate,
                            score=score, covariance=covariance, n=n, n_steps=float(score.size),
                            scale=float(scale), null_scale=null_scale, kuiper=kuiper,
                            averages=averages, follows=follows,
@@ -604,10 +604,10 @@ def _bends(x):
     return np.maximum(x[:, None] - np.unique(np.quantile(np.unique(x), places)), 0)
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #e7417fca
-def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
+def kuiper_by_scores(y_true: np.ndarray,  # checked, shape (n,)
                      score: np.ndarray,  # checked, shape (n,)
                      is_a: np.ndarray,  # members of the first group, or subpopulation, shape (n,)
-                     weight: np.ndarray,  # checked, shape (n,), or empty
+                     sample_weight: np.ndarray,  # checked, shape (n,), or empty
                      path: Callable,  # ordinates of the graph of other responses, called as
                                       # path(response, score, is_a, weight), sorted by score
                      ) -> float:  # in the unit of the response
@@ -615,13 +615,13 @@ def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
 
     Parameters
     ----------
-    response : np.ndarray
+    y_true : np.ndarray
         Checked, shape (n,).
     score : np.ndarray
         Checked, shape (n,).
     is_a : np.ndarray
         Members of the first group, or subpopulation, shape (n,).
-    weight : np.ndarray
+    sample_weight : np.ndarray
         Checked, shape (n,), or empty.
     path : Callable
         Ordinates of the graph of other responses, called as path(response, score, is_a,
@@ -633,19 +633,18 @@ def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
         In the unit of the response.
     """
     order = np.lexsort((is_a, score))
-    response, score, is_a = response[order], score[order], is_a[order]
-    if weight.size: weight = weight[order]
-    else: weight = weight
+    y_true, score, is_a = y_true[order], score[order], is_a[order]
+    if sample_weight.size: sample_weight = sample_weight[order]
     unit = np.abs(score).max() or 1.0
     x = score / unit - np.mean(score / unit)
     x /= np.abs(x).max() or 1.0
-    level = np.abs(response).max() or 1.0
+    level = np.abs(y_true).max() or 1.0
     some, left = slice(None, None, max(1, x.size // 50_000)), []  # enough for a dozen numbers
     parabola = np.column_stack([is_a, ~is_a, x, x**2]).astype(float)
     for columns in (parabola, np.column_stack([parabola, _bends(x)])):
-        fit = np.linalg.lstsq(columns[some], response[some] / level, rcond=1e-10)[0]
+        fit = np.linalg.lstsq(columns[some], y_true[some] / level, rcond=1e-10)[0]
         follows = columns[:, 2:] @ fit[2:]
-        left.append(np.ptp(np.r_[0.0, path(follows, score, is_a, weight)]))
+        left.append(np.ptp(np.r_[0.0, path(follows, score, is_a, sample_weight)]))
     return float(level * max(left))
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #013e8164

@@ -658,29 +658,29 @@ class ComparedGroups:
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-102
 def compared_groups(
-    response: np.ndarray,  # finite responses, shape (n,)
+    y_true: np.ndarray,  # finite responses, shape (n,)
     score: np.ndarray,  # finite scores, shape (n,)
     codes: np.ndarray,  # the group of each point as a number from 0, shape (n,)
-    weight: np.ndarray,  # weights > 0, shape (n,), or empty
-    cluster: np.ndarray | None = None,  # the cluster of each point as a number from 0, shape (n,)
+    sample_weight: np.ndarray,  # weights > 0, shape (n,), or empty
+    groups: np.ndarray | None = None,  # the cluster of each point as a number from 0, shape (n,)
     *,
-    against: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
+    reference: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
 ) -> ComparedGroups:  # numbers and shuffles of each comparison
     """Prepare groups for many comparisons; for columns that were checked already.
 
     Parameters
     ----------
-    response : np.ndarray
+    y_true : np.ndarray
         Finite responses, shape (n,).
     score : np.ndarray
         Finite scores, shape (n,).
     codes : np.ndarray
         The group of each point as a number from 0, shape (n,).
-    weight : np.ndarray
+    sample_weight : np.ndarray
         Weights > 0, shape (n,), or empty.
-    cluster : np.ndarray | None, optional
+    groups : np.ndarray | None, optional
         The cluster of each point as a number from 0, shape (n,).
-    against : str, default "pairs"
+    reference : str, default "pairs"
         "pairs" for all pairs, "all" for each group against everyone.
 
     Returns
@@ -688,17 +688,17 @@ def compared_groups(
     ComparedGroups
         Numbers and shuffles of each comparison.
     """
-    sizes, none = np.bincount(codes), cluster is None
+    sizes, none = np.bincount(codes), groups is None
     if none: member = np.empty(0, np.int64)
-    else: member = cluster
+    else: member = groups
     if none: steps = 1
     else: steps = 3
-    if against == "pairs":
+    if reference == "pairs":
         pieces = np.array(list(itertools.combinations(range(sizes.size), 2)))
         return ComparedGroups(pieces, steps * sizes[pieces].sum(axis=1),
-                              *pairs_of(response, score, codes, weight, member), not none)
+                              *pairs_of(y_true, score, codes, sample_weight, member), not none)
     return ComparedGroups(np.arange(sizes.size)[:, None], np.full(sizes.size, steps * codes.size),
-                          *members_of(response, score, codes, weight, member), not none)
+                          *members_of(y_true, score, codes, sample_weight, member), not none)
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-005
 def screen(
@@ -777,7 +777,7 @@ def screen(
     labels, codes = _several(columns["group"])
     compared = compared_groups(columns["response"], columns["score"], codes,
                                columns.get("weight", np.empty(0)), _clusters(columns, method),
-                               against=reference)
+                               reference=reference)
     found = _in_chunks(compared, n_jobs, progress)
     if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
     table, skipped = _screening_table(found, compared.pieces, labels, np.bincount(codes))

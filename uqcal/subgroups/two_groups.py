@@ -360,22 +360,22 @@ def _path_between(a, b, response):
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #9f1c2a01
 def ordinates_between(
-    response: np.ndarray,  # responses, sorted by score, shape (n,)
+    y_true: np.ndarray,  # responses, sorted by score, shape (n,)
     score: np.ndarray,  # scores, ascending, shape (n,)
     is_a: np.ndarray,  # members of the first group, shape (n,)
-    weight: np.ndarray,  # their weights, shape (n,), or empty
+    sample_weight: np.ndarray,  # their weights, shape (n,), or empty
 ) -> np.ndarray:  # after each step, in the unit of the response
     """The ordinates of the graph of two groups, for `kuiper_by_scores`.
 
     Parameters
     ----------
-    response : np.ndarray
+    y_true : np.ndarray
         Responses, sorted by score, shape (n,).
     score : np.ndarray
         Scores, ascending, shape (n,).
     is_a : np.ndarray
         Members of the first group, shape (n,).
-    weight : np.ndarray
+    sample_weight : np.ndarray
         Their weights, shape (n,), or empty.
 
     Returns
@@ -383,8 +383,8 @@ def ordinates_between(
     np.ndarray
         After each step, in the unit of the response.
     """
-    a, b = (Group(score[side], score[side], response[side],
-                  weight[side] if weight.size else weight) for side in (is_a, ~is_a))
+    a, b = (Group(score[side], score[side], y_true[side],
+                  sample_weight[side] if sample_weight.size else sample_weight) for side in (is_a, ~is_a))
     return _path_between(a, b, np.r_[a.response, b.response])
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-052
@@ -414,7 +414,7 @@ def pairs_of(
     s: np.ndarray,  # finite scores, shape (n,)
     codes: np.ndarray,  # the group of each point as a number from 0, shape (n,)
     w: np.ndarray,  # weights > 0, shape (n,), or empty
-    cluster: np.ndarray,  # the cluster of each point as a number from 0, shape (n,), or empty
+    groups: np.ndarray,  # the cluster of each point as a number from 0, shape (n,), or empty
 ) -> tuple:  # for `ComparedGroups`
     """What compares pairs of groups, the unit of its results, what shuffles a pair, and by how many signs.
 
@@ -428,7 +428,7 @@ def pairs_of(
         The group of each point as a number from 0, shape (n,).
     w : np.ndarray
         Weights > 0, shape (n,), or empty.
-    cluster : np.ndarray
+    groups : np.ndarray
         The cluster of each point as a number from 0, shape (n,), or empty.
 
     Returns
@@ -438,8 +438,8 @@ def pairs_of(
     """
     order = np.lexsort((w, y, s, codes) if w.size else (y, s, codes))
     (points,), unit = in_units(Group(s[order], s[order], y[order], w[order] if w.size else w))
-    offset, cluster = np.r_[0, np.cumsum(np.bincount(codes))], cluster[order] if cluster.size else (
-        cluster)
+    offset, groups = np.r_[0, np.cumsum(np.bincount(codes))], groups[order] if groups.size else (
+        groups)
     spans, nobody = list(itertools.pairwise(offset)), np.empty(0, np.int64)
     variance = np.concatenate([
         own_noise(neighbours_of(points.score[i:j], nobody), points.response[i:j])[1]
@@ -453,23 +453,23 @@ def pairs_of(
     work = functools.partial(_screen_pairs, offset=offset, score=points.score,
                              response=points.response, weight=weight, variance=variance)
     error = np.concatenate([
-        own_noise(neighbours_of(points.score[i:j], cluster[i:j]), points.response[i:j])[0]
-        for i, j in spans]) if cluster.size else variance
+        own_noise(neighbours_of(points.score[i:j], groups[i:j]), points.response[i:j])[0]
+        for i, j in spans]) if groups.size else variance
 
     def pair_of(k, l):
         "Groups k and l, and their clusters as a design; None where no two rows share one."
-        groups = [Group(*(column[offset[g]:offset[g + 1]] for column in points)) for g in (k, l)]
-        known, member = np.unique(np.r_[cluster[slice(*offset[k:k + 2])],
-                                        cluster[slice(*offset[l:l + 2])]], return_inverse=True)
-        return groups, None if known.size == member.size else Design(
+        pair = [Group(*(column[offset[g]:offset[g + 1]] for column in points)) for g in (k, l)]
+        known, member = np.unique(np.r_[groups[slice(*offset[k:k + 2])],
+                                        groups[slice(*offset[l:l + 2])]], return_inverse=True)
+        return pair, None if known.size == member.size else Design(
             member, known.size, np.empty((0, 0)), 0.0)
 
     def shuffles(k, l, exchange):
         "What shuffles the pair k, l: signs, or places where `exchange` asks for these."
-        groups, design = pair_of(k, l)
-        if design: return _signs_of(*groups, _shares_between(*groups), design, exchange)[0]
-        return (_signs_of(*groups, np.empty(0), None) if w.size and not exchange
-                else _cells_of(*groups))[0]
+        pair, design = pair_of(k, l)
+        if design: return _signs_of(*pair, _shares_between(*pair), design, exchange)[0]
+        return (_signs_of(*pair, np.empty(0), None) if w.size and not exchange
+                else _cells_of(*pair))[0]
 
     def n_signs(k, l):
         "How many signs the pair k, l has, and whether one of two outcomes is rare."
@@ -477,8 +477,8 @@ def pairs_of(
         number = design.n_clusters if design else a.key.size + b.key.size if w.size else None
         return number, number is not None and _few_between(a, b, design)
 
-    if not cluster.size: return work, unit, shuffles, n_signs
-    return functools.partial(_clustered_pairs, work, (offset, *columns, variance, error, cluster)
+    if not groups.size: return work, unit, shuffles, n_signs
+    return functools.partial(_clustered_pairs, work, (offset, *columns, variance, error, groups)
                              ), unit, shuffles, n_signs
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-103
