@@ -369,7 +369,7 @@ class Walk:
            y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
            y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
            sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); None for equal ones
-           cluster: ArrayLike | None = None,  # labels of clusters, shape (n,)
+           groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
            ) -> Walk:  # points of weight zero are left out
         """Check the columns and make their walk.
 
@@ -381,7 +381,7 @@ class Walk:
             Predicted probabilities of 1, shape (n,).
         sample_weight : ArrayLike | None, optional
             Weights ≥ 0, shape (n,); None for equal ones.
-        cluster : ArrayLike | None, optional
+        groups : ArrayLike | None, optional
             Labels of clusters, shape (n,).
 
         Returns
@@ -394,7 +394,7 @@ class Walk:
         ValueError, TypeError
             As `check_binary` and `read_labels`.
         """
-        walk = cls.unsorted(y_true, y_prob, sample_weight, cluster)
+        walk = cls.unsorted(y_true, y_prob, sample_weight, groups)
         _ = walk.score  # sorted now, since the columns may change later
         return walk
 
