@@ -178,7 +178,7 @@ def rows_of_intervals():
     middle, half = rng.normal(size=n), rng.gamma(3, 0.3, n)
     y = middle + half * rng.standard_normal(n)
     text = "lo,hi,y\n" + "".join(f"{a:.5f},{b:.5f},{c:.5f}\n" for a, b, c in zip(middle - half, middle + half, y))
-    options = {"lower": "lo", "upper": "hi", "observed": "y", "level": 0.9}
+    options = {"lower": "lo", "upper": "hi", "y_true": "y", "level": 0.9}
     recalibrate_bound_rows(io.BytesIO(text.encode()), out.append, **options)
     made = np.array([line.split(",")[3:] for line in "".join(out).splitlines()[1:]], float)
     np.testing.assert_allclose(made, loop_rows(text), atol=2e-4, rtol=1e-4)

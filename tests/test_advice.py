@@ -239,7 +239,7 @@ def test_a_mend_of_intervals_is_one_that_gains(some):
     for seed in some:
         error, u = errors_of(seed)
         wide = 1.645 * u
-        found = interval_report(error, np.stack([-wide, wide], axis=1), coverage=0.9, rng=seed)
+        found = interval_report(error, np.stack([-wide, wide], axis=1), level=0.9, rng=seed)
         assert found.corrections is None or found.verdict == "invalid"
         if found.corrections is None: continue
         table = found.corrections.set_index("name")

@@ -103,14 +103,16 @@ def test_valid_means_that_a_difference_beyond_the_tolerance_is_excluded():
     rng = np.random.default_rng(3)
     p = rng.uniform(size=3000)
     y = (rng.uniform(size=3000) < p).astype(float)
-    found = {tolerance: cal.calibration_report(y, p, tolerance=tolerance, rng=1, n_boot=99, n_resamples=99) for tolerance in (0.03, 0.05, 0.2)}
+    found = {tolerance: cal.calibration_report(y, p, local_tolerance=tolerance, rng=1, n_boot=99, n_resamples=99) for tolerance in (0.03, 0.05, 0.2)}
     limit = found[0.05].largest.limit
     assert 0.05 < limit < 0.2 and [one["locally"].status for one in found.values()] == ["inconclusive", "inconclusive", "valid"] and {one.verdict for one in found.values()} == {"valid"}
     needed = [found[tolerance].largest.points_needed(tolerance) for tolerance in (0.03, 0.05, 0.2)]
     assert needed[0] > needed[1] > needed[2] == 3000 and found[0.05]["locally"].rows_needed == needed[1] and f"about {needed[1]:,} rows would decide" in found[0.05]["locally"].line
     more = rng.uniform(size=4 * needed[1])
     assert cal.largest_difference(rng.uniform(size=more.size) < more, more).limit < 0.05
-    with pytest.raises(ValueError, match="tolerance"): cal.calibration_report(y, p, tolerance=1.25)
+    with pytest.raises(ValueError, match="local_tolerance"): cal.calibration_report(y, p, local_tolerance=1.25)
+    with pytest.raises(ValueError, match="tolerance"): cal.calibration_report(y, p, tolerance=0.05)
+    assert cal.calibration_report(y, p, tolerance=1.01, rng=1, n_boot=99, n_resamples=99)["overall"].status == "inconclusive" and found[0.05]["overall"].status == "valid"
 
 
 def slowest(y, p, w, tail=None):
@@ -165,7 +167,7 @@ def test_the_limit_of_the_largest_difference_holds_where_few_heavy_rows_are_at_r
     rows = np.repeat(np.arange(3000), w)
     for seed in range(60 if clustered else 300):
         y = (np.random.default_rng([14, seed]).uniform(size=3000) < q) * 1.0
-        found = (cal.largest_difference(y[rows], np.full(rows.size, 0.001), cluster=rows) if clustered else
+        found = (cal.largest_difference(y[rows], np.full(rows.size, 0.001), groups=rows) if clustered else
                  cal.largest_difference(y, np.full(3000, 0.001), sample_weight=w))
         held += np.average(q, weights=w) - 0.001 <= found.limit
     assert held >= (60 * 0.95 - 7 if clustered else 300 * 0.95 - 14)
@@ -182,7 +184,7 @@ def test_the_limit_holds_where_weights_or_sizes_of_clusters_go_with_the_outcomes
             often = rng.random(300) < 0.1
             rows = np.repeat(np.arange(300), np.where(often, 50, 5))
             y = (rng.random(rows.size) < np.where(often, 0.9, 0.1)[rows]) * 1
-            limit, truth = cal.largest_difference(y, np.full(y.size, 0.4), cluster=rows).limit, 0.1211
+            limit, truth = cal.largest_difference(y, np.full(y.size, 0.4), groups=rows).limit, 0.1211
         else:  # all events are kept, and one in fifty of the others
             y = (rng.random(2000) < 0.7) * 1
             kept = rng.random(2000) < np.where(y == 1, 1, 0.02)
@@ -231,7 +233,7 @@ def logit(p): return np.log(p / (1 - p))
 def test_the_next_step_follows_from_what_was_found(n, truth, tolerance, recalibrated, step):
     rng = np.random.default_rng(7)
     p = rng.uniform(0.02, 0.98, n)
-    found = cal.calibration_report(rng.uniform(size=n) < truth(p), p, tolerance=tolerance, rng=1, n_boot=99, n_resamples=499)
+    found = cal.calibration_report(rng.uniform(size=n) < truth(p), p, local_tolerance=tolerance, rng=1, n_boot=99, n_resamples=499)
     assert found.recalibrated_by == recalibrated and (found.step.verb, found.step.why) == step and found.step.sentence in found.to_html() and "Next: " in found._repr_html_()
     assert recalibrated is None or recalibrated in found.step.sentence
 
@@ -249,7 +251,7 @@ def test_rare_events_are_never_called_good_to_use_by_a_wide_tolerance():
         for times in (1, 1 / 3):
             found = cal.calibration_report(rng.random(5000) < times * p, p, n_resamples=199, n_boot=9, rng=1)
             assert found.verdict == "invalid" or found.step.why == "unseen_ratio" and found["locally"].facts["rare"] < 0.01 and "tolerance 0.05; predictions there average 0.00" in found["locally"].line
-            small = cal.calibration_report(rng.random(5000) < times * p, p, n_resamples=199, n_boot=9, rng=1, tolerance=0.0005)
+            small = cal.calibration_report(rng.random(5000) < times * p, p, n_resamples=199, n_boot=9, rng=1, local_tolerance=0.0005)
             assert small.verdict != "valid"
 
 
@@ -329,7 +331,7 @@ def test_a_rare_fault_is_named_beside_what_was_stated_and_no_mend_is_advised_tha
     none = cal.calibration_report(np.zeros(200), np.linspace(0, 0.5, 201)[1:], n_resamples=199, n_boot=9, rng=1)
     assert none.verdict == "invalid" and none.step.facts["count"] == 0
     ones = np.array([1.0, 0.0] * 100)
-    by_nine = cal.calibration_report(ones, np.full(200, 0.05), cluster=np.arange(200) % 9, n_resamples=199, n_boot=9, rng=1)
+    by_nine = cal.calibration_report(ones, np.full(200, 0.05), groups=np.arange(200) % 9, n_resamples=199, n_boot=9, rng=1)
     assert by_nine.verdict != "invalid" or by_nine.step.facts["unit"] == "cluster"
 
 
@@ -337,7 +339,7 @@ def test_clusters_are_collected_and_not_points_of_the_same():
     rng = np.random.default_rng(1)
     cluster = np.repeat(np.arange(30), 10)
     p = rng.uniform(0.1, 0.9, 300)
-    found = cal.calibration_report(rng.uniform(size=300) < p, p, cluster=cluster, n_resamples=199, n_boot=9, rng=1)
+    found = cal.calibration_report(rng.uniform(size=300) < p, p, groups=cluster, n_resamples=199, n_boot=9, rng=1)
     assert found.verdict == "inconclusive" and "clusters would decide" in found.conclusion and found.step.facts["unit"] == "cluster" and "rows" not in found.step.sentence
     assert found["locally"].facts["units_needed"] == pytest.approx(found.largest.points_needed(0.05) / 10, rel=0.1)
 
@@ -350,7 +352,7 @@ def test_the_caution_on_intervals_is_not_said_of_a_contradiction():
 
 
 @pytest.mark.parametrize(("truth", "tolerance", "weighted", "clustered", "call"), [
-    (lambda p: 0.3 + 0.4 * p, 0.05, False, False, "recalibrate_probabilities(y_true, y_prob)"), (lambda p: 0.3 + 0.4 * p, 0.05, False, True, "recalibrate_probabilities(y_true, y_prob, cluster=cluster)"),
+    (lambda p: 0.3 + 0.4 * p, 0.05, False, False, "recalibrate_probabilities(y_true, y_prob)"), (lambda p: 0.3 + 0.4 * p, 0.05, False, True, "recalibrate_probabilities(y_true, y_prob, groups=groups)"),
     (lambda p: 0.3 + 0.4 * p, 0.05, True, False, "PlattScaling().fit(y_prob, y_true, sample_weight / np.mean(sample_weight))"), (lambda p: p, 0.05, True, True, "screen("),
     (lambda p: p, 0.6, False, True, "screen("), (lambda p: p, 0.6, True, False, "screen("), (lambda p: p + np.where((p * 15).astype(int) % 2, 0.19, -0.19), 0.05, False, False, "HistogramBinning().fit(y_prob, y_true)")])
 def test_the_line_of_python_runs(truth, tolerance, weighted, clustered, call):
@@ -359,11 +361,11 @@ def test_the_line_of_python_runs(truth, tolerance, weighted, clustered, call):
     y_prob = rng.uniform(0.02, 0.98, 3000)
     y_true = (rng.uniform(size=3000) < truth(y_prob)).astype(int)
     cluster, sample_weight, group = np.arange(3000) // 2, rng.uniform(1, 2, 3000), np.arange(3000) // 2 % 2
-    report = cal.calibration_report(y_true, y_prob, sample_weight=sample_weight if weighted else None, cluster=cluster if clustered else None,
-                                    tolerance=tolerance, n_resamples=199, n_boot=9, rng=1)
+    report = cal.calibration_report(y_true, y_prob, sample_weight=sample_weight if weighted else None, groups=cluster if clustered else None,
+                                    local_tolerance=tolerance, n_resamples=199, n_boot=9, rng=1)
     line = python_line(report.step)
     assert line.startswith(call)
-    known = dict(np=np, y_true=y_true, y_prob=y_prob, cluster=cluster, sample_weight=sample_weight, group=group, recalibrate_probabilities=recalibrate_probabilities, PlattScaling=PlattScaling,
+    known = dict(np=np, y_true=y_true, y_prob=y_prob, groups=cluster, sample_weight=sample_weight, group=group, recalibrate_probabilities=recalibrate_probabilities, PlattScaling=PlattScaling,
                  HistogramBinning=HistogramBinning, screen=screen, calibration_report=cal.calibration_report)
     eval(line, known)
 
@@ -497,7 +499,7 @@ def test_probabilities_of_the_other_outcome_are_named():
     p = 1 / (1 + np.exp(-odds))
     y = (rng.random(600) < p).astype(int)
     sure = np.where(p < 0.05, 0, np.where(p > 0.95, 1, p))
-    for stated, more in ((p, {}), (sure, {}), (p, {"sample_weight": 0.5 + rng.random(600)}), (p, {"cluster": rng.permutation(600) // 2})):
+    for stated, more in ((p, {}), (sure, {}), (p, {"sample_weight": 0.5 + rng.random(600)}), (p, {"groups": rng.permutation(600) // 2})):
         found = cal.calibration_report(1 - y, stated, **DRAWN, **more)
         assert found.is_reversed and "reversed: events are rarer where predictions are higher" in found.conclusion.lower() and "overconfident" not in found.conclusion
         assert (found.step.verb, found.step.why) == ("check", "reversed_outcomes") and python_line(found.step) == ""

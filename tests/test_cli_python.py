@@ -68,7 +68,7 @@ def test_calibration(table, capsys):
 
 def test_intervals(table, capsys):
     found = numbers(capsys, "intervals", "t.csv", "--observed", "y", "--lower", "lo", "--upper", "hi", "--level", 0.8, "--predicted", "f", "--feature", "kind", "--n-resamples", 199, "--seed", 5, "--out", "made.csv")
-    result = interval_report(table["y"], table[["lo", "hi"]], 0.8, y_pred=table["f"], features=table[["kind"]], n_resamples=199, rng=5)
+    result = interval_report(table["y"], table[["lo", "hi"]], 0.8, y_pred=table["f"], by=table[["kind"]], n_resamples=199, rng=5)
     assert (found["covered"], found["mean_size"], found["winkler_score"]) == (result.covered, result.mean_size, result.score)
     for told, one in zip(found["findings"], result.findings, strict=True): assert (told["name"], told["pvalue"], told["estimate"]) == (one.name, one.pvalue, one.estimate)
     np.testing.assert_array_equal(pd.read_csv("made.csv")[["recalibrated_lower", "recalibrated_upper"]], result.held_out)
@@ -92,13 +92,13 @@ def test_mend_of_probabilities(table, capsys):
 def test_compare(table, capsys):
     roles = ["--response", "o", "--score", "p", "--group", "g", "--cluster", "c", "--n-resamples", 199, "--seed", 5]
     sides = [table[table["g"] == one] for one in "ab"]
-    pair = comparison_graph(sides[0]["o"], sides[0]["p"], sides[1]["o"], sides[1]["p"], cluster_a=sides[0]["c"], cluster_b=sides[1]["c"], n_resamples=199, rng=5)
-    one = subpopulation_graph(table["o"], table["p"], table["g"] == "a", cluster=table["c"], n_resamples=199, rng=5)
+    pair = comparison_graph(sides[0]["o"], sides[0]["p"], sides[1]["o"], sides[1]["p"], groups_a=sides[0]["c"], groups_b=sides[1]["c"], n_resamples=199, rng=5)
+    one = subpopulation_graph(table["o"], table["p"], table["g"] == "a", groups=table["c"], n_resamples=199, rng=5)
     for result, more in ((pair, ["--a", "a", "--b", "b"]), (one, ["--a", "a"])):
         found = numbers(capsys, "compare", "t.csv", *roles, *more)
         for name in ("kuiper", "kolmogorov_smirnov", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "n_resamples", "average_difference"): assert found[name] == getattr(result, name), name
     found = numbers(capsys, "compare", "t.csv", *roles)["comparisons"]
-    result = screen(table.rename(columns={"o": "response", "p": "score"}), response="response", score="score", groups="g", cluster="c", n_resamples=199, rng=5).to_frame()
+    result = screen(table.rename(columns={"o": "response", "p": "score"}), y_true="response", score="score", by="g", groups="c", n_resamples=199, rng=5).to_frame()
     assert [row["kuiper_pvalue"] for row in found] == result["kuiper_pvalue"].tolist() and [row["average_difference"] for row in found] == result["average_difference"].tolist()
 
 
@@ -113,7 +113,7 @@ def test_compare_models(table, capsys, score, columns):
 def test_recalibrate(capsys):
     run(capsys, "recalibrate", "t.csv", "--outcome", "o", "--score", "p", "--method", "hops", "--seed", 5, "--out", "made.csv")
     rows = []
-    with open("t.csv", "rb") as source: recalibrate_rows(source, rows.append, outcome="o", score="p", method="hops", rng=5)
+    with open("t.csv", "rb") as source: recalibrate_rows(source, rows.append, y_true="o", score="p", method="hops", rng=5)
     assert "".join(rows) == Path("made.csv").read_text(encoding="utf-8")
 
 

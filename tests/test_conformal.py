@@ -277,7 +277,7 @@ def test_a_scaling_never_sees_the_points_of_the_threshold():
     learns = np.random.default_rng(4).permutation(200) < 100
     changed = np.where(learns, error, 10 * error)
     other = ConformalIntervals(0.9, scaling=GroupScaling("kind"), rng=4).fit(u, changed, features)
-    np.testing.assert_array_equal(first.mend_.transform(u, features), other.mend_.transform(u, features))
+    np.testing.assert_array_equal(first.correction_.transform(u, features), other.mend_.transform(u, features))
     assert first.points_[0] == 100 and other.threshold_[0, 0] > 5 * first.threshold_[0, 0]
 
 
@@ -285,7 +285,7 @@ def test_whole_groups_go_to_the_scaling_or_to_the_threshold():
     u, error, _ = made()
     person = np.arange(200) // 10
     found = ConformalIntervals(0.8, scaling=FactorScaling(), share=0.3, rng=1).fit(u, error, groups=person)
-    assert found.points_[0] == 14 and found.mend_.n_ == 60
+    assert found.points_[0] == 14 and found.correction_.n_ == 60
     with pytest.raises(ValueError, match="share must leave points"): ConformalIntervals(0.8, scaling=FactorScaling(), share=0.01).fit(u, error, groups=person)
 
 

@@ -46,7 +46,7 @@ CALLS = {
     "extrapolate": lambda **more: extrapolate(e, u, n_bins=[5, 8, 10, 12], fit_above=4, n_resamples=199, **more),
     "ece_test": lambda **more: ece_test(y, p, n_resamples=499, **more),
     "comparison_graph": lambda **more: comparison_graph(y[:150], p[:150], y[150:], p[150:], n_resamples=499, **more),
-    "screen": lambda **more: screen(wards, response="y", score="s", groups="ward", n_resamples=499, **more).table,
+    "screen": lambda **more: screen(wards, y_true="y", score="s", by="ward", n_resamples=499, **more).table,
     "hsic_test": lambda **more: hsic_test(e, bounds, n_resamples=199, **more),
     "compare_models": lambda **more: compare_scores(e, {"a": (0 * e, u), "b": (0 * e, 1.3 * u)}, n_boot=499, **more),
     "calibration_report": lambda **more: calibration_report(y, p, n_boot=199, n_resamples=199, **more),

@@ -8,6 +8,7 @@ import textwrap
 import notebooks
 import pytest
 from numpydoc.docscrape import NumpyDocString
+from numpydoc.validate import validate
 
 ROOT = notebooks.ROOT
 sys.path.insert(0, str(ROOT / "tools"))

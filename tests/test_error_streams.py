@@ -21,7 +21,7 @@ from uqcal.adapters.rows import recalibrate_rows
 N, DELAY = 150, 30
 TRACKERS = {"tracker": QuantileTracker, "aci": AdaptiveConformal, "dtaci": AggregatedAdaptive}
 RUN = {"errors": lambda source, write, **more: recalibrate_error_rows(source, write, **{"uncertainty": "u", "error": "e", **more}),
-       "bounds": lambda source, write, **more: recalibrate_bound_rows(source, write, **{"lower": "lo", "upper": "hi", "observed": "y", "level": 0.8, **more})}
+       "bounds": lambda source, write, **more: recalibrate_bound_rows(source, write, **{"lower": "lo", "upper": "hi", "y_true": "y", "level": 0.8, **more})}
 HEAD = {"errors": "id,u,e", "bounds": "id,lo,hi,y"}
 WIDTH = {"errors": 1, "bounds": 2}  # columns that are added
 
@@ -171,7 +171,7 @@ def test_a_state_of_another_kind_or_setting_is_refused(tmp_path):
     state = tmp_path / "s.json"
     run("errors", rows("errors"), state)
     with pytest.raises(ValueError, match="the state of a stream of uncertainties, and these rows state intervals"): run("bounds", rows("bounds"), state)
-    with pytest.raises(ValueError, match="of uncertainties, and these rows state probabilities"): recalibrate_rows(io.BytesIO(b"p,y\n.5,1\n"), print, score="p", outcome="y", state=state)
+    with pytest.raises(ValueError, match="of uncertainties, and these rows state probabilities"): recalibrate_rows(io.BytesIO(b"p,y\n.5,1\n"), print, score="p", y_true="y", state=state)
     with pytest.raises(ValueError, match="kurtosis must be that of the state, 9.0, got 6"): run("errors", rows("errors"), state, kurtosis=6)
     run("bounds", rows("bounds"), tmp_path / "b.json")
     with pytest.raises(ValueError, match="level must be that of the state, 0.8, got 0.9"): run("bounds", rows("bounds"), tmp_path / "b.json", level=0.9)
@@ -358,7 +358,7 @@ def test_states_are_text_that_any_process_reads(tmp_path):
 
 
 ROWS = {"errors": (recalibrate_error_rows, {"uncertainty": "u", "error": "y"}, "id,u,y", ["{},1,", "{},,0.5", "{},2,0.5"]),
-        "bounds": (recalibrate_bound_rows, {"lower": "l", "upper": "u", "observed": "y", "level": 0.9}, "id,l,u,y", ["{},0,1,", "{},,,0.5", "{},0,2,0.5"])}
+        "bounds": (recalibrate_bound_rows, {"lower": "l", "upper": "u", "y_true": "y", "level": 0.9}, "id,l,u,y", ["{},0,1,", "{},,,0.5", "{},0,2,0.5"])}
 
 
 @pytest.mark.parametrize("run, columns, head, kinds", ROWS.values(), ids=ROWS)

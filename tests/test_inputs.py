@@ -296,7 +296,7 @@ def test_whole_numbers_are_groups_exactly(make, first):
     labels = [first, first + 1] * 20
     assert sorted({int(label) for label in read_labels(make(labels), 40)}) == [first, first + 1]
     frame = {"y": np.arange(40) % 3 / 2, "p": np.arange(40) / 40, "account": make(labels)}
-    table = screen(frame, response="y", score="p", groups="account", method="asymptotic").table
+    table = screen(frame, y_true="y", score="p", by="account", method="asymptotic").table
     assert [int(table[side][0]) for side in "ab"] == [first, first + 1]
     assert Sample(np.ones(40), np.ones(40)).along(make(labels)).labels.size == 2
 
@@ -321,7 +321,7 @@ def test_a_permuted_feature_weight_or_group_is_refused_and_not_judged():
     for call in (lambda: validate_errors(frame["E"], frame["uE"], features=mixed[["x"]]), lambda: ence(frame["E"], frame["uE"], by=mixed["x"]), lambda: ence(frame["E"].to_numpy(), frame["uE"], by=mixed["x"] > 0),
                  lambda: validate_errors(frame["E"].to_numpy(), frame["uE"].to_numpy(), features={"x": frame["x"], "w": mixed["w"]}), lambda: kuiper_test(outcome, stated[mixed.index]), lambda: kuiper_test(outcome.to_numpy(), stated, sample_weight=mixed["w"]),
                  lambda: regression_coverage_score(frame["E"], pd.DataFrame({"low": -mixed["uE"], "up": mixed["uE"]})),
-                 lambda: screen({"y": outcome, "p": stated, "g": mixed["x"] > 0}, response="y", score="p", groups="g"),
+                 lambda: screen({"y": outcome, "p": stated, "g": mixed["x"] > 0}, y_true="y", score="p", by="g"),
                  lambda: subpopulation_graph(outcome, stated, mixed["x"] > 0), lambda: PlattScaling().fit(stated, outcome[mixed.index]), lambda: OnlinePlattScaling().prequential(stated, outcome[mixed.index])):
         with pytest.raises(ValueError, match="must be in the same order"): call()
 
@@ -340,8 +340,8 @@ def test_names_from_data_are_shown_without_control_characters():
     found = validate_errors(error, np.where(np.arange(200) % 3, 1.0, 2.0), features={"\x1b[2Jkind": kind}, statistics=("zms",), n_boot=50, n_resamples=99, n_mc=20, rng=1)
     shown = f"{found}{found!r}{found.conclusion}{found.to_frame()}" + "".join(one.sentence + one.line + one.method for one in found.findings)
     assert not set(shown) & set("\x1b\r") and (r"\x1b[31mred" in shown or r"\rblue" in shown)
-    for call in (lambda: check_errors(pd.Series([1.0], index=["\x1b"]), pd.Series([1.0], index=["\r"])), lambda: screen({"\x1by": [1.0], "p": [0.5], "g": ["a"]}, response="\x1by", score="p", groups="g"),
-                 lambda: screen({"\x1by": ["\r"], "p": [0.5], "g": ["a"]}, response="\x1by", score="p", groups="g"), lambda: read_labels(["\x1b"], 2, "g")):
+    for call in (lambda: check_errors(pd.Series([1.0], index=["\x1b"]), pd.Series([1.0], index=["\r"])), lambda: screen({"\x1by": [1.0], "p": [0.5], "g": ["a"]}, y_true="\x1by", score="p", by="g"),
+                 lambda: screen({"\x1by": ["\r"], "p": [0.5], "g": ["a"]}, y_true="\x1by", score="p", by="g"), lambda: read_labels(["\x1b"], 2, "g")):
         with pytest.raises((ValueError, TypeError)) as error: call()
         assert not set(str(error.value)) & set("\x1b\r")
 

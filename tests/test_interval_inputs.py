@@ -270,8 +270,8 @@ def test_rows_in_another_order_are_refused_wherever_labels_come_in():
     by = ConformalIntervals(0.8, by="k").fit(u, y, {"k": list("ab") * 30})
     inner = ConformalBounds(0.8, by="k", scaling=LogLinearScaling(), rng=0)
     fitted = ConformalBounds(0.8, by="k", scaling=LogLinearScaling(), rng=0).fit(y, bounds, {"k": list("ab") * 30})
-    for call in (lambda: interval_report(y, frame, 0.9, features=moved), lambda: interval_report(y, bounds, 0.9, y_pred=pd.Series(y), features=moved),
-                 lambda: interval_report(y, bounds, 0.9, groups=rows, features=moved), lambda: interval_report(y, bounds, 0.9, features={"a": moved["x"], "b": pd.Series(y)}),
+    for call in (lambda: interval_report(y, frame, 0.9, by=moved), lambda: interval_report(y, bounds, 0.9, y_pred=pd.Series(y), by=moved),
+                 lambda: interval_report(y, bounds, 0.9, groups=rows, by=moved), lambda: interval_report(y, bounds, 0.9, by={"a": moved["x"], "b": pd.Series(y)}),
                  lambda: by.predict(pd.Series(y), u, moved), lambda: by.predict(y, pd.Series(u), moved),
                  lambda: inner.fit(pd.Series(y), bounds, moved), lambda: inner.fit(y, frame, moved), lambda: inner.fit(y, bounds, moved, groups=rows), lambda: fitted.predict(frame, moved),
                  lambda: ConformalBounds(0.8).fit(y, frame, groups=pd.Series(np.arange(60) // 2, index=other)),
@@ -323,7 +323,7 @@ def test_equal_rows_that_may_be_other_cases_bring_a_caution_and_count():
 def test_a_feature_of_few_values_has_as_many_groups(by, groups):
     y, bounds, _ = drawn(n=60)
     assert len(feature_stratified_coverage(y, bounds, by, 0.9).groups) == groups
-    if groups > 1: assert interval_report(y, bounds, 0.9, features={"by": by}, **FEW).findings[-1].test.parts.shape[0] == groups
+    if groups > 1: assert interval_report(y, bounds, 0.9, by={"by": by}, **FEW).findings[-1].test.parts.shape[0] == groups
     if not isinstance(by[0], (str, bool)):
         with pytest.raises(ValueError, match=f"num_bins must not exceed the number of distinct values of by, {groups}, got 4"): feature_stratified_coverage(y, bounds, by, 0.9, num_bins=4)
 

@@ -91,7 +91,7 @@ def test_limits_leave_out_what_is_stated_only_where_a_fault_is_shown():
         z = rng.normal(-1, 1, 300)
         p = np.full(300, 0.3) if k % 5 == 4 else expit(z)
         y = (rng.random(300) < (np.full(300, 0.35) if k % 5 == 4 else expit(0.8 * z - 0.1))) * 1
-        more = {1: {"cluster": np.arange(300) // 4}, 2: {"sample_weight": rng.exponential(size=300)}, 3: {"cluster": np.arange(300) // 10}}.get(k % 5, {})
+        more = {1: {"groups": np.arange(300) // 4}, 2: {"sample_weight": rng.exponential(size=300)}, 3: {"groups": np.arange(300) // 10}}.get(k % 5, {})
         report = calibration_report(y, p, n_boot=9, rng=1, n_resamples=999, **more)
         for one in report.findings[:-2]:
             outside, fault = not one.low <= 1 <= one.high, one.status in ("invalid", "minor")

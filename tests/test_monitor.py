@@ -137,7 +137,7 @@ def test_the_words_of_an_alarm_are_those_of_its_stretch():
     alarm = CalibrationMonitor().prequential(q, y).alarm
     part = slice(alarm.since - 1, alarm.outcome)
     assert alarm.n == q[part].size == alarm.to_frame()["outcomes"].sum()
-    assert alarm.stated == pytest.approx(q[part].mean()) and alarm.happened == pytest.approx(y[part].mean())
+    assert alarm.predicted == pytest.approx(q[part].mean()) and alarm.happened == pytest.approx(y[part].mean())
     row = alarm.to_frame().set_index("low").loc[0.5]
     inside = (q[part] > 0.5) & (q[part] <= 0.6)
     assert row["happened"] == pytest.approx(y[part][inside].mean())

@@ -98,7 +98,7 @@ def test_averages_of_a_graph_are_weighted_means_of_its_members():
     s_a, s_b = np.round(rng.uniform(size=12), 1), np.round(rng.uniform(size=9), 1)
     w_a, w_b = rng.exponential(size=12) + 0.1, rng.exponential(size=9) + 0.1
     y_a, y_b = (rng.integers(0, 2, n).astype(float) for n in (12, 9))
-    def graph(a, b): return comparison_graph(a, s_a, b, s_b, weight_a=w_a, weight_b=w_b, method="asymptotic")
+    def graph(a, b): return comparison_graph(a, s_a, b, s_b, sample_weight_a=w_a, sample_weight_b=w_b, method="asymptotic")
     u = np.array([graph(np.eye(12)[k], np.zeros(9)).average_difference for k in range(12)])
     v = -np.array([graph(np.zeros(12), np.eye(9)[k]).average_difference for k in range(9)])
     found = graph(y_a, y_b).averages(0, graph(y_a, y_b).score.size)

@@ -67,9 +67,9 @@ WORLDS = {
               "against": ("numbers -shorter -longer", np.array([1.0, 0.5]))},
     "cases": {"X": ("free", FEATURES), "y": ("classes", Y)},
     "two rates": {"outcome_a": ("outcomes", Y), "outcome_b": ("outcomes", Y[::-1]), "weight_a": WEIGHTS, "weight_b": WEIGHTS},
-    "two": {"response_a": ("numbers -booleans", Y), "score_a": ("numbers", P), "response_b": ("numbers -booleans", Y[::-1]), "score_b": ("numbers", P[::-1]),
-            "weight_a": WEIGHTS, "weight_b": WEIGHTS},
-    "groups": {"response": ("numbers -booleans", Y), "score": ("numbers", P), "member": ("members", X > 6), "sample_weight": WEIGHTS},
+    "two": {"y_true_a": ("numbers -booleans", Y), "score_a": ("numbers", P), "y_true_b": ("numbers -booleans", Y[::-1]), "score_b": ("numbers", P[::-1]),
+            "sample_weight_a": WEIGHTS, "sample_weight_b": WEIGHTS},
+    "groups": {"y_true": ("numbers -booleans", Y), "score": ("numbers", P), "member": ("members", X > 6), "sample_weight": WEIGHTS},
     "single": {},
 }
 
@@ -79,15 +79,15 @@ NOT_STATED = object()
 OPTIONS = {
     "n_bins": ("count", 3), "num_bins": ("count", 2), "n_boot": ("count", 25), "run_length": ("count", 1000), "n_mc": ("count -one", 25), "n_resamples": ("count", 25), "n_points": ("count", 6),
     "min_bin_size": ("count", 2), "fit_above": ("count -zero", 1), "n": ("count", 40), "size": ("count -None", 2), "n_calibration": ("count -None", 40), "n_folds": ("count", 4),
-    "confidence": ("fraction", NOT_STATED), "coverage": ("fraction", 0.8), "confidence_level": ("fraction", 0.8), "alpha": ("fraction", NOT_STATED),
+    "confidence": ("fraction", NOT_STATED), "coverage": ("fraction", 0.8), "confidence_level": ("fraction", 0.8), "level": ("fraction", 0.8), "alpha": ("fraction", NOT_STATED),
     "bin_width": ("fraction -one", 0.25), "dof": ("size", 6.0), "eta": ("real", 2.0), "radius": ("size", 3.0),
     "rng": ("seed", 1), "n_jobs": ("jobs", NOT_STATED),
-    **dict.fromkeys(["statistic", "metric", "alternative", "interval", "norm", "average", "ties", "against", "method"], ("choice", NOT_STATED)),
+    **dict.fromkeys(["statistic", "metric", "alternative", "interval", "norm", "average", "ties", "reference", "method"], ("choice", NOT_STATED)),
     **dict.fromkeys(["strategy", "distribution"], ("choice", NOT_STATED)), "distributions": ("choices", NOT_STATED), "statistics": ("choices", ("zms", "ence")),
     "names": ("choices", ("zms", "ence")), "kernel_sizes": ("pair", (1.0, 2.0)), "progress": ("flag", NOT_STATED), "conclusions": ("flag", NOT_STATED),
     "classes": ("array -shorter -None", np.arange(3.0)), "x": ("several", np.array([0.5, 1.0])), "q": ("several, probabilities", np.array([0.25, 0.5])), "z": ("numbers", E), "pvalues": ("probabilities", P),
     "name": ("text", NOT_STATED), "remedy": ("text", NOT_STATED), "groups": ("free", NOT_STATED), "tolerance": ("free", NOT_STATED),
-    **dict.fromkeys(["cluster", "cluster_a", "cluster_b", "replicate_weights", "replicate_factor"], ("free", NOT_STATED)),
+    **dict.fromkeys(["cluster", "groups_a", "groups_b", "replicate_weights", "replicate_factor"], ("free", NOT_STATED)),
     "pos_label": ("label", NOT_STATED),
 }
 NO_COUNT = {"zero": 0, "negative": -1, "fraction": 2.5, "whole float": 2.0, "True": True, "text": "5", "NaN": np.nan, "None": None, "list": [5, "x"]}
@@ -342,14 +342,14 @@ TABLE = {
     **rows("conformal", "ConformalIntervals.fit+groups", "errors", of=lambda: ConformalIntervals(0.5), given={"groups": np.arange(N) // 3}, kinds={"groups": "array -None"}),
     **rows("conformal", "ConformalIntervals.predict", "errors", of=lambda: ConformalIntervals(0.5, scaling=FactorScaling(), rng=1).fit(U, E), given={"prediction": E},
            kinds={"prediction": "numbers"}),
-    **rows("conformal", "ConformalBounds.fit", "intervals", of=lambda: ConformalBounds(0.5), given={"features": {"x": X}}, kinds={"features": "table -None"}),
-    **rows("conformal", "ConformalBounds.fit+groups", "intervals", of=lambda: ConformalBounds(0.5), given={"groups": np.arange(N) // 3, "features": None},
-           kinds={"groups": "array -None", "features": "free"}),
-    **rows("conformal", "ConformalBounds.predict", "intervals", of=lambda: ConformalBounds(0.5).fit(E, BOUNDS), given={"features": {"x": X}}, kinds={"features": "table -None"}),
-    **rows("conformal", "ConformalSets.fit", "classes", of=lambda: ConformalSets(0.5), given={"features": {"x": X}}, kinds={"features": "table -None"}),
-    **rows("conformal", "ConformalSets.fit+groups", "classes", of=lambda: ConformalSets(0.5), given=NUMBERED | {"groups": np.arange(N) // 3, "features": None},
-           kinds=FREE_CLASSES | {"groups": "array -None", "features": "free"}),
-    **rows("conformal", "ConformalSets.predict", "classes", of=lambda: ConformalSets(0.5).fit(LABEL, CLASSES), given={"features": {"x": X}}, kinds={"features": "table -None"}),
+    **rows("conformal", "ConformalBounds.fit", "intervals", of=lambda: ConformalBounds(0.5), given={"by": {"x": X}}, kinds={"by": "table -None"}),
+    **rows("conformal", "ConformalBounds.fit+groups", "intervals", of=lambda: ConformalBounds(0.5), given={"groups": np.arange(N) // 3, "by": None},
+           kinds={"groups": "array -None", "by": "free"}),
+    **rows("conformal", "ConformalBounds.predict", "intervals", of=lambda: ConformalBounds(0.5).fit(E, BOUNDS), given={"by": {"x": X}}, kinds={"by": "table -None"}),
+    **rows("conformal", "ConformalSets.fit", "classes", of=lambda: ConformalSets(0.5), given={"by": {"x": X}}, kinds={"by": "table -None"}),
+    **rows("conformal", "ConformalSets.fit+groups", "classes", of=lambda: ConformalSets(0.5), given=NUMBERED | {"groups": np.arange(N) // 3, "by": None},
+           kinds=FREE_CLASSES | {"groups": "array -None", "by": "free"}),
+    **rows("conformal", "ConformalSets.predict", "classes", of=lambda: ConformalSets(0.5).fit(LABEL, CLASSES), given={"by": {"x": X}}, kinds={"by": "table -None"}),
 
     # intervals on a stream
     **{f"interval_streams.{make.__name__}.{method}": Row("single", of=make, given={"scores": U}, kinds={"scores": "weights -zeros" + " -scalar" * (method == "update")})
@@ -371,12 +371,12 @@ TABLE = {
     **rows("online_scaling", "OnlineScaling.forecast", "errors", of=OnlineScaling, given={"key": list(range(N))}, kinds={"key": "free", "uncertainty": "positive -scalar"}),
     **rows("online_scaling", "OnlineScaling.outcome", "errors", of=lambda: asked(OnlineScaling(), U), given={"key": list(range(N))}, kinds={"key": "free", "error": "numbers"}),
 
-    **rows("coverage", "interval_report", "intervals", given=NUMBERED | {"y_pred": X, "features": {"x": X}},
-           kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "column -None", "features": "table -None", "sort_bounds": "flag", "n_calibration": "count -None"}),
-    **rows("coverage", "interval_report+groups", "intervals", given=NUMBERED | {"y_pred": None, "features": None, "n_calibration": None, "groups": np.arange(N) // 3},
-           kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "free", "features": "free", "sort_bounds": "flag", "n_calibration": "free", "groups": "array -None"}),
-    **rows("coverage", "interval_report+sets", "sets", given={"y_intervals": SETS, "y_pred": None, "features": None},
-           kinds={"y_intervals": "sets", "y_pred": "free", "features": "free", "sort_bounds": "flag", "n_calibration": "count -None"}),
+    **rows("coverage", "interval_report", "intervals", given=NUMBERED | {"y_pred": X, "by": {"x": X}},
+           kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "column -None", "by": "table -None", "sort_bounds": "flag", "n_calibration": "count -None"}),
+    **rows("coverage", "interval_report+groups", "intervals", given=NUMBERED | {"y_pred": None, "by": None, "n_calibration": None, "groups": np.arange(N) // 3},
+           kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "free", "by": "free", "sort_bounds": "flag", "n_calibration": "free", "groups": "array -None"}),
+    **rows("coverage", "interval_report+sets", "sets", given={"y_intervals": SETS, "y_pred": None, "by": None},
+           kinds={"y_intervals": "sets", "y_pred": "free", "by": "free", "sort_bounds": "flag", "n_calibration": "count -None"}),
 
     # probabilities
     **rows("reliability", "reliability_diagram ece_test debiased_squared_error calibration_error_interval", "binary"),
@@ -388,20 +388,20 @@ TABLE = {
     **rows("walk", "cumulative_differences length_scale", "binary"),
     **rows("calibration_tests", "kolmogorov_smirnov_test kuiper_test spiegelhalter_test binary_calibration_tests", "binary"),
     **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True), **rows("calibration_tests", "multiclass_calibration_tests+numbers", "classes", nan=True, given=NUMBERED, kinds=FREE_CLASSES),
-    **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True, given={"features": {"x": X}}, kinds={"features": "table -None"}),
-    **rows("by_columns", "column_tests", "binary", nan=True, given={"features": {"x": X}}, kinds={"features": "table"}),
+    **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
+    **rows("by_columns", "column_tests", "binary", nan=True, given={"by": {"x": X}}, kinds={"by": "table"}),
     **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers -booleans"}), **rows("two_groups", "comparison_graph paired_reliability", "two"),
     **rows("against_everyone", "subpopulation_graph", "groups"), **rows("rates", "rate_difference", "two rates"),
-    **rows("against_everyone", "subpopulation_graph+cluster", "groups", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}),
-    **rows("two_groups", "comparison_graph+cluster", "two", given={"cluster_a": np.arange(N) % 8, "cluster_b": np.arange(N) % 9},
-           kinds={"cluster_a": "array", "cluster_b": "array"}),
-    **rows("cumulative", "calibration_graph+cluster", "binary", given={"cluster": np.arange(N) % 8}, kinds={"y_true": "numbers -booleans", "cluster": "array -None"}),
-    **{f"calibration_tests.{name}+cluster": Row("binary", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"})
+    **rows("against_everyone", "subpopulation_graph+cluster", "groups", given={"groups": np.arange(N) % 8}, kinds={"groups": "array -None"}),
+    **rows("two_groups", "comparison_graph+cluster", "two", given={"groups_a": np.arange(N) % 8, "groups_b": np.arange(N) % 9},
+           kinds={"groups_a": "array", "groups_b": "array"}),
+    **rows("cumulative", "calibration_graph+cluster", "binary", given={"groups": np.arange(N) % 8}, kinds={"y_true": "numbers -booleans", "groups": "array -None"}),
+    **{f"calibration_tests.{name}+cluster": Row("binary", given={"groups": np.arange(N) % 8}, kinds={"groups": "array -None"})
        for name in ("kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test", "binary_calibration_tests")},
-    **{f"{name}+cluster": Row("binary", given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}, **({"nan": True} if name.endswith("report") else {}))
+    **{f"{name}+cluster": Row("binary", given={"groups": np.arange(N) % 8}, kinds={"groups": "array -None"}, **({"nan": True} if name.endswith("report") else {}))
        for name in ("reliability.reliability_diagram", "reliability.ece_test", "reliability.calibration_error_interval", "calibration.largest_difference")},
-    **rows("calibration", "calibration_report+cluster", "binary", nan=True, given={"cluster": np.arange(N) % 8, "features": None}, kinds={"cluster": "array -None", "features": "free"}),
-    **rows("calibration_tests", "multiclass_calibration_tests+cluster", "classes", nan=True, given={"cluster": np.arange(N) % 8}, kinds={"cluster": "array -None"}),
+    **rows("calibration", "calibration_report+cluster", "binary", nan=True, given={"groups": np.arange(N) % 8, "by": None}, kinds={"groups": "array -None", "by": "free"}),
+    **rows("calibration_tests", "multiclass_calibration_tests+cluster", "classes", nan=True, given={"groups": np.arange(N) % 8}, kinds={"groups": "array -None"}),
     **rows("brownian", "BrownianDistribution.cdf BrownianDistribution.sf BrownianDistribution.logcdf BrownianDistribution.logsf BrownianDistribution.ppf "
            "BrownianDistribution.isf", "single", of=lambda: kuiper_null),
 

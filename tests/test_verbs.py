@@ -173,7 +173,7 @@ def test_groups_are_compared_at_equal_scores(table):
     found = verbs.compare_groups(table["event"], table["p"], by=table["kind"], groups=table["molecule"], rng=1)
     assert found.outcome in ("differ", "no difference found") and len(found.findings) == 2
     with pytest.raises(TypeError, match="needs by"): verbs.compare_groups(table["event"], table["p"])
-    with pytest.raises(ValueError, match="group must hold one value"): verbs.compare_groups(table["event"], table["p"], by=["a", "b"])
+    with pytest.raises(ValueError, match="by must hold one value"): verbs.compare_groups(table["event"], table["p"], by=["a", "b"])
 
 
 @pytest.mark.parametrize("verb", ["validate", "recalibrate", "conformalize", "monitor"])

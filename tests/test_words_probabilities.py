@@ -47,9 +47,9 @@ def kinds():
     yield "few rows", outcomes(p)[:60], p[:60], {}
     large = np.random.default_rng(6).uniform(0.02, 0.98, 60_000)
     yield "within", (np.random.default_rng(7).random(60_000) < 1 / (1 + np.exp(-0.93 * logit(large)))) * 1, large, {}
-    yield "clusters", outcomes(p), p, {"cluster": np.arange(1500) // 3}
+    yield "clusters", outcomes(p), p, {"groups": np.arange(1500) // 3}
     yield "weights", outcomes(p), p, {"sample_weight": rng.uniform(1, 2, 1500)}
-    yield "valid", outcomes(p), p, {"tolerance": 0.4}
+    yield "valid", outcomes(p), p, {"local_tolerance": 0.4}
     yield "one score", np.arange(200) % 2, np.full(200, 0.5), {}
     yield "rare", np.zeros(300), np.full(300, 0.001), {}
     yield "few events", (np.arange(300) < 7) * 1, np.full(300, 0.001), {}
@@ -122,14 +122,14 @@ GIVEN = {"weighted": False, "clustered": True}
     ("check", "reversed_outcomes", {}, {}, "how the outcomes are coded", ""), ("check", "impossible_rows", {"rows": (3,), "step": None}, {}, "Look at row 3 first", 'report["locally"].rows'),
     ("check", "impossible_rows", {"rows": (3, 5), "step": 0.1}, {}, "keep them 0.05 away from 0 and 1", 'report["locally"].rows'),
     ("collect", "few_events", {"unit": "row", "outcome": 1, "count": 7}, {}, "there are 7 with the event", ""), ("collect", "few_events", {"unit": "cluster", "outcome": 0, "count": 3}, {}, "ten clusters with the event", ""),
-    ("recalibrate", "map_passes", {}, {**GIVEN, "function": "recalibrate_probabilities", "map": "Platt scaling"}, "Platt scaling, fitted in-sample", "recalibrate_probabilities(y_true, y_prob, cluster=cluster)"),
+    ("recalibrate", "map_passes", {}, {**GIVEN, "function": "recalibrate_probabilities", "map": "Platt scaling"}, "Platt scaling, fitted in-sample", "recalibrate_probabilities(y_true, y_prob, groups=groups)"),
     ("recalibrate", "no_map_passes", {}, {**GIVEN, "function": "HistogramBinning"}, "Recalibrate in bins", "HistogramBinning().fit(y_prob, y_true)"),
-    ("recalibrate", "by_column", {"by": ["ward"]}, {**GIVEN, "function": "recalibrate_probabilities", "by": "ward"}, "Recalibrate by ward, then validate", "recalibrate_probabilities(y_true, y_prob, by=features['ward'], cluster=cluster)"),
+    ("recalibrate", "by_column", {"by": ["ward"]}, {**GIVEN, "function": "recalibrate_probabilities", "by": "ward"}, "Recalibrate by ward, then validate", "recalibrate_probabilities(y_true, y_prob, by=features['ward'], groups=groups)"),
     ("collect", "unseen_ratio", {"more": 3812.0, "unit": "row", "open": ["overall", "slope"], "factor": 1.25}, GIVEN, "that would decide on O/E and the calibration slope (tolerance 1.25)", ""),
     ("collect", "unseen_ratio", {"more": np.inf, "unit": "row", "open": ["overall"], "factor": 1.25}, GIVEN, "O/E cannot be judged yet", ""),
-    ("collect", "unseen_difference", {"more": 3812.0, "unit": "cluster", "limit": 0.27}, {**GIVEN, "tolerance": 0.1}, "about 3,800 more clusters", "calibration_report(y_true, y_prob, cluster=cluster, tolerance=0.1)"),
-    ("collect", "unseen_difference", {"more": None, "unit": "row", "limit": 0.27}, {**GIVEN, "tolerance": 0.1}, "beyond 0.27 is excluded", "calibration_report("),
-    ("validate", "rare_tolerance", {"tolerance": 0.05, "rare": 0.001, "n_scores": 9}, {**GIVEN, "tolerance": 0.0005}, "average 0.001 in a fifth", "calibration_report("),
+    ("collect", "unseen_difference", {"more": 3812.0, "unit": "cluster", "limit": 0.27}, {**GIVEN, "local_tolerance": 0.1}, "about 3,800 more clusters", "calibration_report(y_true, y_prob, groups=groups, local_tolerance=0.1)"),
+    ("collect", "unseen_difference", {"more": None, "unit": "row", "limit": 0.27}, {**GIVEN, "local_tolerance": 0.1}, "beyond 0.27 is excluded", "calibration_report("),
+    ("validate", "rare_tolerance", {"tolerance": 0.05, "rare": 0.001, "n_scores": 9}, {**GIVEN, "local_tolerance": 0.0005}, "average 0.001 in a fifth", "calibration_report("),
     ("use", "probabilities", {}, GIVEN, "Use these probabilities", "screen(")])
 def test_steps(verb, why, facts, arguments, says, python):
     step = Step(verb=verb, why=why, facts=facts, arguments=arguments)

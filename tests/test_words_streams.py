@@ -145,7 +145,7 @@ def test_trackers_and_scalings_say_what_they_did():
     assert check(coverage_sentence(0, 0, 0.9, bound=None, one_sided=False, infinite=0, empty=0)) == "No outcome yet, 90 % claimed."
     gain = gain_finding(0.37, 0.01, False, score="log", n=1454)
     assert check(scaling_sentence(1454, 1.13, 1.38, "line .99", gain)).startswith("u × 1.13 where it is 1.38 (most weight: line .99). Over 1,454 outcomes: normal log score better by 0.37 nats")
-    assert check(scaling_sentence(0, 1.0, 1.0, "stated", gain)) == "u unchanged: no outcome yet."
+    assert check(scaling_sentence(0, 1.0, 1.0, "unchanged", gain)) == "u unchanged: no outcome yet."
 
 
 def test_counts_say_what_is_awaited_and_what_was_left_out():

@@ -70,7 +70,7 @@ def intervals(kind, seed):
     if kind == "grouped":
         site = rng.choice(["north", "south"], n)
         y = y * np.where(site == "north", 1.8, 1.0)
-        more["features"] = {"site": site}
+        more["by"] = {"site": site}
     if kind == "one width": half = np.full(n, np.quantile(np.abs(y), 0.9))
     if kind == "calibrated": more["n_calibration"] = 200
     return y, np.column_stack([-half, half]), more
@@ -96,7 +96,7 @@ def probabilities(kind, seed):
     if kind == "too high": true = 1 / (1 + np.exp(0.7 - logit))
     if kind == "rare": prob = true = 1 / (1 + np.exp(4 - logit))
     if kind == "rounded": prob = true = np.round(prob, 1)
-    if kind == "clustered": more["cluster"] = np.arange(n) // 3
+    if kind == "clustered": more["groups"] = np.arange(n) // 3
     if kind == "weighted": more["sample_weight"] = rng.uniform(0.5, 2, n)
     if kind == "reversed": true = 1 - prob
     return (rng.random(n) < true).astype(int), prob, more
@@ -134,10 +134,10 @@ def cases():
     for score in ("log", "crps", "log loss", "brier", "interval"):
         for seed in range(5): yield f"models {score} {seed}", lambda c=score, s=seed: compared_models(c, s)
     for seed in range(4):
-        yield f"screen pairs {seed}", lambda s=seed: screen_of(s, against="pairs")
-        yield f"screen everyone {seed}", lambda s=seed: screen_of(s, against="all")
-        yield f"screen clustered {seed}", lambda s=seed: screen_of(s, against="pairs", cluster="home")
-        yield f"screen weighted {seed}", lambda s=seed: screen_of(s, against="all", weight="weight")
+        yield f"screen pairs {seed}", lambda s=seed: screen_of(s, reference="pairs")
+        yield f"screen everyone {seed}", lambda s=seed: screen_of(s, reference="all")
+        yield f"screen clustered {seed}", lambda s=seed: screen_of(s, reference="pairs", groups="home")
+        yield f"screen weighted {seed}", lambda s=seed: screen_of(s, reference="all", sample_weight="weight")
         yield f"graphs {seed}", lambda s=seed: graphs_of(s)
         yield f"rates {seed}", lambda s=seed: rates_of(s)
         yield f"parts {seed}", lambda s=seed: parts_of(s)
@@ -204,7 +204,7 @@ def compared_models(score, seed):
 
 def screen_of(seed, **options):
     from uqcal.groups import screen
-    return screen(screened(seed), response="response", score="score", groups="group", n_resamples=199, rng=seed, **options)
+    return screen(screened(seed), y_true="response", score="score", by="group", n_resamples=199, rng=seed, **options)
 
 
 def graphs_of(seed):
@@ -248,7 +248,7 @@ def probability_stream(seed):
     prob = rng.random(600)
     y = (rng.random(600) < np.where(np.arange(600) > 300, prob**2, prob)).astype(int)
     written = []
-    summary = recalibrate_rows(as_file(pd.DataFrame({"p": prob, "y": y})), written.append, score="p", outcome="y", run_length=10_000)
+    summary = recalibrate_rows(as_file(pd.DataFrame({"p": prob, "y": y})), written.append, score="p", y_true="y", run_length=10_000)
     return {"summary": summary, "recalibrated": last_column(written)}
 
 
@@ -265,7 +265,7 @@ def bound_stream(seed):
     y, bounds, _ = intervals("narrow", seed)
     written = []
     frame = pd.DataFrame({"y": y, "low": bounds[:, 0], "high": bounds[:, 1]})
-    summary = recalibrate_bound_rows(as_file(frame), written.append, lower="low", upper="high", observed="y", level=0.9, run_length=10_000)
+    summary = recalibrate_bound_rows(as_file(frame), written.append, lower="low", upper="high", y_true="y", level=0.9, run_length=10_000)
     return {"summary": summary, "recalibrated": last_column(written)}
 
 

@@ -94,11 +94,11 @@ class Parts:
         if self.prob is not None:
             how = _of(how, "confidence", "rng", "n_jobs", "progress")
             return calibration_of_partitions(self.frame, self.observed, self.prob,
-                                             weight=self.sample_weight, pos_label=self.pos_label,
+                                             sample_weight=self.sample_weight, pos_label=self.pos_label,
                                              **how)
         if self.lower is not None and self.upper is not None and self.level is not None:
-            return coverage_of_partitions(self.frame, self.level, self.observed, self.lower,
-                                          self.upper, **_of(how, "confidence"))
+            return coverage_of_partitions(self.frame, self.observed, self.lower, self.upper,
+                                          level=self.level, **_of(how, "confidence"))
         raise TypeError("Parts needs std, prob, or lower, upper and level, to be validated")
 
     def compare_groups(self, **how: Any,  # reference, progress
@@ -118,9 +118,9 @@ class Parts:
         if self.score is None or self.by is None:
             raise TypeError("Parts needs score and by, to compare groups")
         return comparisons_of_partitions(
-            self.frame, response=self.observed, score=self.score, group=self.by,
-            weight=self.sample_weight, pos_label=self.pos_label,
-            against=how.get("reference", "all"), progress=how.get("progress", False))
+            self.frame, y_true=self.observed, score=self.score, by=self.by,
+            sample_weight=self.sample_weight, pos_label=self.pos_label,
+            reference=how.get("reference", "all"), progress=how.get("progress", False))
 
 
 def _of(given, *names):

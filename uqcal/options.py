@@ -27,6 +27,9 @@ class ValidateOptions:
     statistics : Sequence[str] | None, default ()
         Of the published protocol: "zms", "cc", "ence", "zmse", "rce", "correlation", "nll";
         none unless given.
+    local_tolerance : float | None, optional
+        Of probabilities: the largest mean difference over a fifth of the rows that does no
+        harm, 0.05 unless given.
     n_boot : int | None, optional
         Bootstrap resamples.
     n_resamples : int | str | None, optional
@@ -41,6 +44,8 @@ class ValidateOptions:
 
     statistics: Sequence[str] | None = ()  # of the published protocol: "zms", "cc", "ence", "zmse",
     # "rce", "correlation", "nll"; none unless given
+    local_tolerance: float | None = None  # of probabilities: the largest mean difference over a
+    # fifth of the rows that does no harm, 0.05 unless given
     n_boot: int | None = None  # bootstrap resamples
     n_resamples: int | str | None = None  # shuffles, or sets of outcomes drawn, for each test
     n_mc: int | str | None = None  # simulated data sets for each reference

@@ -168,14 +168,14 @@ def _validate_intervals(asked, options):
                         "bound")
     return interval_report(
         asked.y, np.column_stack([statement.lower, statement.upper]), statement.level,
-        features=asked.named, groups=asked.labels, n_calibration=statement.n_calibration,
+        by=asked.named, groups=asked.labels, n_calibration=statement.n_calibration,
         **asked.how, **options.known("n_resamples"))
 
 
 def _validate_sets(asked, options):
     statement = asked.statement
     return interval_report(
-        asked.y, statement.sets, statement.level, features=asked.named, groups=asked.labels,
+        asked.y, statement.sets, statement.level, by=asked.named, groups=asked.labels,
         **asked.how, **options.known("n_resamples"))
 
 
@@ -184,10 +184,9 @@ def _validate_probabilities(asked, options):
     if statement.n_classes > 2:
         raise TypeError("validate takes probabilities of one event; of the top label write "
                         "label, p = statement.top(); validate(y_true == label, Probabilities(p))")
-    how = {name: value for name, value in asked.how.items() if name != "tolerance"}
     return calibration_report(
-        asked.y, statement.prob, cluster=asked.labels, features=asked.named, **how,
-        **options.known("n_boot", "n_resamples", "n_bins"))
+        asked.y, statement.prob, groups=asked.labels, by=asked.named, **asked.how,
+        **options.known("n_boot", "n_resamples", "n_bins", "local_tolerance"))
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-f
 def validate(
@@ -525,9 +524,8 @@ def _recalibrate_probabilities(asked):
         raise TypeError("recalibrate takes probabilities of one event, got "
                         f"{asked.statement.n_classes} classes; take one column at a time")
     named = asked.named or {}
-    how = {name: value for name, value in asked.how.items() if name != "tolerance"}
-    found = recalibrate_probabilities(asked.y, asked.statement.prob, cluster=asked.labels,
-                                      by=next(iter(named.values()), None), **how)
+    found = recalibrate_probabilities(asked.y, asked.statement.prob, groups=asked.labels,
+                                      by=next(iter(named.values()), None), **asked.how)
     held = Probabilities(found.recalibrated, pos_label=asked.statement.pos_label)
     return found, found.model, held, tuple(named) if found.by is not None else ()
 
@@ -1243,8 +1241,8 @@ def compare_groups(
     if score is None or by is None:
         missing = "score" if score is None else "by"
         raise TypeError(f"compare_groups needs {missing}: a value for each row")
-    given = {"y_true": y_true, "score": score, "group": by, "weight": sample_weight,
-             "cluster": groups}
+    given = {"y_true": y_true, "score": score, "by": by, "sample_weight": sample_weight,
+             "groups": groups}
     given = {name: values for name, values in given.items() if values is not None}
     check_labels_agree(**given)
     sizes = {name: len(np.asarray(values)) for name, values in given.items()}
@@ -1253,8 +1251,8 @@ def compare_groups(
         raise ValueError(f"{wrong} must hold one value for each of the {sizes['y_true']} rows, got "
                          f"{sizes[wrong]}")
     frame = pd.DataFrame({name: np.asarray(values) for name, values in given.items()})
-    known = {name: name for name in ("weight", "cluster") if name in frame}
-    return screen(frame, response="y_true", score="score", groups="group", against=reference,
+    known = {name: name for name in ("sample_weight", "groups") if name in frame}
+    return screen(frame, y_true="y_true", score="score", by="by", reference=reference,
                   pos_label=pos_label, rng=rng, n_jobs=n_jobs, progress=progress, **known)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-load-f

@@ -97,16 +97,16 @@ FOUND = {
     "a bound that is masked": ("y_intervals .row by row. must hold plain", lambda: regression_mean_width_score([[0.0, 1.0], [np.ma.masked, 2.0]])),
     "a number that signals": ("dof must be", lambda: simulate_calibrated(10, decimal.Decimal("sNaN"))),
     "a draw that signals": ("uniforms must", lambda: FosterForecaster().prequential([1, 0], uniforms=[0.5, decimal.Decimal("sNaN")])),
-    "clusters of two kinds": ("cluster_a and cluster_b must hold labels of one kind", lambda: comparison_graph(
-        Y, P, Y, P, cluster_a=np.arange(Y.size) // 2, cluster_b=np.arange(Y.size).astype("M8[D]"))),
+    "clusters of two kinds": ("groups_a and groups_b must hold labels of one kind", lambda: comparison_graph(
+        Y, P, Y, P, groups_a=np.arange(Y.size) // 2, groups_b=np.arange(Y.size).astype("M8[D]"))),
     "a masked list of distributions": ("distributions must be", lambda: validate_errors(table.E, table.U, distributions=np.ma.masked)),
     "a masked list of statistics": ("statistics must be one or more names", lambda: validate_errors(table.E, table.U, statistics=np.ma.masked)),
     "no list of names": ("names must be one or more names", lambda: bca_intervals(np.array(0.0), table.E, table.U)),
     "sizes that don't vary": ("uncertainty must vary", lambda: link_test(table.E, np.full(table.E.size, 1e149))),
     "a dof that signals": ("dof must be above 2", lambda: negative_log_density(table.E, table.U, dof=decimal.Decimal("sNaN"))),
     "widths beside which nothing varies": ("y_true must vary by more", lambda: coverage_width_based(table.E * 1e-300 * 1e-23, -np.ones(table.E.size), np.ones(table.E.size), 1.0, 0.9)),
-    "clusters of numbers and of text": ("cluster_a and cluster_b must hold labels of one kind", lambda: comparison_graph(
-        Y, P, Y, P, cluster_a=np.arange(Y.size) // 2, cluster_b=np.array(list(map(str, range(Y.size))), dtype=object))),
+    "clusters of numbers and of text": ("groups_a and groups_b must hold labels of one kind", lambda: comparison_graph(
+        Y, P, Y, P, groups_a=np.arange(Y.size) // 2, groups_b=np.array(list(map(str, range(Y.size))), dtype=object))),
     "a confidence level that is masked": ("confidence_level", lambda: regression_mwi_score(np.arange(6.0), np.array([[0.0, 9.0]] * 6), [0.5, np.ma.masked])),
     "a level that is masked": ("coverage", lambda: size_stratified_coverage(np.arange(6.0), np.array([[0.0, 9.0]] * 6), [0.5, np.ma.masked])),
     "errors next to zero": ("error must hold at least ten rows", lambda: recalibrate_errors(table.E * 1e-300 * 1e-23, table.U)),
@@ -124,7 +124,7 @@ def test_a_narrow_interval_of_coverage_holds_the_coverage(confidence):
 def test_clusters_of_impossible_events_are_tested_in_silence():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert spiegelhalter_test(Y, P * 1e-300, cluster=np.arange(Y.size) // 3, n_resamples=25, rng=1).pvalue <= 1
+        assert spiegelhalter_test(Y, P * 1e-300, groups=np.arange(Y.size) // 3, n_resamples=25, rng=1).pvalue <= 1
 
 
 def statistics_interval(**options): return bca_interval("zms", table.E, table.U, n_boot=20, rng=1, **options)

@@ -56,8 +56,8 @@ CALLS = {
     "smirnov": (binary(calibration_tests.kolmogorov_smirnov_test, method="asymptotic"), "order"),
     "graph": (binary(cumulative.calibration_graph, method="asymptotic"), "order"),
     "subpopulation": (lambda d: against_everyone.subpopulation_graph(d["y"], d["p"], d["member"], method="asymptotic"), "order"),
-    "screen": (lambda d: screening.screen(pd.DataFrame({"r": d["y"], "s": d["p"], "g": d["label"]}), response="r", score="s", groups="g", method="asymptotic"), "order names"),
-    "coverage": (lambda d: intervals.coverage_test(d["truth"], d["bounds"], coverage=0.8), "order unit"),
+    "screen": (lambda d: screening.screen(pd.DataFrame({"r": d["y"], "s": d["p"], "g": d["label"]}), y_true="r", score="s", by="g", method="asymptotic"), "order names"),
+    "coverage": (lambda d: intervals.coverage_test(d["truth"], d["bounds"], level=0.8), "order unit"),
     "width": (lambda d: intervals.regression_coverage_score(d["truth"], d["bounds"]), "order unit"),
 }
 

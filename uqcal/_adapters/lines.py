@@ -268,7 +268,7 @@ class StreamTally(Storable):
         return self
 
     def add(self,
-            stated: np.ndarray,  # what some rows stated, shape (n,) or (n, k), in order
+            predicted: np.ndarray,  # what some rows predict, shape (n,) or (n, k), in order
             y: np.ndarray,  # what came of it, shape (n,)
             made: np.ndarray,  # what was forecast, shape (n,) or (n, k)
             ) -> None:
@@ -276,8 +276,8 @@ class StreamTally(Storable):
 
         Parameters
         ----------
-        stated : np.ndarray
-            What some rows stated, shape (n,) or (n, k), in order.
+        predicted : np.ndarray
+            What some rows predict, shape (n,) or (n, k), in order.
         y : np.ndarray
             What came of it, shape (n,).
         made : np.ndarray
@@ -285,12 +285,12 @@ class StreamTally(Storable):
         """
         while y.size:
             part = slice(0, self.due_ - self.learnt_)
-            self.rang += self.count(stated[part], y[part], made[part])
+            self.rang += self.count(predicted[part], y[part], made[part])
             self.learnt_ += y[part].size
             if self.learnt_ == self.due_:  # the next when the stream is five per cent longer
                 self.curve_.append((self.learnt_, *self.point()))
                 self.due_ = 1 + int(1.05 * self.learnt_)
-            stated, y, made = (values[part.stop:] for values in (stated, y, made))
+            predicted, y, made = (values[part.stop:] for values in (predicted, y, made))
 
     def counts(self, of: RowStream,  # what the rows have left behind
                ) -> dict[str, Any]:  # fields of `StreamCounts`, but for the alarms
@@ -375,10 +375,10 @@ def _row(line, layout, read):
     "Statement, outcome and key of a line, as `read` finds them; NaN for none."
     cells = _cells(line, layout.delimiter, layout.width)
     texts = [cells[column].strip() for column in layout.columns]
-    *stated, y = read(texts, layout.names, layout.numbers)
-    if not layout.keyed: return stated, y, None
+    *predicted, y = read(texts, layout.names, layout.numbers)
+    if not layout.keyed: return predicted, y, None
     if not texts[-1]: raise ValueError(f"column {layout.names[-1]!r} must hold a key, got nothing")
-    return stated, y, texts[-1]
+    return predicted, y, texts[-1]
 
 # %% ../../nbs/adapters/80_lines.ipynb #cell-022
 class _Layout(NamedTuple):
@@ -475,14 +475,14 @@ class RowStream(Storable):
         return self
 
     def learn(self,
-              stated: np.ndarray,  # statements, shape (n,) or (n, k)
+              predicted: np.ndarray,  # statements, shape (n,) or (n, k)
               y: np.ndarray,  # their outcomes, shape (n,)
               ) -> np.ndarray:  # forecasts, shape (n,) or (n, k)
         """Forecasts of rows, each made before its outcome was learnt.
 
         Parameters
         ----------
-        stated : np.ndarray
+        predicted : np.ndarray
             Statements, shape (n,) or (n, k).
         y : np.ndarray
             Their outcomes, shape (n,).
@@ -492,7 +492,7 @@ class RowStream(Storable):
         np.ndarray
             Forecasts, shape (n,) or (n, k).
         """
-        return self.forecaster_.prequential(stated, y)
+        return self.forecaster_.prequential(predicted, y)
 
     def many(self,
              rows: np.ndarray,  # statement and outcome, shape (n, k + 1); NaN for no outcome
@@ -509,12 +509,12 @@ class RowStream(Storable):
         np.ndarray
             Forecasts, shape (n,) or (n, k).
         """
-        stated, y = self._split(rows)
-        known, made = ~np.isnan(y), np.empty_like(stated)
+        predicted, y = self._split(rows)
+        known, made = ~np.isnan(y), np.empty_like(predicted)
         for part in np.split(np.arange(y.size), np.flatnonzero(np.diff(known)) + 1):
-            if known[part[0]]: made[part] = self.learn(stated[part], y[part])
-            else: made[part] = self.forecaster_.predict(stated[part])
-        self.tally_.add(stated[known], y[known], made[known])
+            if known[part[0]]: made[part] = self.learn(predicted[part], y[part])
+            else: made[part] = self.forecaster_.predict(predicted[part])
+        self.tally_.add(predicted[known], y[known], made[known])
         return made
 
     def _split(self, rows):
@@ -522,9 +522,9 @@ class RowStream(Storable):
         return rows[:, 0] if width == 1 else rows[:, :width], rows[:, width]
 
 # %% ../../nbs/adapters/80_lines.ipynb #5e7d50ac
-def _check_same(stated, given, key):
+def _check_same(predicted, given, key):
     "Refuse the outcome of a forecast in a row that states something else, but for rounding."
-    for new, old in zip(stated, np.atleast_1d(given)):
+    for new, old in zip(predicted, np.atleast_1d(given)):
         if new == new and not math.isclose(new, old, rel_tol=1e-6, abs_tol=1e-12):
             raise ValueError(f"key {key!r:.60} has an open forecast for {old:.10g}, but this row "
                              f"states {new:.10g}: leave that cell empty, or give the case a key of "
@@ -535,7 +535,7 @@ class KeyedRows(RowStream):
     "The same for rows that have keys."
 
     def one(self,
-            stated: list[float],  # what a row states
+            predicted: list[float],  # what a row states
             y: float,  # its outcome; NaN where it is not known
             key: str,  # under which the outcome comes
             ) -> Any:  # the forecast, a number or an array of shape (k,)
@@ -543,7 +543,7 @@ class KeyedRows(RowStream):
 
         Parameters
         ----------
-        stated : list[float]
+        predicted : list[float]
             What a row states.
         y : float
             Its outcome; NaN where it is not known.
@@ -555,8 +555,8 @@ class KeyedRows(RowStream):
         Any
             The forecast, a number or an array of shape (k,).
         """
-        if len(stated) == 1: given = stated[0]
-        else: given = stated
+        if len(predicted) == 1: given = predicted[0]
+        else: given = predicted
         if key in self.booked_:
             if y != y: new = "; a new forecast needs a key of its own"
             else: new = ""
@@ -564,7 +564,7 @@ class KeyedRows(RowStream):
         if y != y: return self.forecaster_.forecast(given, key)
         if self.forecaster_.is_open(key):
             given = self.forecaster_.open_ticket(key).score
-            _check_same(stated, given, key)
+            _check_same(predicted, given, key)
             made = self.forecaster_.outcome(key, y)
             self.tally_.booked_ += 1
         else: made = self.learn(np.array([given]), np.array([y]))[0]
@@ -583,8 +583,8 @@ class KeyedRows(RowStream):
         """
         if self.told:
             told, width = np.array(self.told), len(self.roles) - 1
-            stated, y = self._split(told)
-            self.tally_.add(stated, y, told[:, -1] if width == 2 else told[:, width:])
+            predicted, y = self._split(told)
+            self.tally_.add(predicted, y, told[:, -1] if width == 2 else told[:, width:])
         rang, self.told, self.tally_.rang = self.tally_.rang, [], []
         return rang
 
@@ -703,7 +703,7 @@ def stream_rows(
     every: int = 1000,  # rows between two writings of the state, ≥ 1
     resume: bool = False,  # pass over the rows that the state has taken in already
     on_error: str = "stop",  # what a broken row does: "stop", or "skip" to leave it out
-    tell: Callable[[Any], object] | None = None,  # is told of each alarm of what is stated
+    tell: Callable[[Any], object] | None = None,  # is told of each alarm of what is predicted
     complain: Callable[[str], object] | None = None,  # is told of each row that is skipped
 ) -> Any:  # the summary of what went through, since the state was made
     """Write each row again with a forecast that was made before the row's outcome was used.
@@ -738,7 +738,7 @@ def stream_rows(
     on_error : str, default "stop"
         What a broken row does: "stop", or "skip" to leave it out.
     tell : Callable[[Any], object] | None, optional
-        Is told of each alarm of what is stated.
+        Is told of each alarm of what is predicted.
     complain : Callable[[str], object] | None, optional
         Is told of each row that is skipped.
 
@@ -870,8 +870,8 @@ class _Reader:
             self.skip -= 1
             return
         if len(line) > _LONGEST: raise ValueError(_TOO_LONG)
-        stated, y, key = _row(line, self.layout, self.passed.read)
-        gone = next((k for k, one in enumerate(stated) if one != one), None)
+        predicted, y, key = _row(line, self.layout, self.passed.read)
+        gone = next((k for k, one in enumerate(predicted) if one != one), None)
         if gone is not None and self.passed.needs_statement(y, key):
             if not self.drop_missing:
                 lacks = ("; where outcomes come in rows of their own, name the column of keys"
@@ -881,6 +881,6 @@ class _Reader:
                                  f"nothing{lacks}")
             self.passed.tally_.left_out_ += 1
         else:
-            self.rows.append((*stated, y) if key is None else self.passed.one(stated, y, key))
+            self.rows.append((*predicted, y) if key is None else self.passed.one(predicted, y, key))
             self.kept.append(line)
         self._taken()

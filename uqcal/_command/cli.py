@@ -645,9 +645,10 @@ def _recalibrate_scores(source, columns, context, how, options):
     from uqcal._base.page import write_whole
     from uqcal.corrections.error_recalibration import ORIENTATION
     from uqcal.corrections.probability_recalibration import recalibrate_probabilities
+    if "tolerance" in options: options["local_tolerance"] = options.pop("tolerance")
     try:
         found = recalibrate_probabilities(y, p, by=table.columns.get(by),
-                                   cluster=as_labels(table.columns.get(cluster)), **options)
+                                   groups=as_labels(table.columns.get(cluster)), **options)
     except ValueError as wrong:
         raise ValueError(str(wrong).replace("y_true", outcome)) from wrong
     rows = [("", "gain in log score", "± ", "near the best", "held-out verdict")]

@@ -149,8 +149,8 @@ def _comparison(frame, sides, everyone, options):
     weight, cluster = ("weight" if "weight" in frame else None,
                        "cluster" if "cluster" in frame else None)
     if sides is None:
-        result = screen(frame, response="response", score="score", groups="group", weight=weight,
-                        cluster=cluster, against="all" if everyone else "pairs", **options)
+        result = screen(frame, y_true="response", score="score", by="group", sample_weight=weight,
+                        groups=cluster, reference="all" if everyone else "pairs", **options)
         return _with_rest(result, options)
     counted, cautions = _counted_together(frame, sides)
     is_first = counted["group"] == sides[0]
@@ -164,13 +164,13 @@ def _pair_graph(frame, sides, options):
     "The graph of two sides."
     from uqcal.subgroups.two_groups import comparison_graph
     from uqcal.subgroups.against_everyone import subpopulation_graph
-    columns = [name for name in ("weight", "cluster") if name in frame]
+    columns = {"weight": "sample_weight", "cluster": "groups"}
     first, second = (frame[frame["group"] == side] for side in sides)
     if sides[1] is None:
         return subpopulation_graph(frame["response"], frame["score"], frame["group"] == sides[0],
                                    sample_weight=frame.get("weight"),
-                                   cluster=frame.get("cluster"), **options)
-    more = {f"{role}_{side}": part[role] for role in columns
+                                   groups=frame.get("cluster"), **options)
+    more = {f"{name}_{side}": part[role] for role, name in columns.items() if role in frame
             for side, part in (("a", first), ("b", second))}
     return comparison_graph(first["response"], first["score"], second["response"], second["score"],
                             **more, **options)
@@ -233,7 +233,7 @@ def _most_telling(screening, n_rows):
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-055d
 def _screening_rows(screening, n_rows):
     "The largest deviations as text."
-    pairs = screening.against == "pairs"
+    pairs = screening.reference == "pairs"
     rows = [("a", *(["b"] if pairs else []), "rows", "steps", "difference", "Kuiper / σ", "p",
              "p (Holm)", "p (BH)")]
     for row in _most_telling(screening, n_rows).to_dict("records"):
@@ -313,12 +313,12 @@ def _comparison_in_parts(context):
     _check_sides(*sides, params["everyone"])
     from uqcal.subgroups.partition_comparison import (comparison_of_partitions,
                                                       comparisons_of_partitions)
-    named = dict(zip(("response", "score", "group", "weight"), columns),
+    named = dict(zip(("y_true", "score", "by", "sample_weight"), columns),
                  progress=shows_bar(params["progress"]))
     texts = [columns[2], *([columns[0]] if params["positive"] is not None else [])]
     with open_parts(params, list(filter(None, columns)), texts) as table:
         named["pos_label"] = label_in_parts(table, columns[0], params["positive"])
-        result = (comparisons_of_partitions(table, against="all" if params["everyone"] else "pairs",
+        result = (comparisons_of_partitions(table, reference="all" if params["everyone"] else "pairs",
                                             **named) if sides[0] is None
                   else comparison_of_partitions(table, *sides, **named))
     if sides[0] is None and len(result.comparisons) == 1 and not result.skipped:
@@ -395,8 +395,8 @@ def _bins_picture(frame, sides):
     first = frame[frame["group"] == sides[0]]
     second = frame[frame["group"] != sides[0]] if sides[1] is None else frame[
         frame["group"] == sides[1]]
-    weights = {"weight_a": first["weight"],
-               "weight_b": second["weight"]} if "weight" in frame else {}
+    weights = {"sample_weight_a": first["weight"],
+               "sample_weight_b": second["weight"]} if "weight" in frame else {}
     bins = paired_reliability(first["response"], first["score"], second["response"],
                               second["score"], strategy="noise", **weights)
     caption = (f"Mean responses in bins, for comparison; a: {sides[0]}, b: "

@@ -121,7 +121,7 @@ def _intervals(
     from uqcal.intervals.coverage import interval_report
     result = interval_report(
         y, stated, level, y_pred=table.columns.get(predicted), classes=classes,
-        features={name: table.columns[name] for name in feature or ()} or None,
+        by={name: table.columns[name] for name in feature or ()} or None,
         groups=as_labels(table.columns.get(groups)), sort_bounds=sort_bounds,
         n_calibration=n_calibration, tolerance=tolerance, confidence=confidence,
         n_resamples=n_resamples, rng=seed, n_jobs=cores(jobs), progress=shows_bar(progress))

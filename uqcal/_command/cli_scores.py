@@ -82,9 +82,9 @@ def _calibration(
                                  features=feature or ())
     from uqcal.probabilities.calibration import calibration_report
     result = calibration_report(
-        y, p, sample_weight=w, cluster=as_labels(table.columns.get(cluster)),
-        features={name: table.columns[name] for name in feature or ()} or None, n_bins=n_bins,
-        n_boot=n_boot, n_resamples=n_resamples, tolerance=tolerance, rng=seed,
+        y, p, sample_weight=w, groups=as_labels(table.columns.get(cluster)),
+        by={name: table.columns[name] for name in feature or ()} or None, n_bins=n_bins,
+        n_boot=n_boot, n_resamples=n_resamples, local_tolerance=tolerance, rng=seed,
         confidence=confidence, n_jobs=cores(jobs), progress=shows_bar(progress))
     roles = dict(outcome=outcome, score=score, weight=weight, cluster=cluster)
     data = {"source": table.source, "columns": [*filter(None, roles.values())]}
@@ -180,10 +180,10 @@ def _scores_command(step, context, columns):
         if step.why == "by_column": roles["feature"] = step.arguments["by"]
         return recalibrate_command(f"uqcal mend {source}", [*_named(roles), *typed(
             context, *ROWS, "positive", "tolerance", "seed")])
-    if "tolerance" in step.arguments:
+    if "local_tolerance" in step.arguments:
         return on_lines([f"uqcal calibration {source}", *_named(roles), *typed(
             context, *ROWS, "positive", "n_bins", "n_boot", "n_resamples", "confidence", "seed"),
-            f"--tolerance {step.arguments['tolerance']:.2g}"])
+            f"--tolerance {step.arguments['local_tolerance']:.2g}"])
     if step.verb == "use":
         roles = {"response": roles.pop("outcome"), **roles}
         return on_lines([f"uqcal compare {source}", *_named(roles),
@@ -226,10 +226,10 @@ def _calibration_in_parts(context, columns):
     else: texts = []
     with open_parts(params, list(filter(None, columns)), texts) as table:
         result = calibration_of_partitions(
-            table, **dict(zip(("outcome", "probability", "weight"), columns)), rng=params["seed"],
+            table, **dict(zip(("y_true", "y_prob", "sample_weight"), columns)), rng=params["seed"],
             pos_label=label_in_parts(table, columns[0], params["positive"]),
-            progress=shows_bar(params["progress"]), **{name: params[name] for name in (
-                "n_bins", "n_boot", "tolerance", "confidence")})
+            progress=shows_bar(params["progress"]), local_tolerance=params["tolerance"],
+            **{name: params[name] for name in ("n_bins", "n_boot", "confidence")})
     frame = result.to_frame()
     rows = [("", "value", "low", "high", "p-value", "adjusted"),
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]

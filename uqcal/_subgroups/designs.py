@@ -22,7 +22,7 @@ from .steps import between_clusters, close_cells, shared_cells
 from .._sample.sample import stable_order
 
 # %% auto #0
-__all__ = ['NOBODY', 'total_variance', 'response_range', 'share_in_units', 'score_columns', 'weighted_rows',
+__all__ = ['NO_ROWS', 'total_variance', 'response_range', 'share_in_units', 'score_columns', 'weighted_rows',
            'weighted_replicates', 'Group', 'in_units', 'unweighted_if_equal', 'in_order', 'mapped_responses',
            'Shuffles', 'Significance', 'over_scale', 'cumulative_shares', 'in_the_limit', 'permuted', 'least_scale',
            'told_by_design', 'Design', 'judge_walk', 'few_outcomes', 'places_of', 'design_of', 'ordered_design']
@@ -593,7 +593,7 @@ def _mixtures(paths, freedom, n, rng):
     return np.column_stack([high - low, np.maximum(high, -low)])
 
 # %% ../../nbs/subgroups/74_designs.ipynb #9f1c2c05
-NOBODY = np.empty(0, np.int64)  # no clusters
+NO_ROWS = np.empty(0, np.int64)  # no clusters
 
 # %% ../../nbs/subgroups/74_designs.ipynb #cell-few
 _FEW = 20
@@ -745,7 +745,7 @@ def ordered_design(
         raise ValueError("method must stay 'auto', and ties 'merge', with clusters or replicate "
                          f"weights, got {method!r} and {ties!r}")
     if (clusters[0] is None) != (clusters[-1] is None):
-        raise ValueError("cluster_a and cluster_b must be given together, and a label that both "
+        raise ValueError("groups_a and groups_b must be given together, and a label that both "
                          "hold is one cluster")
     if replicates is not None:
         if clusters[0] is not None:
@@ -753,8 +753,8 @@ def ordered_design(
                              "design by themselves")
         return _replicate_design(orders, weights, replicates, factor)
     if factor is not None: raise ValueError("replicate_factor needs replicate_weights")
-    if len(orders) == 1: names = ["cluster"]
-    else: names = ["cluster_a", "cluster_b"]
+    if len(orders) == 1: names = ["groups"]
+    else: names = ["groups_a", "groups_b"]
     labels = [read_labels(one, order.size, name)[order]
               for one, name, order in zip(clusters, names, orders)]
     try: known, codes = np.unique(np.concatenate(labels), return_inverse=True)
@@ -772,8 +772,8 @@ def ordered_design(
 def _replicate_design(orders, weights, replicates, factor):
     "The replicate weights over the weights, minus 1, sorted as the rows are."
     name = "replicate_weights"
-    if factor is None: stated = None
-    else: stated = read_vector([factor], "replicate_factor", positive=True)[0]
+    if factor is None: given = None
+    else: given = read_vector([factor], "replicate_factor", positive=True)[0]
     if len(orders) == 1: replicates = (replicates,)
     if not isinstance(replicates, (tuple, list)) or len(replicates) != len(orders):
         raise TypeError(f"{name} must hold two arrays, those of a and those of b")
@@ -785,7 +785,7 @@ def _replicate_design(orders, weights, replicates, factor):
                              f"them, got {table.shape}")
         table = read_vector(table.ravel(), f"{name} (row by row)").reshape(table.shape)
         if weight is None: own = np.ones(order.size)
-        else: own = read_vector(weight, "weight")
+        else: own = read_vector(weight, "sample_weight")
         ratios.append((table / own[:, None] - 1)[order])
     if len({table.shape[1] for table in ratios}) > 1:
         raise ValueError(f"{name} must have as many columns for a as for b, got "
@@ -794,8 +794,8 @@ def _replicate_design(orders, weights, replicates, factor):
     if np.ptp(found, axis=0).max() < 1e-9 or np.ptp(found, axis=1).max() < 1e-9:
         raise ValueError(f"{name} must differ from each other and from multiples of the weights, "
                          "or they tell nothing of the design: all replicates are equal")
-    if stated is None: factor = _replicate_factor(found)
-    else: factor = float(stated)
+    if given is None: factor = _replicate_factor(found)
+    else: factor = float(given)
     return Design(np.empty(0, np.int64), 0, found, factor)
 
 # %% ../../nbs/subgroups/74_designs.ipynb #cell-127b
@@ -813,6 +813,6 @@ def _replicate_factor(ratios):
             "replicate_factor must be given, as the survey's documentation has it: these replicate "
             "weights are none of successive differences (4/R), Fay's method with k "
             "(1/(R (1 − k)²)), balanced half-samples or a bootstrap (1/R), a jackknife "
-            f"((R − 1)/R), with R = {r}; squares of their relative changes add up to {sums:.3g} "
+            f"((R − 1)/R). R = {r}; squares of their relative changes add up to {sums:.3g} "
             "for a usual row, and a factor is near the inverse of that")
     return best

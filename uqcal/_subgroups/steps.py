@@ -712,7 +712,7 @@ def redraw(
     sign: np.ndarray,  # which sign each deviation gets, shape (n,)
     state: np.ndarray,  # of the generator
 ) -> None:  # `y` is overwritten
-    """New responses: deviations from a line with random signs; or, where clusters are told by their members, those of whole clusters that change places within cells.
+    """New responses: deviations from a line with random signs; or, where clusters differ by their members, those of whole clusters that change places within cells.
 
     Parameters
     ----------

@@ -480,7 +480,7 @@ def _by_fragments(findings):
     return "; ".join(map(_by_fragment, findings))
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-040
-_NAME_CLUSTERS = "pass them as clusters (cluster=, --cluster)"
+_NAME_CLUSTERS = "pass them as clusters (groups=, --groups)"
 
 
 def _ece_from_zero(caution):
@@ -639,7 +639,7 @@ def python_line(
         it.
     """
     more = ", sample_weight=sample_weight" * step.arguments.get("weighted", False)
-    more += ", cluster=cluster" * step.arguments.get("clustered", False)
+    more += ", groups=groups" * step.arguments.get("clustered", False)
     if step.why == "impossible_rows": return 'report["locally"].rows'
     if step.verb == "recalibrate":
         fit = step.arguments["function"]
@@ -649,9 +649,9 @@ def python_line(
             return f"recalibrate_probabilities(y_true, y_prob{more})"
         share = ", sample_weight / np.mean(sample_weight)" * step.arguments["weighted"]
         return f"{fit}().fit(y_prob, y_true{share})"
-    if "tolerance" in step.arguments:
-        tolerance = step.arguments["tolerance"]
-        return f"calibration_report(y_true, y_prob{more}, tolerance={tolerance:.2g})"
+    if "local_tolerance" in step.arguments:
+        tolerance = step.arguments["local_tolerance"]
+        return f"calibration_report(y_true, y_prob{more}, local_tolerance={tolerance:.2g})"
     if step.verb == "use": return _screen_call(step.arguments)
     return ""
 
@@ -659,11 +659,11 @@ def python_line(
 def _screen_call(arguments):
     "A comparison of groups at equal probabilities."
     columns, named = "", ""
-    if arguments["weighted"]: columns, named = ', "weight": sample_weight', ', weight="weight"'
+    if arguments["weighted"]: columns, named = ', "weight": sample_weight', ', sample_weight="weight"'
     if arguments["clustered"]:
-        columns, named = columns + ', "cluster": cluster', named + ', cluster="cluster"'
+        columns, named = columns + ', "cluster": groups', named + ', groups="cluster"'
     return (f'screen({{"y": y_true, "p": y_prob, "group": group{columns}}},\n'
-            f'       response="y", score="p", groups="group"{named})')
+            f'       y_true="y", score="p", by="group"{named})')
 
 # %% ../../nbs/words/08_probabilities.ipynb #in-parts-off
 def _off_in_parts(facts):
@@ -928,7 +928,7 @@ def event_ratio_text(
     str
     """
     counts = _observed_predicted({"events": ratio.events, "n": ratio.n, "weighted": ratio.weighted,
-                                  "observed": ratio.observed, "predicted": ratio.stated})
+                                  "observed": ratio.observed, "predicted": ratio.predicted})
     return f"{counts}: {_ratio(ratio.ratio, *ratio.confidence_interval)}"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-055

@@ -76,7 +76,7 @@ def _case(alarm):
     "The only outcome of an alarm."
     if alarm.happened: came = "occurred"
     else: came = "did not occur"
-    return f"a probability of {_number(alarm.stated)} was predicted and the event {came}"
+    return f"a probability of {_number(alarm.predicted)} was predicted and the event {came}"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-016
 def probability_alarm_line(alarm: Any,  # of a `CalibrationMonitor`
@@ -100,7 +100,7 @@ def probability_alarm_line(alarm: Any,  # of a `CalibrationMonitor`
 # %% ../../nbs/words/36_streams.ipynb #cell-017
 def _clearest(alarm):
     "Where it is clearest."
-    places = [f"at {row.low:g} to {row.high:g} ({_number(row.stated)} predicted, "
+    places = [f"at {row.low:g} to {row.high:g} ({_number(row.predicted)} predicted, "
               f"{row.happened * row.outcomes:,.0f} of {row.outcomes:,} observed)"
               for row in alarm.clearest.itertuples()]
     if places: return f" Clearest {' and '.join(places)}."
@@ -126,7 +126,7 @@ def probability_alarm_sentence(alarm: Any,  # of a `CalibrationMonitor`
         return f"{head}. One such case is enough: a calibrated model has none."
     rate = rate_text(alarm.run_length)
     if alarm.n == 1: return f"{head}. {rate}."
-    return (f"{head} ({counted(alarm.n, 'outcome')}: {_number(alarm.stated)} predicted, "
+    return (f"{head} ({counted(alarm.n, 'outcome')}: {_number(alarm.predicted)} predicted, "
             f"{_number(alarm.happened)} observed).{_clearest(alarm)} {rate}.")
 
 # %% ../../nbs/words/36_streams.ipynb #cell-019
@@ -515,7 +515,7 @@ def _guarantee(caution):
     "The guarantee of a stream of intervals, or why there is none."
     facts = caution.facts
     if facts["booked"]:
-        return "No coverage is guaranteed where outcomes come after later intervals were predicted."
+        return "No coverage is guaranteed where outcomes come after later intervals were issued."
     if facts["bound"] is None: return f"The method {facts['method']} has no worst-case guarantee."
     return f"{guarantee_text(facts['bound'], facts['level'], facts['one_sided'])}."
 

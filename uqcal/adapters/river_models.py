@@ -73,9 +73,9 @@ class RecalibratedOnline(_RiverClassifier):
 
     def _score(self, x, options):
         "What the model states now of the label that is followed."
-        stated, followed = self.model.predict_proba_one(x, **options), self.labels_[-1]
-        if not stated: return 0.5  # a model that has learnt nothing states nothing
-        return float(stated[followed] if followed in stated else 1.0 - sum(stated.values()))
+        predicted, followed = self.model.predict_proba_one(x, **options), self.labels_[-1]
+        if not predicted: return 0.5  # a model that has learnt nothing states nothing
+        return float(predicted[followed] if followed in predicted else 1.0 - sum(predicted.values()))
 
     def _forecast(self, x, key, options):
         "The name of a ticket; the one that stands where nothing was learnt since."
@@ -120,8 +120,8 @@ class RecalibratedOnline(_RiverClassifier):
         Any
             The likelier label; None before both are known.
         """
-        stated = self.predict_proba_one(x, **options)
-        if stated: return max(stated, key=stated.get)
+        predicted = self.predict_proba_one(x, **options)
+        if predicted: return max(predicted, key=predicted.get)
         return None
 
     @locked
@@ -131,7 +131,7 @@ class RecalibratedOnline(_RiverClassifier):
                   key: str | int | None = None,  # of its forecast; the features unless given
                   **options: Any,  # what else the model takes
                   ) -> None:
-        """Teach the forecaster with the score that was stated, and the model.
+        """Teach the forecaster with the score that was issued, and the model.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class _Given:
             raise ValueError(f"x must hold a probability under {self.on!r}, got {p!r:.40}")
         return {False: 1 - p, True: float(p)}
 
-    def learn_one(self, x, y): """Nothing is to be learnt from x and y.
+    def learn_one(self, x, y): """Nothing is learnt of x and y.
 
                                Parameters
                                ----------
@@ -263,7 +263,7 @@ class RecalibratedFeature(_RiverTransformer):
                   x: dict,  # the features of one case, as they came
                   y: Any,  # its outcome, True or False
                   ) -> None:
-        """Teach the map with the probability that was stated for these features.
+        """Teach the map with the probability that was predicted for these features.
 
         Parameters
         ----------

@@ -192,16 +192,16 @@ class ProbabilityRows(KeyedRows):
         self.seen_, self.since_ = 0, {}
         return self.opened(forecaster_of(self), _Tally(self.run_length).begin())
 
-    def one(self, stated, y, key):
+    def one(self, predicted, y, key):
         """The same, and how many rows an outcome took.
 
         Parameters
         ----------
-        stated
+        predicted
         y
         key
         """
-        made = super().one(stated, y, key)
+        made = super().one(predicted, y, key)
         self.seen_ += 1
         if y != y: self.since_[key] = self.seen_
         else: self.tally_.came(self.seen_ - self.since_.pop(key, self.seen_), self.told[-1][0], y)
@@ -269,7 +269,7 @@ def recalibrate_rows(
     write: Callable[[str], object],  # takes whole lines of text, one or many at a time
     *,
     score: str,  # the column of scores, in [0, 1]
-    outcome: str,  # the column of outcomes: 0 or 1, or nothing where not known
+    y_true: str,  # the column of outcomes: 0 or 1, or nothing where not known
     key: str | None = None,  # the column of keys, where outcomes come in later rows
     method: str = "mixture",  # a name that `make_forecaster` knows
     name: str = "recalibrated",  # the column that is added
@@ -299,7 +299,7 @@ def recalibrate_rows(
         Takes whole lines of text, one or many at a time.
     score : str
         The column of scores, in [0, 1].
-    outcome : str
+    y_true : str
         The column of outcomes: 0 or 1, or nothing where not known.
     key : str | None, optional
         The column of keys, where outcomes come in later rows.
@@ -348,7 +348,7 @@ def recalibrate_rows(
     """
     return stream_rows(
         source, write, ProbabilityRows(method, rng, on_alarm, run_length),
-        (score, outcome) if key is None else (score, outcome, key), (name,), decimal=decimal,
+        (score, y_true) if key is None else (score, y_true, key), (name,), decimal=decimal,
         thousands=thousands, encoding=encoding, drop_missing=drop_missing, state=state,
         every=every, resume=resume, on_error=on_error, tell=tell, complain=complain)
 

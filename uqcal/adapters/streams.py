@@ -107,8 +107,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
     rng : int | None, optional
         Seed of hedging's draws, ≥ 0; None for fresh entropy.
     on_alarm : str | None, optional
-        "restart" to go back to what `fit` taught when a monitor of the forecasts rings;
-        None for no monitor.
+        "restart" to go back to the map of `fit` when a monitor of the forecasts rings; None
+        for no monitor.
     run_length : int, default 1_000_000
         Of the monitor, as in `make_forecaster`.
     """
@@ -121,7 +121,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
                  cv: int | None = 5,  # parts in which `fit` splits the training rows to teach the
                  # map, ≥ 2; None to teach it nothing
                  rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
-                 on_alarm: str | None = None,  # "restart" to go back to what `fit` taught when a
+                 on_alarm: str | None = None,  # "restart" to go back to the map of `fit` when a
                  # monitor of the forecasts rings; None for no monitor
                  run_length: int = 1_000_000,  # of the monitor, as in `make_forecaster`
                  ):
@@ -194,7 +194,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
     def prequential(self,
                     X: ArrayLike,  # features in the order of time, shape (n, features)
                     y: ArrayLike,  # their classes, labels of the training, shape (n,)
-                    ) -> np.ndarray:  # shape (n, classes): each row stated before its outcome
+                    ) -> np.ndarray:  # shape (n, classes): each row predicted before its outcome
         """Forecast and learn a whole stream, from the present state on.
 
         Parameters
@@ -207,7 +207,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         np.ndarray
-            Shape (n, classes): each row stated before its outcome.
+            Shape (n, classes): each row predicted before its outcome.
 
         Raises
         ------
@@ -295,8 +295,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
     def outcome(self,
                 key: Any,  # keys of n forecasts
                 y: ArrayLike,  # what came of them, labels of the training, shape (n,)
-                ) -> np.ndarray:  # the probabilities that were stated, shape (n, classes)
-        """Learn outcomes as their forecasts were stated; the model is not asked again.
+                ) -> np.ndarray:  # the probabilities that were predicted, shape (n, classes)
+        """Learn outcomes as their forecasts were issued; the model is not asked again.
 
         Parameters
         ----------
@@ -308,7 +308,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         np.ndarray
-            The probabilities that were stated, shape (n, classes).
+            The probabilities that were predicted, shape (n, classes).
 
         Raises
         ------
@@ -320,9 +320,9 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         self._ready()
         keys = check_keys(key, True)
         check_labels_agree(y=y, key=key)
-        stated = self.forecaster_.outcome(keys, _positions(y, self.classes_, len(keys), "keys"))
-        if self.classes_.size > 2: return stated
-        return _both_classes(stated)
+        predicted = self.forecaster_.outcome(keys, _positions(y, self.classes_, len(keys), "keys"))
+        if self.classes_.size > 2: return predicted
+        return _both_classes(predicted)
 
     @locked
     def fit(self,

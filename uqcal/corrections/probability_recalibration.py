@@ -19,6 +19,7 @@ from scipy.special import expit, logit
 from sklearn.utils.validation import check_is_fitted
 
 from ..probabilities.calibration import CalibrationReport, report_of, with_caution
+from ..errors.conclusions import check_tolerance
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
                                 check_labels_agree, check_probabilities, read_array, read_labels)
 from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_features
@@ -427,9 +428,10 @@ def recalibrate_probabilities(
     *,
     by: ArrayLike | None = None,  # groups that may be wrong in different ways, such as hospitals,
                                   # shape (n,); None where all rows share one map
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
     n_folds: int = 10,  # parts, of which each is recalibrated by a fit to all others, ≥ 2
-    tolerance: float = 0.05,  # mean difference over a fifth of the points that does no harm
+    tolerance: float = 1.25,  # factor of O/E and calibration slope that does no harm, above 1
+    local_tolerance: float = 0.05,  # mean difference over a fifth of the rows that does no harm
     confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
     n_resamples: int = 9999,  # sets of outcomes drawn for the tests, ≥ 1
     n_boot: int = 5000,  # sets of noise drawn for the errors' intervals, ≥ 1
@@ -452,12 +454,14 @@ def recalibrate_probabilities(
     by : ArrayLike | None, optional
         Groups that may be wrong in different ways, such as hospitals, shape (n,); None
         where all rows share one map.
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of rows that belong together, shape (n,).
     n_folds : int, default 10
         Parts, of which each is recalibrated by a fit to all others, ≥ 2.
-    tolerance : float, default 0.05
-        Mean difference over a fifth of the points that does no harm.
+    tolerance : float, default 1.25
+        Factor of O/E and calibration slope that does no harm, above 1.
+    local_tolerance : float, default 0.05
+        Mean difference over a fifth of the rows that does no harm.
     confidence : float, default 0.95
         Tests reject at 1 − confidence; in (0, 1).
     n_resamples : int, default 9999
@@ -483,17 +487,18 @@ def recalibrate_probabilities(
     ValueError, TypeError
         For bad data, naming the argument.
     """
-    check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster, by=by)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups, by=by)
     y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
-    if cluster is None:
+    if groups is None:
         copies = repeated_cases(y, p)
         labels, caution = related_cases(y, p, copies)
         if caution is None: caution = copies[1]
-    else: labels, caution = read_labels(cluster, y.size, "cluster"), None
+    else: labels, caution = read_labels(groups, y.size, "groups"), None
     if labels is None: unit = np.arange(y.size)
     else: unit = np.unique(labels, return_inverse=True)[1]
-    options = dict(tolerance=check_fraction(tolerance, "tolerance"),
+    options = dict(tolerance=check_tolerance(tolerance),
+                   local_tolerance=check_fraction(local_tolerance, "local_tolerance"),
                    confidence=check_fraction(confidence, "confidence"), n_resamples=n_resamples,
                    n_boot=n_boot, rng=rng, n_jobs=n_jobs, progress=progress)
 

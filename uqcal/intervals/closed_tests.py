@@ -245,7 +245,7 @@ def _ranked(table):
 # %% ../../nbs/intervals/90_closed_tests.ipynb #ranked-b
 def _least(table, ranks):
     """Columns, the clearest first, and the least rank of each and all that follow it; equal ranks
-    of several columns are told apart by the distance from the mean, for few shuffles to suffice."""
+    of several columns are ordered by the distance from the mean, for few shuffles to suffice."""
     spread = table.std(axis=0)
     away = (table - table.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     finer = ranks - away / (1 + np.abs(away)) / (2.1 * len(table))

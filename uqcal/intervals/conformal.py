@@ -39,7 +39,7 @@ def conformal_threshold(
     scores: ArrayLike,  # of the calibration points, shape (n,): the larger, the worse the fit
     level: float,  # the coverage that is wanted, in (0, 1)
     *,
-    groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,); None where
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,); None where
                                       # all are independent
 ) -> float:  # infinite where there are too few points for the level
     """The score that a new point exceeds with a probability of at most one minus the level.
@@ -54,7 +54,7 @@ def conformal_threshold(
     level : float
         The coverage that is wanted, in (0, 1).
     groups : ArrayLike | None, optional
-        Which rows belong together, labels, shape (n,); None where all are independent.
+        Labels of clusters, shape (n,); None where all are independent.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def _pairs(y, low, up, groups):
 def _group_names(columns, by):
     "The feature that names the groups."
     if by not in columns:
-        raise ValueError(f"features must hold {by!r:.40}, which by names, got "
+        raise ValueError(f"by must hold the column {by!r:.40} that was named, got "
                          f"{enumerated(list(map(repr, columns))) or 'none'}")
     if columns[by].dtype.kind != "O":
         raise ValueError(f"by must name a feature of names of groups, and {by!r:.40} holds numbers;"
@@ -205,7 +205,7 @@ class _Told(Storable):
                  ) -> pd.DataFrame:  # a row for each group, or one
         """Thresholds, with the coverage they promise and its range: group, points, threshold (lower and upper where there are two), promised, low, high.
 
-        The range is that of (2), which no row has where rows belong together, and what is
+        The range is that of (2), which no row has where rows are clustered, and what is
         promised counts groups of rows once each; where scores are equal to the threshold, what
         is promised is the least, and the upper end that of the points inside.
 
@@ -264,7 +264,7 @@ class _Told(Storable):
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-020
 class ConformalIntervals(_Told):
-    """Intervals around predictions, from their stated uncertainties, that cover as promised.
+    """Intervals around predictions, from their predicted uncertainties, that cover as promised.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ class ConformalIntervals(_Told):
         same for all.
     scaling : Any, optional
         A map of uncertainties or a `ErrorMap`, fitted to a part of the points; None leaves
-        uncertainties as they are stated.
+        uncertainties as predicted.
     symmetric : bool, default True
         False: a threshold for each end, for skewed errors.
     share : float, default 0.5
@@ -288,7 +288,7 @@ class ConformalIntervals(_Told):
     ----------
     Vovk, Gammerman and Shafer (2005); Papadopoulos, Gammerman and Vovk (2008).
     """
-    mend_ = None
+    correction_ = None
 
     def __init__(self,
                  level: float = 0.9,  # the coverage that is promised, in (0, 1)
@@ -296,7 +296,7 @@ class ConformalIntervals(_Told):
                                          # of its own; None for the same for all
                  scaling: Any = None,  # a map of uncertainties or a `ErrorMap`, fitted to a part
                                        # of the
-                                       # points; None leaves uncertainties as they are stated
+                                       # points; None leaves uncertainties as predicted
                  symmetric: bool = True,  # False: a threshold for each end, for skewed errors
                  share: float = 0.5,  # of the points, or groups, that the scaling is fitted to
                  rng: int | np.random.Generator | None = None,  # seed or generator, which draws
@@ -316,7 +316,7 @@ class ConformalIntervals(_Told):
                              f"{int(learns.sum())} of {sample.n} are for the scaling")
         if isinstance(self.scaling, ErrorMap): model = self.scaling
         else: model = ErrorMap(self.scaling)
-        self.mend_ = clone(model).fit_of(sample.keep(learns), {
+        self.correction_ = clone(model).fit_of(sample.keep(learns), {
             name: one[learns] for name, one in columns.items()})
         return np.flatnonzero(~learns)
 
@@ -324,16 +324,16 @@ class ConformalIntervals(_Told):
     def sentence(self) -> str:
         "What intervals are made of, and what they promise."
         check_is_fitted(self)
-        if self.mend_ is None: correction = None
-        else: correction = self.mend_.sentence
+        if self.correction_ is None: correction = None
+        else: correction = self.correction_.sentence
         return words.conformal_intervals(self._by_group(words.reach), correction, self._promise())
 
     def fit(self,
             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
             error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
-            features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
-            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,),
-                                              # of groups that count once each; None where all are
+            by: Any = None,  # DataFrame or dict of name → column, shape (n,) each
+            groups: ArrayLike | None = None,  # labels of clusters, shape (n,),
+                                              # that count once each; None where all are
                                               # independent
             ) -> Self:  # the object itself
         """Learn from the errors of a calibration set, which the model has not seen.
@@ -344,11 +344,11 @@ class ConformalIntervals(_Told):
             Standard uncertainties, shape (n,), > 0.
         error : ArrayLike
             Errors, reference minus prediction, shape (n,), same unit.
-        features : Any, optional
+        by : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
-            Which rows belong together, labels, shape (n,), of groups that count once each; None
-            where all are independent.
+            Labels of clusters, shape (n,), that count once each; None where all are
+            independent.
 
         Returns
         -------
@@ -361,16 +361,16 @@ class ConformalIntervals(_Told):
             For bad data, naming the argument.
         """
         sample = Sample(error, uncertainty, groups)
-        columns = read_columns(features, sample.n, error=error, uncertainty=uncertainty,
+        columns = read_columns(by, sample.n, error=error, uncertainty=uncertainty,
                                groups=groups)
         cell, labels = self._cells(columns, sample.n)
         unit = self._units_of(sample)
         if self.scaling is None: held = np.arange(sample.n)
         else: held = self._recalibrate_step(sample, columns, unit)
         scaled = sample.scaled[held]
-        if self.mend_ is not None:
+        if self.correction_ is not None:
             there = {name: one[held] for name, one in columns.items()}
-            shift, recalibrated = self.mend_.apply_of(sample.uncertainty[held], there)
+            shift, recalibrated = self.correction_.apply_of(sample.uncertainty[held], there)
             scaled = (sample.error[held] - shift) / recalibrated
         self._calibrate((np.abs(scaled),) if self.symmetric else (scaled, -scaled), cell[held],
                         labels, None if unit is None else unit[held])
@@ -378,8 +378,8 @@ class ConformalIntervals(_Told):
 
     def predict(self,
                 prediction: ArrayLike,  # the model's predictions, shape (m,), unit of the errors
-                uncertainty: ArrayLike,  # their stated standard uncertainties, shape (m,), > 0
-                features: Any = None,  # the features of the fit for these points
+                uncertainty: ArrayLike,  # their predicted standard uncertainties, shape (m,), > 0
+                by: Any = None,  # the columns of the fit for these points
                 ) -> np.ndarray:  # bounds, shape (m, 2), lower first; infinite where too few points
                                   # were there
         """The intervals of new predictions.
@@ -389,9 +389,9 @@ class ConformalIntervals(_Told):
         prediction : ArrayLike
             The model's predictions, shape (m,), unit of the errors.
         uncertainty : ArrayLike
-            Their stated standard uncertainties, shape (m,), > 0.
-        features : Any, optional
-            The features of the fit for these points.
+            Their predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
+            The columns of the fit for these points.
 
         Returns
         -------
@@ -406,9 +406,9 @@ class ConformalIntervals(_Told):
         check_is_fitted(self)
         check_labels_agree(prediction=prediction, uncertainty=uncertainty)
         u = read_vector(uncertainty, "uncertainty", positive=True)
-        columns = read_columns(features, u.size, prediction=prediction, uncertainty=uncertainty)
+        columns = read_columns(by, u.size, prediction=prediction, uncertainty=uncertainty)
         middle = check_column(prediction, u.size, "prediction")
-        if self.mend_ is not None: middle, u = self.mend_.apply(prediction, uncertainty, features)
+        if self.correction_ is not None: middle, u = self.correction_.apply(prediction, uncertainty, by)
         reach = self._thresholds(columns, u.size) * u[:, None]
         return as_decimals(middle - reach[:, -1], middle + reach[:, 0])
 
@@ -476,9 +476,9 @@ class ConformalBounds(_Told):
     def fit(self,
             y_true: ArrayLike,  # true values, shape (n,)
             y_intervals: ArrayLike,  # bounds, shape (n, 2), same unit, lower first
-            features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
-            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,),
-                                              # of groups that count once each; None where all are
+            by: Any = None,  # DataFrame or dict of name → column, shape (n,) each
+            groups: ArrayLike | None = None,  # labels of clusters, shape (n,),
+                                              # that count once each; None where all are
                                               # independent
             ) -> Self:  # the object itself
         """Learn from the true values of a calibration set, which the model has not seen.
@@ -489,11 +489,11 @@ class ConformalBounds(_Told):
             True values, shape (n,).
         y_intervals : ArrayLike
             Bounds, shape (n, 2), same unit, lower first.
-        features : Any, optional
+        by : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
-            Which rows belong together, labels, shape (n,), of groups that count once each; None
-            where all are independent.
+            Labels of clusters, shape (n,), that count once each; None where all are
+            independent.
 
         Returns
         -------
@@ -509,7 +509,7 @@ class ConformalBounds(_Told):
         check_no_sets(y_true, y_intervals)
         low, up, unit_length = self._bounds(y_intervals)
         y = check_column(y_true, low.size, "y_true")
-        columns = read_columns(features, y.size, y_true=y_true, y_intervals=y_intervals,
+        columns = read_columns(by, y.size, y_true=y_true, y_intervals=y_intervals,
                                groups=groups)
         if self.scaling is not None:
             if self.per_width: raise ValueError("per_width must be left out beside scaling")
@@ -523,13 +523,13 @@ class ConformalBounds(_Told):
         cell, labels = self._cells(columns, y.size)
         self._calibrate((np.maximum(above, below),) if self.symmetric else (above, below),
                         cell, labels, self._units_of(_pairs(y, low, up, groups)))
-        low, up = self.predict(y_intervals, features).T
+        low, up = self.predict(y_intervals, by).T
         self.inside_ = np.bincount(cell[(low <= y) & (y <= up)], minlength=self.points_.size)
         return self
 
     def predict(self,
                 y_intervals: ArrayLike,  # bounds that the model states, shape (m, 2), lower first
-                features: Any = None,  # the features of the fit for these points
+                by: Any = None,  # the columns of the fit for these points
                 ) -> np.ndarray:  # bounds, shape (m, 2), lower first; infinite where they were, and
                                   # where too few points were there
         """The corrected bounds of new points.
@@ -538,8 +538,8 @@ class ConformalBounds(_Told):
         ----------
         y_intervals : ArrayLike
             Bounds that the model states, shape (m, 2), lower first.
-        features : Any, optional
-            The features of the fit for these points.
+        by : Any, optional
+            The columns of the fit for these points.
 
         Returns
         -------
@@ -554,7 +554,7 @@ class ConformalBounds(_Told):
         """
         check_is_fitted(self)
         low, up, unit_length = self._bounds(y_intervals)
-        columns = read_columns(features, low.size, y_intervals=y_intervals)
+        columns = read_columns(by, low.size, y_intervals=y_intervals)
         if self.inner_ is not None:
             return self.inner_.predict((low + up) / 2, self._half(low, up), columns or None)
         reach = self._thresholds(columns, low.size)
@@ -569,8 +569,8 @@ class ConformalBounds(_Told):
         check_is_fitted(self)
         if self.inner_ is not None:
             inner = self.inner_
-            if inner.mend_ is None: correction = None
-            else: correction = inner.mend_.sentence
+            if inner.correction_ is None: correction = None
+            else: correction = inner.correction_.sentence
             return words.conformal_intervals(inner._by_group(words.reach), correction,
                                              inner._promise(), of_bounds=True)
         moved = partial(words.moved, per_width=self.per_width)
@@ -598,14 +598,14 @@ def _copied_cases(label, prob):
     "A number for each row, equal where rows are copies beyond doubt; None where none are."
     key = np.sort(pd.util.hash_pandas_object(pd.DataFrame(prob + 0.0), index=False).to_numpy())
     if (key[1:] != key[:-1]).all(): return None  # − 0 made 0: equal rows have equal keys
-    stated, at = np.unique(prob, axis=0, return_inverse=True)
-    place = np.empty(len(stated))  # by the likeliest class, so that neighbours are alike
-    place[np.lexsort((stated.max(axis=1), stated.argmax(axis=1)))] = np.arange(len(stated))
+    predicted, at = np.unique(prob, axis=0, return_inverse=True)
+    place = np.empty(len(predicted))  # by the likeliest class, so neighbours are similar
+    place[np.lexsort((predicted.max(axis=1), predicted.argmax(axis=1)))] = np.arange(len(predicted))
     return repeated_cases(label, place[at.ravel()])[0]
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-042
 class ConformalSets(_Told):
-    """Sets of labels, from stated probabilities, that hold the true label as often as promised.
+    """Sets of labels, from predicted probabilities, that hold the true label as often as promised.
 
     Parameters
     ----------
@@ -683,10 +683,10 @@ class ConformalSets(_Told):
     def fit(self,
             y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,), or labels that
                                 # `classes` names
-            y_prob: ArrayLike,  # stated probabilities, shape (n, classes), rows sum to 1
-            features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
-            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,),
-                                              # of groups that count once each; None where all are
+            y_prob: ArrayLike,  # predicted probabilities, shape (n, classes), rows sum to 1
+            by: Any = None,  # DataFrame or dict of name → column, shape (n,) each
+            groups: ArrayLike | None = None,  # labels of clusters, shape (n,),
+                                              # that count once each; None where all are
                                               # independent
             classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
             ) -> Self:  # the object itself
@@ -697,12 +697,12 @@ class ConformalSets(_Told):
         y_true : ArrayLike
             True classes, whole numbers from 0, shape (n,), or labels that `classes` names.
         y_prob : ArrayLike
-            Stated probabilities, shape (n, classes), rows sum to 1.
-        features : Any, optional
+            Predicted probabilities, shape (n, classes), rows sum to 1.
+        by : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
-            Which rows belong together, labels, shape (n,), of groups that count once each; None
-            where all are independent.
+            Labels of clusters, shape (n,), that count once each; None where all are
+            independent.
         classes : ArrayLike | None, optional
             The label of each column; 0, 1, … unless given.
 
@@ -718,7 +718,7 @@ class ConformalSets(_Told):
         """
         label, prob = check_multiclass(y_true, y_prob, classes)
         check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups)
-        columns = read_columns(features, label.size, y_true=y_true, y_prob=y_prob, groups=groups)
+        columns = read_columns(by, label.size, y_true=y_true, y_prob=y_prob, groups=groups)
         if classes is None: self.classes_ = list(range(prob.shape[1]))
         else: self.classes_ = list(np.asarray(classes).tolist())
         self.edge_ = self._edge(y_prob)
@@ -734,8 +734,8 @@ class ConformalSets(_Told):
         return self
 
     def predict(self,
-                y_prob: ArrayLike,  # stated probabilities, shape (m, classes), rows sum to 1
-                features: Any = None,  # the features of the fit for these points
+                y_prob: ArrayLike,  # predicted probabilities, shape (m, classes), rows sum to 1
+                by: Any = None,  # the columns of the fit for these points
                 *,
                 rng: int | np.random.Generator | None = None,  # seed or generator, for randomised
                                                                # sets
@@ -745,9 +745,9 @@ class ConformalSets(_Told):
         Parameters
         ----------
         y_prob : ArrayLike
-            Stated probabilities, shape (m, classes), rows sum to 1.
-        features : Any, optional
-            The features of the fit for these points.
+            Predicted probabilities, shape (m, classes), rows sum to 1.
+        by : Any, optional
+            The columns of the fit for these points.
         rng : int | np.random.Generator | None, optional
             Seed or generator, for randomised sets; None draws fresh entropy: numbers differ
             from run to run.
@@ -768,7 +768,7 @@ class ConformalSets(_Told):
         if prob.shape[1] != len(self.classes_):
             raise ValueError(f"y_prob must have a column for each of the {len(self.classes_)} "
                              f"classes of the fit, got {prob.shape[1]}")
-        columns = read_columns(features, len(prob), y_prob=y_prob)
+        columns = read_columns(by, len(prob), y_prob=y_prob)
         scores, edge = self._scores(prob, rng), max(self.edge_, self._edge(y_prob))
         if self.by_class: most = self.threshold_[:-1, 0]
         else: most = self._thresholds(columns, len(prob))

@@ -138,7 +138,7 @@ def effective_number(
 
 # %% ../../nbs/intervals/55_coverage.ipynb #few-groups
 def _few_groups(covered, group):
-    "A caution where ten to twenty groups of one size, or groups worth as many, are much alike."
+    "A caution where ten to twenty groups of one size, or groups worth as many, behave much the same."
     size = np.bincount(group)
     n_groups = covered.size**2 / (size @ size)
     if not 9 <= n_groups <= 20 or effective_number(covered, group) > covered.size / 2: return []
@@ -550,7 +550,7 @@ def _candidates(bounds, level, columns):
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-020c
 def _held_out(y, bounds, model, columns, group, fold):
-    "The bounds of each fold, recalibrated by what all other folds taught."
+    "The bounds of each fold, recalibrated by a fit to all other folds."
     made = np.empty_like(bounds)
     for k in range(int(fold.max()) + 1):
         rest, held = fold != k, fold == k
@@ -950,11 +950,11 @@ def interval_report(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,), n ≥ 2
     y_intervals: ArrayLike,  # bounds, shape (n, 2), lower first, infinite where there is none; or
                              # sets, booleans of shape (n, classes)
-    coverage: float,  # the coverage that was claimed, in (0, 1)
+    level: float,  # the coverage that was claimed, in (0, 1)
     *,
     y_pred: ArrayLike | None = None,  # predictions, shape (n,), along which coverage is asked, too
-    features: Any = None,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text,
-                           # categories, truth values as groups
+    by: Any = None,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text,
+                     # categories, truth values as groups
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None where all rows
                                       # are independent
     classes: ArrayLike | None = None,  # for label sets: the label of each column; 0, 1, … unless
@@ -979,11 +979,11 @@ def interval_report(
     y_intervals : ArrayLike
         Bounds, shape (n, 2), lower first, infinite where there is none; or sets, booleans
         of shape (n, classes).
-    coverage : float
+    level : float
         The coverage that was claimed, in (0, 1).
     y_pred : ArrayLike | None, optional
         Predictions, shape (n,), along which coverage is asked, too.
-    features : Any, optional
+    by : Any, optional
         DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
         truth values as groups.
     groups : ArrayLike | None, optional
@@ -1019,13 +1019,13 @@ def interval_report(
     ValueError, TypeError
         For bad data, naming the argument; for crossed bounds unless they are to be sorted.
     """
-    level = check_fraction(coverage, "coverage")
+    level = check_fraction(level, "level")
     confidence = check_fraction(confidence, "confidence")
     draws = dict(n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng),
                  n_jobs=n_jobs, progress=progress)
-    given = _Given(y_true, y_pred, features, groups)
+    given = _Given(y_true, y_pred, by, groups)
     check_labels_agree(y_true=y_true, y_intervals=y_intervals, y_pred=y_pred, groups=groups,
-                       **_feature_columns(features))
+                       **_feature_columns(by))
     n_calibration = _checked_calibration(n_calibration, groups)
     bounds, n_crossed = _sorted(y_true, y_intervals, classes, sort_bounds)
     checked = _checked(given, bounds, classes)

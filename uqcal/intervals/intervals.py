@@ -206,7 +206,7 @@ def _is_marks(array):
 # %% ../../nbs/intervals/30_intervals.ipynb #check-no-sets
 def check_no_sets(
     y_true: Any,  # true values, or classes, shape (n,)
-    y_intervals: Any,  # what was stated of them, shape (n, 2) or (n, 2, k)
+    y_intervals: Any,  # what was claimed of them, shape (n, 2) or (n, 2, k)
 ) -> None:
     """Refuse integers 0 and 1 in two columns beside outcomes 0 and 1, which could be label sets.
 
@@ -215,15 +215,15 @@ def check_no_sets(
     y_true : Any
         True values, or classes, shape (n,).
     y_intervals : Any
-        What was stated of them, shape (n, 2) or (n, 2, k).
+        What was claimed of them, shape (n, 2) or (n, 2, k).
 
     Raises
     ------
     ValueError
         For them.
     """
-    stated = _as_array(y_intervals, "y_intervals", "(n, 2) or (n, 2, k)")
-    if stated.shape[1] != 2 or not _is_marks(stated): return
+    claimed = _as_array(y_intervals, "y_intervals", "(n, 2) or (n, 2, k)")
+    if claimed.shape[1] != 2 or not _is_marks(claimed): return
     y = plain_array(y_true, "y_true")
     if not all(isinstance(one, (int, float, np.number, np.bool_)) and one in (0, 1)
                for one in (y.ravel().tolist() if y.dtype.kind != "O" else y.ravel())): return
@@ -485,20 +485,20 @@ def check_statement(
     return Statement(covered, up - low, _rounding(low, up), 0, y, np.stack([low, up], axis=1))
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-021c
-def _check_levels(coverage, k):
-    "The coverage that was stated for each of k levels, and whether it came as a single number."
-    single = plain_array(coverage, "coverage").ndim == 0
-    stated = [check_fraction(one if single else float(one), "coverage") for one in
-              ([coverage] if single else read_vector(coverage, "coverage"))]
-    if len(stated) != k:
-        raise ValueError(f"coverage must hold one number for each of the {k} "
-                         f"level{'s' * (k > 1)} of y_intervals, got {len(stated)}")
-    return stated, single
+def _check_levels(level, k):
+    "The coverage that was claimed for each of k levels, and whether it came as a single number."
+    single = plain_array(level, "level").ndim == 0
+    claimed = [check_fraction(one if single else float(one), "level") for one in
+              ([level] if single else read_vector(level, "level"))]
+    if len(claimed) != k:
+        raise ValueError(f"level must hold one number for each of the {k} "
+                         f"level{'s' * (k > 1)} of y_intervals, got {len(claimed)}")
+    return claimed, single
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-023
 @dataclass(frozen=True, kw_only=True)
 class CoverageTest(SignificanceTest):
-    """Whether the coverage is what was stated; what `coverage_test` returns.
+    """Whether the coverage is what was claimed; what `coverage_test` returns.
 
     Attributes
     ----------
@@ -524,7 +524,7 @@ class CoverageTest(SignificanceTest):
     confidence : float
         Level of both.
     coverage : float
-        The coverage that was stated.
+        The coverage that was claimed.
     promised : float
         What it means on average over calibrations; the same where there was none.
     covered : int
@@ -537,7 +537,7 @@ class CoverageTest(SignificanceTest):
                                    # intervals where there was none
     own_interval: Interval  # of the coverage of these very intervals, by Clopper and Pearson
     confidence: float  # level of both
-    coverage: float  # the coverage that was stated
+    coverage: float  # the coverage that was claimed
     promised: float  # what it means on average over calibrations; the same where there was none
     covered: int  # number of covered points
     n_calibration: int | None  # points on which the intervals were calibrated
@@ -549,7 +549,7 @@ class CoverageTest(SignificanceTest):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """The coverage with its interval, beside what was stated.
+        """The coverage with its interval, beside what was claimed.
 
         Parameters
         ----------
@@ -562,7 +562,7 @@ class CoverageTest(SignificanceTest):
         """
         ax = new_axes(ax, 6, 1.9)
         ax.axvline(self.promised, color="0.4", ls="--", lw=1)
-        ax.annotate("stated", (self.promised, 0.6), xytext=(4, 0), textcoords="offset points",
+        ax.annotate("claimed", (self.promised, 0.6), xytext=(4, 0), textcoords="offset points",
                     color="0.4", va="center")
         bars = [("confidence_interval", "#0072B2", 1.5)]
         if self.n_calibration is not None: bars = [("confidence_interval", "#56B4E9", 1.5),
@@ -580,14 +580,14 @@ class CoverageTest(SignificanceTest):
 if TYPE_CHECKING:  # one result for one number, a tuple of them for several
     @overload
     def coverage_test(
-        y_true: ArrayLike, y_intervals: ArrayLike, coverage: float,
+        y_true: ArrayLike, y_intervals: ArrayLike, level: float,
         *, alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> CoverageTest: ...
 
     @overload
     def coverage_test(
-        y_true: ArrayLike, y_intervals: ArrayLike, coverage: Sequence[float] | np.ndarray,
+        y_true: ArrayLike, y_intervals: ArrayLike, level: Sequence[float] | np.ndarray,
         *, alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> tuple[CoverageTest, ...]: ...
@@ -597,9 +597,9 @@ def coverage_test(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
                              # classes) or (n, classes, k)
-    coverage: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
+    level: float | ArrayLike,  # the coverage that was claimed, in (0, 1); k numbers for k levels
     *,
-    alternative: str = "two-sided",  # "two-sided", or coverage "less" or "greater" than stated
+    alternative: str = "two-sided",  # "two-sided", or coverage "less" or "greater" than claimed
     confidence: float = 0.95,  # level of the interval of the coverage, in (0, 1)
     n_calibration: int | None = None,  # number of points on which a split conformal method was
                                        # calibrated; None asks about these very intervals
@@ -615,10 +615,10 @@ def coverage_test(
     y_intervals : ArrayLike
         Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
         classes, k).
-    coverage : float | ArrayLike
-        The coverage that was stated, in (0, 1); k numbers for k levels.
+    level : float | ArrayLike
+        The coverage that was claimed, in (0, 1); k numbers for k levels.
     alternative : str, default "two-sided"
-        "two-sided", or coverage "less" or "greater" than stated.
+        "two-sided", or coverage "less" or "greater" than claimed.
     confidence : float, default 0.95
         Level of the interval of the coverage, in (0, 1).
     n_calibration : int | None, optional
@@ -635,7 +635,7 @@ def coverage_test(
     Raises
     ------
     ValueError
-        For several levels with a single stated coverage.
+        For several levels with a single claimed coverage.
 
     References
     ----------
@@ -645,10 +645,10 @@ def coverage_test(
     check_choice(alternative, "alternative", ALTERNATIVES)
     if n_calibration is not None: n_calibration = check_count(n_calibration, "n_calibration")
     inside = check_statement(y_true, y_intervals, classes).covered
-    levels, single = _check_levels(coverage, inside.shape[1])
+    levels, single = _check_levels(level, inside.shape[1])
     found = tuple(coverage_of_counts(
-        int(inside[:, j].sum()), len(inside), level, alternative=alternative, confidence=confidence,
-        n_calibration=n_calibration) for j, level in enumerate(levels))
+        int(inside[:, j].sum()), len(inside), one, alternative=alternative, confidence=confidence,
+        n_calibration=n_calibration) for j, one in enumerate(levels))
     if single: return found[0]
     return found
 
@@ -656,7 +656,7 @@ def coverage_test(
 def coverage_of_counts(
     covered: int,  # number of covered points, from 0 to n
     n: int,  # number of points, ≥ 1
-    level: float,  # the coverage that was stated, in (0, 1)
+    level: float,  # the coverage that was claimed, in (0, 1)
     *,
     alternative: str = "two-sided",  # as of `coverage_test`
     confidence: float = 0.95,  # level of the interval, in (0, 1)
@@ -671,7 +671,7 @@ def coverage_of_counts(
     n : int
         Number of points, ≥ 1.
     level : float
-        The coverage that was stated, in (0, 1).
+        The coverage that was claimed, in (0, 1).
     alternative : str, default "two-sided"
         As of `coverage_test`.
     confidence : float, default 0.95
@@ -952,7 +952,7 @@ class StratifiedCoverage(SignificanceTest):
     null_distribution : np.ndarray | None
         Statistic of each set, shape (n_resamples,).
     coverage : float
-        The coverage that was stated.
+        The coverage that was claimed.
     promised : float
         What it means on average over calibrations; the same where there was none.
     confidence : float
@@ -966,7 +966,7 @@ class StratifiedCoverage(SignificanceTest):
         name; count, covered, coverage, low, high, pvalue, pvalue_adjusted for all groups.
     """
 
-    coverage: float  # the coverage that was stated
+    coverage: float  # the coverage that was claimed
     promised: float  # what it means on average over calibrations; the same where there was none
     confidence: float  # level of the groups' intervals
     n_calibration: int | None  # points on which the intervals were calibrated
@@ -992,7 +992,7 @@ class StratifiedCoverage(SignificanceTest):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """Coverage against width, set size, feature or name, with intervals and the stated level.
+        """Coverage against width, set size, feature or name, with intervals and the claimed level.
 
         Parameters
         ----------
@@ -1046,14 +1046,14 @@ def _checked_options(alternative, confidence, n_calibration):
 if TYPE_CHECKING:  # one result for one number, a tuple of them for several
     @overload
     def size_stratified_coverage(
-        y_true: ArrayLike, y_intervals: ArrayLike, coverage: float,
+        y_true: ArrayLike, y_intervals: ArrayLike, level: float,
         *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> StratifiedCoverage: ...
 
     @overload
     def size_stratified_coverage(
-        y_true: ArrayLike, y_intervals: ArrayLike, coverage: Sequence[float] | np.ndarray,
+        y_true: ArrayLike, y_intervals: ArrayLike, level: Sequence[float] | np.ndarray,
         *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> tuple[StratifiedCoverage, ...]: ...
@@ -1063,11 +1063,11 @@ def size_stratified_coverage(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
                              # classes) or (n, classes, k)
-    coverage: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
+    level: float | ArrayLike,  # the coverage that was claimed, in (0, 1); k numbers for k levels
     *,
     num_bins: int | None = None,  # groups; 3 groups of widths, or one for each of fewer widths and
                                   # for each set size, unless given
-    alternative: str = "less",  # coverage that is "less" than stated, "greater", or "two-sided"
+    alternative: str = "less",  # coverage that is "less" than claimed, "greater", or "two-sided"
     confidence: float = 0.95,  # level of each group's interval, in (0, 1)
     n_calibration: int | None = None,  # number of points on which a split conformal method was
                                        # calibrated; None asks about these very intervals
@@ -1083,13 +1083,13 @@ def size_stratified_coverage(
     y_intervals : ArrayLike
         Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
         classes, k).
-    coverage : float | ArrayLike
-        The coverage that was stated, in (0, 1); k numbers for k levels.
+    level : float | ArrayLike
+        The coverage that was claimed, in (0, 1); k numbers for k levels.
     num_bins : int | None, optional
         Groups; 3 groups of widths, or one for each of fewer widths and for each set size,
         unless given.
     alternative : str, default "less"
-        Coverage that is "less" than stated, "greater", or "two-sided".
+        Coverage that is "less" than claimed, "greater", or "two-sided".
     confidence : float, default 0.95
         Level of each group's interval, in (0, 1).
     n_calibration : int | None, optional
@@ -1114,17 +1114,17 @@ def size_stratified_coverage(
     """
     options = _checked_options(alternative, confidence, n_calibration)
     checked = check_statement(y_true, y_intervals, classes)
-    levels, single = _check_levels(coverage, checked.size.shape[1])
+    levels, single = _check_levels(level, checked.size.shape[1])
     if checked.n_classes: maximum = checked.n_classes + 1
     else: maximum = None
     if num_bins is not None: num_bins = check_count(num_bins, "num_bins", maximum=maximum)
     found = []
-    for level, inside, size, rounding in zip(levels, checked.covered.T, checked.size.T,
+    for one, inside, size, rounding in zip(levels, checked.covered.T, checked.size.T,
                                              checked.rounding):
         if checked.n_classes: group = _size_groups(size, checked.n_classes, num_bins)
         else: group = _value_groups(size, rounding, num_bins)
         found.append(_stratified(inside, group, size,
-                                 "set size" if checked.n_classes else "width", level, options))
+                                 "set size" if checked.n_classes else "width", one, options))
     if single: return found[0]
     return tuple(found)
 
@@ -1132,7 +1132,7 @@ def size_stratified_coverage(
 if TYPE_CHECKING:  # one result for one number, a tuple of them for several
     @overload
     def feature_stratified_coverage(
-        y_true: ArrayLike, y_intervals: ArrayLike, by: ArrayLike, coverage: float,
+        y_true: ArrayLike, y_intervals: ArrayLike, by: ArrayLike, level: float,
         *, num_bins: int | None = ..., alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> StratifiedCoverage: ...
@@ -1140,7 +1140,7 @@ if TYPE_CHECKING:  # one result for one number, a tuple of them for several
     @overload
     def feature_stratified_coverage(
         y_true: ArrayLike, y_intervals: ArrayLike, by: ArrayLike,
-        coverage: Sequence[float] | np.ndarray, *, num_bins: int | None = ...,
+        level: Sequence[float] | np.ndarray, *, num_bins: int | None = ...,
         alternative: str = ..., confidence: float = ...,
         n_calibration: int | None = ..., classes: ArrayLike | None = ...,
     ) -> tuple[StratifiedCoverage, ...]: ...
@@ -1152,11 +1152,11 @@ def feature_stratified_coverage(
                              # classes) or (n, classes, k)
     by: ArrayLike,  # a feature, shape (n,): numbers are cut into groups, text and truth values are
                     # groups; codes that are numbers become groups by `.astype(str)`
-    coverage: float | ArrayLike,  # the coverage that was stated, in (0, 1); k numbers for k levels
+    level: float | ArrayLike,  # the coverage that was claimed, in (0, 1); k numbers for k levels
     *,
     num_bins: int | None = None,  # groups of about equal count along numbers; 3, or one for each of
                                   # fewer values, unless given
-    alternative: str = "less",  # coverage that is "less" than stated, "greater", or "two-sided"
+    alternative: str = "less",  # coverage that is "less" than claimed, "greater", or "two-sided"
     confidence: float = 0.95,  # level of each group's interval, in (0, 1)
     n_calibration: int | None = None,  # number of points on which a split conformal method was
                                        # calibrated; None asks about these very intervals
@@ -1175,13 +1175,13 @@ def feature_stratified_coverage(
     by : ArrayLike
         A feature, shape (n,): numbers are cut into groups, text and truth values are
         groups; codes that are numbers become groups by `.astype(str)`.
-    coverage : float | ArrayLike
-        The coverage that was stated, in (0, 1); k numbers for k levels.
+    level : float | ArrayLike
+        The coverage that was claimed, in (0, 1); k numbers for k levels.
     num_bins : int | None, optional
         Groups of about equal count along numbers; 3, or one for each of fewer values,
         unless given.
     alternative : str, default "less"
-        Coverage that is "less" than stated, "greater", or "two-sided".
+        Coverage that is "less" than claimed, "greater", or "two-sided".
     confidence : float, default 0.95
         Level of each group's interval, in (0, 1).
     n_calibration : int | None, optional
@@ -1207,10 +1207,10 @@ def feature_stratified_coverage(
     options = _checked_options(alternative, confidence, n_calibration)
     check_labels_agree(y_true=y_true, y_intervals=y_intervals, by=by)
     checked = check_statement(y_true, y_intervals, classes)
-    levels, single = _check_levels(coverage, checked.size.shape[1])
+    levels, single = _check_levels(level, checked.size.shape[1])
     group, place, kind = _feature_groups(by, len(checked.covered), num_bins)
-    found = tuple(_stratified(inside, group, place, kind, level, options)
-                  for level, inside in zip(levels, checked.covered.T))
+    found = tuple(_stratified(inside, group, place, kind, one, options)
+                  for one, inside in zip(levels, checked.covered.T))
     if single: return found[0]
     return found
 
@@ -1242,10 +1242,10 @@ def _plot_groups(result, ax):
         sides = np.minimum(sides, 1.25 * known.max() if known.any() else 1.0)
         place, half = sides.mean(axis=1), np.ptp(sides, axis=1) / 2
     ax.axhline(result.promised, color="0.4", ls="--", lw=1)
-    ax.annotate(f"stated:\n{result.coverage:g}", (1.01, result.promised),
+    ax.annotate(f"claimed:\n{result.coverage:g}", (1.01, result.promised),
                 xycoords=("axes fraction", "data"), va="center", color="0.4")
     apart = table["pvalue_adjusted"].to_numpy() < 1 - result.confidence
-    missed = (f"{_MISSED[result.alternative]} what was stated "
+    missed = (f"{_MISSED[result.alternative]} what was claimed "
               f"(jointly, {1 - result.confidence:.2g})")
     for part, colour, marker, label in ((~apart, "#0072B2", "o", None),
                                         (apart, "#D55E00", "s", missed)):
@@ -1409,7 +1409,7 @@ def hsic(
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first
     kernel_sizes: ArrayLike = (1, 1),  # s of the kernels exp(−d²/s), > 0: for widths (unit of
                                        # y, squared) and for coverage
-) -> float | np.ndarray:  # ≥ 0; 0 if widths or outcomes are all alike; shape (k,) for k levels
+) -> float | np.ndarray:  # ≥ 0; 0 if widths or outcomes are all equal; shape (k,) for k levels
     """Dependence between coverage and width: √trace(HKHL)/(n − 1), in O(n log n).
 
     Parameters
@@ -1425,7 +1425,7 @@ def hsic(
     Returns
     -------
     float | np.ndarray
-        ≥ 0; 0 if widths or outcomes are all alike; shape (k,) for k levels.
+        ≥ 0; 0 if widths or outcomes are all equal; shape (k,) for k levels.
 
     Raises
     ------
@@ -1550,7 +1550,7 @@ def hsic_test(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> HsicTest | Any:  # `.statistic`, `.pvalue`, `.plot()`; a tuple of k for k levels
-    """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes are all alike.
+    """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes are all equal.
 
     Parameters
     ----------
@@ -1629,7 +1629,7 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
                          y_pred_low: ArrayLike,  # lower bounds, shape (n,), same unit
                          y_pred_up: ArrayLike,  # upper bounds, shape (n,), same unit
                          eta: float,  # weight of the coverage, from −700 up; usually ≥ 0
-                         confidence_level: float,  # the coverage that was stated, in (0, 1)
+                         confidence_level: float,  # the coverage that was claimed, in (0, 1)
                          *,
                          sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
                          ) -> float:  # at most 1 for η ≥ 0; larger is better; −∞ where a width is
@@ -1647,7 +1647,7 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
     eta : float
         Weight of the coverage, from −700 up; usually ≥ 0.
     confidence_level : float
-        The coverage that was stated, in (0, 1).
+        The coverage that was claimed, in (0, 1).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
 
@@ -1694,7 +1694,7 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
 def regression_mwi_score(
     y_true: ArrayLike,  # true values, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), same unit, lower first
-    confidence_level: float | ArrayLike,  # the coverage that was stated, in (0, 1); one, or one for
+    confidence_level: float | ArrayLike,  # the coverage that was claimed, in (0, 1); one, or one for
                                           # each of k levels
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
@@ -1709,7 +1709,7 @@ def regression_mwi_score(
     y_intervals : ArrayLike
         Bounds, shape (n, 2) or (n, 2, k), same unit, lower first.
     confidence_level : float | ArrayLike
-        The coverage that was stated, in (0, 1); one, or one for each of k levels.
+        The coverage that was claimed, in (0, 1); one, or one for each of k levels.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
 
@@ -1743,7 +1743,7 @@ def regression_mwi_score(
 def score_of_ends(
     below: np.ndarray,  # how far values lie below the lower bound, shape (n,); −∞ where it is none
     above: np.ndarray,  # how far they lie above the upper one, shape (n,); −∞ where it is none
-    level: float,  # the coverage that was stated, in (0, 1)
+    level: float,  # the coverage that was claimed, in (0, 1)
 ) -> np.ndarray:  # penalties ≥ 0, shape (n,)
     """The score of the bounds that there are: of two the Winkler score, of one the pinball loss of the quantile that it claims, over 1 − level, of none zero.
 
@@ -1756,7 +1756,7 @@ def score_of_ends(
     above : np.ndarray
         How far they lie above the upper one, shape (n,); −∞ where it is none.
     level : float
-        The coverage that was stated, in (0, 1).
+        The coverage that was claimed, in (0, 1).
 
     Returns
     -------

@@ -87,8 +87,8 @@ def calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     Gupta and Ramdas (2023), Eq. 18.
     """
     y, q, _ = check_binary(y_true, y_prob, pos_label=pos_label)
-    _, ones, stated = _bin_table(y, q, _edges(bin_width))
-    return float(np.abs(stated - ones).sum() / y.size)
+    _, ones, predicted = _bin_table(y, q, _edges(bin_width))
+    return float(np.abs(predicted - ones).sum() / y.size)
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-011b
 def sharpness(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
@@ -158,16 +158,16 @@ def refinement(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
 @kernel
 def _running(y, q, edges, error, sharp):
     "Calibration error and sharpness after each step."
-    count, ones, stated = np.zeros(edges.size), np.zeros(edges.size), np.zeros(edges.size)
+    count, ones, predicted = np.zeros(edges.size), np.zeros(edges.size), np.zeros(edges.size)
     total_error = total_sharp = 0.0
     for t in range(y.size):
         b = _bin(q[t], edges)
-        total_error -= abs(stated[b] - ones[b])
+        total_error -= abs(predicted[b] - ones[b])
         total_sharp -= ones[b] * ones[b] / max(count[b], 1.0)
         count[b] += 1
         ones[b] += y[t]
-        stated[b] += q[t]
-        total_error += abs(stated[b] - ones[b])
+        predicted[b] += q[t]
+        total_error += abs(predicted[b] - ones[b])
         total_sharp += ones[b] * ones[b] / count[b]
         error[t], sharp[t] = max(total_error, 0.0) / (t + 1), total_sharp / (t + 1)
 
@@ -394,7 +394,7 @@ class Tracking(_Calibeater):
     def book(self, tickets: list[Any],  # what `issue` gave, n of them
              y_true: np.ndarray,  # their checked outcomes, shape (n,), each 0.0 or 1.0
              ) -> None:
-        """Count outcomes in the bins that stated their forecasts, and teach the expert.
+        """Count outcomes in the bins that issued their forecasts, and teach the expert.
 
         Parameters
         ----------
@@ -423,8 +423,8 @@ class Tracking(_Calibeater):
         float | np.ndarray
             Forecasts in the present state, of the same shape.
         """
-        stated = self._stated()
-        return map_scores(y_prob, lambda p: stated[self._bins(p)])
+        predicted = self._stated()
+        return map_scores(y_prob, lambda p: predicted[self._bins(p)])
 
     @locked
     def prequential(self,
@@ -900,7 +900,7 @@ def hobs(*,
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-073
 class _ByClass(Storable):
-    "Forecasters of classes that keep what was stated under keys."
+    "Forecasters of classes that keep what was predicted under keys."
 
     @property
     def open_keys(self) -> list[str | int]:
@@ -910,7 +910,7 @@ class _ByClass(Storable):
 
     def is_open(self, key: str | int,  # of a forecast
                 ) -> bool:
-        """Whether a forecast was stated under the key whose outcome is still out.
+        """Whether a forecast was issued under the key whose outcome is still out.
 
         Parameters
         ----------
@@ -953,7 +953,7 @@ def _asked_for(reduction, key):
     keys = check_keys(key, True)
     for one in keys:
         if not reduction.is_open(one):
-            raise ValueError(f"key {one!r:.60} has no open forecast: none was stated under it, or "
+            raise ValueError(f"key {one!r:.60} has no open forecast: none was issued under it, or "
                              "its outcome is booked already")
     return keys
 
@@ -1040,8 +1040,8 @@ class OneAgainstAll(_ByClass):
     def outcome(self,
                 key: Any,  # keys of n forecasts
                 y_true: ArrayLike,  # their classes, shape (n,), integers from 0
-                ) -> np.ndarray:  # the forecasts that were stated, shape (n, classes)
-        """Learn outcomes as their forecasts were stated; refused input changes nothing.
+                ) -> np.ndarray:  # the forecasts that were issued, shape (n, classes)
+        """Learn outcomes as their forecasts were issued; refused input changes nothing.
 
         Parameters
         ----------
@@ -1053,7 +1053,7 @@ class OneAgainstAll(_ByClass):
         Returns
         -------
         np.ndarray
-            The forecasts that were stated, shape (n, classes).
+            The forecasts that were issued, shape (n, classes).
 
         Raises
         ------
@@ -1172,8 +1172,8 @@ class TopLabel(_ByClass):
         self,
         key: Any,  # keys of n forecasts
         y_true: ArrayLike,  # their classes, shape (n,), integers from 0
-    ) -> tuple[np.ndarray, np.ndarray]:  # what was announced, and the chances that were stated
-        """Learn outcomes as their forecasts were stated; refused input changes nothing.
+    ) -> tuple[np.ndarray, np.ndarray]:  # what was announced, and the chances that were predicted
+        """Learn outcomes as their forecasts were issued; refused input changes nothing.
 
         Parameters
         ----------
@@ -1185,7 +1185,7 @@ class TopLabel(_ByClass):
         Returns
         -------
         tuple[np.ndarray, np.ndarray]
-            What was announced, and the chances that were stated.
+            What was announced, and the chances that were predicted.
 
         Raises
         ------

@@ -43,10 +43,10 @@ def _exp(g): return np.exp(g)
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-007c
 @kernel
-def _quantile_run(stated, scores, alpha, step, place, told, out):
+def _quantile_run(predicted, scores, alpha, step, place, told, out):
     "Eq. 1 through scores; place holds g, and the least and largest log score: in place."
     for t in range(scores.size):
-        if stated.size: g = stated[t, 0]
+        if predicted.size: g = predicted[t, 0]
         else: g = place[0]
         out[t] = _exp(g)
         if scores[t] > 0.0: s = max(np.log(scores[t]), _TINY)
@@ -70,11 +70,11 @@ class _Streamed(Storable):
             self.state_ = tuple(np.array(part) for part in self.state_)
         return self.state_
 
-    def _run(self, scores, stated=None):
-        "Thresholds before each score, learning each; as they were stated if rows are given."
+    def _run(self, scores, predicted=None):
+        "Thresholds before each score, learning each; as they were issued if rows are given."
         out, state = np.empty(scores.size), self._now()
-        if stated is None: rows = np.empty((0, 1))
-        else: rows = np.array(stated, float)
+        if predicted is None: rows = np.empty((0, 1))
+        else: rows = np.array(predicted, float)
         self._kernel(rows, scores, 1.0 - self.level, state, out)
         held = scores <= np.maximum(out, 0.0) * (1 + 1e-11)
         state[-1][3:] += np.sum((out == -np.inf) & ~held), np.sum(held)
@@ -220,11 +220,11 @@ def _quantile(ordered, m, a):
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-016b
 @kernel
-def _adaptive_run(stated, scores, alpha, step, level, ordered, ring, told, out):
+def _adaptive_run(predicted, scores, alpha, step, level, ordered, ring, told, out):
     "Eq. 4 through scores: in place."
     for t in range(scores.size):
         m = min(int(told[0]), ring.size)
-        if stated.size: out[t] = stated[t, 0]
+        if predicted.size: out[t] = predicted[t, 0]
         else: out[t] = _quantile(ordered, m, level[0])
         if scores[t] > out[t]: missed = 1.0
         else: missed = 0.0
@@ -338,12 +338,12 @@ def _aggregate(experts, row, below, m, alpha):
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-022c
 @kernel
-def _aggregated_run(stated, scores, alpha, experts, ordered, ring, told, out):
+def _aggregated_run(predicted, scores, alpha, experts, ordered, ring, told, out):
     "Eq. 6 through scores: in place."
     row = np.empty(1 + _STEPS.size)
     for t in range(scores.size):
         m = min(int(told[0]), ring.size)
-        if stated.size: row[:] = stated[t]
+        if predicted.size: row[:] = predicted[t]
         else: _ask(ordered, m, experts, row)
         out[t] = row[0]
         _aggregate(experts, row, _below(ordered, m, scores[t]), m, alpha)
@@ -410,7 +410,7 @@ class _Spoken(Desk):
         return reach
 
     def _book(self, keys, found, error, scale):
-        "Learn errors as their intervals were stated."
+        "Learn errors as their intervals were issued."
         self._now()._run(np.abs(error) / scale, [ticket.held for ticket in found])
         for one in keys: del self.tickets_[one]
 
@@ -420,7 +420,7 @@ class _Spoken(Desk):
     @property
     @locked
     def coverage_(self) -> float:
-        "Share of outcomes so far in their intervals as stated; NaN before the first."
+        "Share of outcomes so far in their intervals as predicted; NaN before the first."
         seen, _, _, _, held = self._now()._now()[-1]
         if seen: return float(held / seen)
         return math.nan
@@ -515,8 +515,8 @@ class OnlineIntervals(_Spoken):
     def outcome(self,
                 key: Any,  # the key of a forecast, or a sequence of n of them
                 error: ArrayLike,  # its error, reference minus prediction, or errors of shape (n,)
-                ) -> float | np.ndarray:  # the half-widths that were stated, of the same shape
-        """Learn errors as their intervals were stated; refused input changes nothing.
+                ) -> float | np.ndarray:  # the half-widths that were issued, of the same shape
+        """Learn errors as their intervals were issued; refused input changes nothing.
 
         Parameters
         ----------
@@ -528,7 +528,7 @@ class OnlineIntervals(_Spoken):
         Returns
         -------
         float | np.ndarray
-            The half-widths that were stated, of the same shape.
+            The half-widths that were issued, of the same shape.
 
         Raises
         ------
@@ -549,7 +549,7 @@ class OnlineIntervals(_Spoken):
                     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0, in the order
                                              # of time
                     error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
-                    ) -> np.ndarray:  # half-widths, shape (n,), each stated before its error
+                    ) -> np.ndarray:  # half-widths, shape (n,), each issued before its error
         """State and learn a whole stream, from the present state on; refused input changes nothing.
 
         Parameters
@@ -562,7 +562,7 @@ class OnlineIntervals(_Spoken):
         Returns
         -------
         np.ndarray
-            Half-widths, shape (n,), each stated before its error.
+            Half-widths, shape (n,), each issued before its error.
         """
         check_labels_agree(uncertainty=uncertainty, error=error)
         values, u = check_errors(error, uncertainty)
@@ -719,8 +719,8 @@ class OnlineBounds(_Spoken):
     def outcome(self,
                 key: Any,  # the key of a forecast, or a sequence of n of them
                 y_true: ArrayLike,  # its true value, or values of shape (n,)
-                ) -> np.ndarray:  # the bounds that were stated, shape (2,) or (n, 2)
-        """Learn true values as their bounds were stated; refused input changes nothing.
+                ) -> np.ndarray:  # the bounds that were issued, shape (2,) or (n, 2)
+        """Learn true values as their bounds were issued; refused input changes nothing.
 
         Parameters
         ----------
@@ -732,7 +732,7 @@ class OnlineBounds(_Spoken):
         Returns
         -------
         np.ndarray
-            The bounds that were stated, shape (2,) or (n, 2).
+            The bounds that were issued, shape (2,) or (n, 2).
 
         Raises
         ------
@@ -753,7 +753,7 @@ class OnlineBounds(_Spoken):
                     y_true: ArrayLike,  # true values, shape (n,), in the order of time
                     y_intervals: ArrayLike,  # bounds that the model states, shape (n, 2), same
                                              # unit, lower first
-                    ) -> np.ndarray:  # bounds, shape (n, 2), each stated before its outcome
+                    ) -> np.ndarray:  # bounds, shape (n, 2), each issued before its outcome
         """State and learn a whole stream, from the present state on; refused input changes nothing.
 
         Parameters
@@ -766,7 +766,7 @@ class OnlineBounds(_Spoken):
         Returns
         -------
         np.ndarray
-            Bounds, shape (n, 2), each stated before its outcome.
+            Bounds, shape (n, 2), each issued before its outcome.
 
         Raises
         ------

@@ -101,7 +101,7 @@ def _offset_step(bins, row, b, q, y, keep):
 # %% ../../nbs/online/48_mixture.ipynb #cell-014
 @kernel
 def _ask(p, maps, beta, bins, weight, pair, q):
-    "Forecasts of the experts, of the mixture and of the calibeater into q; what is stated."
+    "Forecasts of the experts, of the mixture and of the calibeater into q; what is predicted."
     m, z, mixed = bins.shape[1] - 2, np.log(p / (1.0 - p)), 0.0
     q[0] = p
     for i in range(4): q[1 + i] = sigmoid(maps[i, 0] * z + maps[i, 1])
@@ -135,7 +135,7 @@ def _reweigh(weight, q, first, y, alpha, prior):
 # %% ../../nbs/online/48_mixture.ipynb #cell-015
 @kernel
 def _learn(p, y, q, now, share, maps, beta, bins, weight, pair, steps):
-    "Book an outcome where the forecasts q were stated, and step from the forecasts now."
+    "Book an outcome where the forecasts q were predicted, and step from the forecasts now."
     m, z = bins.shape[1] - 2, np.log(p / (1.0 - p))
     for i in range(4): _platt_step(maps, i, z, now[1 + i], y)
     _beta_step(beta, np.log(p), np.log1p(-p), now[5] - y)
@@ -162,7 +162,7 @@ def _mixture_run(p, y, learn, share, maps, beta, bins, weight, pair, steps, out,
 # %% ../../nbs/online/48_mixture.ipynb #cell-015c
 @kernel
 def _mixture_book(tickets, y, share, maps, beta, bins, weight, pair, steps):
-    "Outcomes of forecasts that were stated before; a ticket holds the score and what was stated."
+    "Outcomes of forecasts that were issued before; a ticket holds the score and what was predicted."
     now = np.empty(10)
     for t in range(y.size):
         p, q = tickets[t, 0], tickets[t, 1:]
@@ -223,7 +223,7 @@ class OnlineMixture(OnlineForecaster):
     def regret_bound(self,
                      *experts: str,  # names of experts, each followed until the next takes over
                      ) -> float:  # nats, for the outcomes learnt so far
-        """How far the log loss can be above that of a sequence of experts, whoever chose outcomes.
+        """How far the log loss can be above that of a sequence of experts, however outcomes were chosen.
 
         Eq. 6, and its twin for the calibeater.
 
@@ -255,7 +255,7 @@ class OnlineMixture(OnlineForecaster):
                             y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                             y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                             ) -> pd.DataFrame:  # columns: experts, mixture, calibeaten, forecast
-        """The same with all that was stated: a row for each outcome, a column for each expert.
+        """The same with all that was predicted: a row for each outcome, a column for each expert.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class OnlineMixture(OnlineForecaster):
              tickets: list[Any],  # what `issue` gave, n of them
              y_true: np.ndarray,  # their checked outcomes, shape (n,), each 0.0 or 1.0
              ) -> None:
-        """Learn outcomes, in order, each as its forecast was stated.
+        """Learn outcomes, in order, each as its forecast was issued.
 
         Parameters
         ----------

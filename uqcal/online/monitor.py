@@ -76,7 +76,7 @@ _LIKELIER = 100.0  # how many times likelier the stretch must be under a rival t
 # %% ../../nbs/online/49_monitor.ipynb #3bfb238b
 @kernel
 def _enter(row, since, q, y):
-    "Enter what was stated and what happened in a row that counts from step `since`."
+    "Enter what was predicted and what happened in a row that counts from step `since`."
     if row[0] != since:
         for i in range(1, 5): row[i] = 0.0
         row[0] = since
@@ -146,7 +146,7 @@ class Alarm(Result):
         Outcomes from one false alarm to the next, on average, at least.
     sums : np.ndarray
         Of the stretch, shape (bins, 5): position of a bin that has outcomes, their number,
-        sums of what was stated, of what happened and of q(1 − q).
+        sums of what was predicted, of what happened and of q(1 − q).
     """
     outcome: int  # the number of the outcome at which it rang, counted from 1
     since: int  # the number of the first outcome of the stretch, an estimate of the change
@@ -154,7 +154,7 @@ class Alarm(Result):
     # infinite for what can't happen where probabilities are right
     run_length: int  # outcomes from one false alarm to the next, on average, at least
     sums: np.ndarray = field(repr=False)  # of the stretch, shape (bins, 5): position of a bin that
-    # has outcomes, their number, sums of what was stated, of what happened and of q(1 − q)
+    # has outcomes, their number, sums of what was predicted, of what happened and of q(1 − q)
 
     @property
     def n(self) -> int:
@@ -162,8 +162,8 @@ class Alarm(Result):
         return self.outcome - self.since + 1
 
     @property
-    def stated(self) -> float:
-        "The mean stated probability of the stretch."
+    def predicted(self) -> float:
+        "The mean predicted probability of the stretch."
         return float(self.sums[:, 2].sum() / self.n)
 
     @property
@@ -206,32 +206,32 @@ class Alarm(Result):
         return probability_alarm_sentence(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each bin with outcomes: low, high, outcomes, stated, happened, standard_error.
+        """A row for each bin with outcomes: low, high, outcomes, predicted, happened, standard_error.
 
         Returns
         -------
         pd.DataFrame
         """
-        b, n, stated, happened, variance = self.sums.T
+        b, n, predicted, happened, variance = self.sums.T
         return pd.DataFrame({"low": np.r_[0.0, _EDGES][b.astype(int)],
                              "high": np.r_[_EDGES, 1.0][b.astype(int)],
-                             "outcomes": n.astype(int), "stated": stated / n,
+                             "outcomes": n.astype(int), "predicted": predicted / n,
                              "happened": happened / n, "standard_error": np.sqrt(variance) / n})
 
 # %% ../../nbs/online/49_monitor.ipynb #6cb07a89
 def _surprise(bins):
     "How surprising each bin's events are, in standard deviations, above zero where too many."
-    happened, stated = bins["happened"], bins["stated"]
-    return np.sign(happened - stated) * np.sqrt(2 * bins["outcomes"] * (
-        rel_entr(happened, stated) + rel_entr(1 - happened, 1 - stated)))
+    happened, predicted = bins["happened"], bins["predicted"]
+    return np.sign(happened - predicted) * np.sqrt(2 * bins["outcomes"] * (
+        rel_entr(happened, predicted) + rel_entr(1 - happened, 1 - predicted)))
 
 # %% ../../nbs/online/49_monitor.ipynb #6cb07a8b
 def _surprise_of_all(bins):
     "The same of all bins together, whose odds one factor is to put right."
-    n, stated, happened = bins[["outcomes", "stated", "happened"]].to_numpy().T
+    n, predicted, happened = bins[["outcomes", "predicted", "happened"]].to_numpy().T
     factor = np.linspace(-20, 20, 4001)  # its logarithm
-    gain = factor * (n @ happened) - np.log1p(np.outer(np.expm1(factor), stated)) @ n
-    return float(np.sign(n @ (happened - stated)) * np.sqrt(2 * max(gain.max(), 0.0)))
+    gain = factor * (n @ happened) - np.log1p(np.outer(np.expm1(factor), predicted)) @ n
+    return float(np.sign(n @ (happened - predicted)) * np.sqrt(2 * max(gain.max(), 0.0)))
 
 # %% ../../nbs/online/49_monitor.ipynb #9ac0356d
 def _direction(total, z):
@@ -456,7 +456,7 @@ def _found(q, y, total, wealth, table, outcomes):
 
 # %% ../../nbs/online/49_monitor.ipynb #cell-022sc
 class CalibrationMonitor(Bell):
-    """A watch over stated probabilities that may be read after every outcome, for ever.
+    """A watch over predicted probabilities that may be read after every outcome, for ever.
 
     Where each probability is right given all outcomes before it, the mean number of
     outcomes from one alarm to the next is at least `run_length`. After an alarm it begins
@@ -517,7 +517,7 @@ class CalibrationMonitor(Bell):
         """
         return _watch(*given, first, float(self.run_length), *self.state_, path)
 
-    def found(self, q: float,  # what was stated where it rang
+    def found(self, q: float,  # what was predicted where it rang
               y: float,  # what came
               total: float,  # the sum
               ) -> tuple[Any, ...]:
@@ -526,7 +526,7 @@ class CalibrationMonitor(Bell):
         Parameters
         ----------
         q : float
-            What was stated where it rang.
+            What was predicted where it rang.
         y : float
             What came.
         total : float
@@ -538,7 +538,7 @@ class CalibrationMonitor(Bell):
         """
         return _found(q, y, total, *self.state_[:2], self.outcomes_)
 
-    def alarm(self, outcome: int,  # the number at which it rang
+    def alarm(self, place: int,  # the number at which it rang
               since: int,  # the number of the first outcome of the stretch
               likelier: float,  # the likelihood ratio of the stretch
               sums: np.ndarray,  # of the stretch, by bin
@@ -547,7 +547,7 @@ class CalibrationMonitor(Bell):
 
         Parameters
         ----------
-        outcome : int
+        place : int
             The number at which it rang.
         since : int
             The number of the first outcome of the stretch.
@@ -560,12 +560,12 @@ class CalibrationMonitor(Bell):
         -------
         Alarm
         """
-        return Alarm(outcome=outcome, since=since, likelier=likelier, sums=sums,
+        return Alarm(outcome=place, since=since, likelier=likelier, sums=sums,
                      run_length=int(self.run_length))
 
     @locked
     def until_alarm(self,
-                    y_prob: ArrayLike,  # probabilities to judge, shape (n,), as they were stated
+                    y_prob: ArrayLike,  # probabilities to judge, shape (n,), as predicted
                     y_true: ArrayLike,  # their outcomes, shape (n,), each 0 or 1
                     ) -> int | None:  # position of the outcome at which it rang, from 0; None if
                     # it did not
@@ -574,7 +574,7 @@ class CalibrationMonitor(Bell):
         Parameters
         ----------
         y_prob : ArrayLike
-            Probabilities to judge, shape (n,), as they were stated.
+            Probabilities to judge, shape (n,), as predicted.
         y_true : ArrayLike
             Their outcomes, shape (n,), each 0 or 1.
 
@@ -590,7 +590,7 @@ class CalibrationMonitor(Bell):
 
     @locked
     def prequential(self,
-                    y_prob: ArrayLike,  # probabilities to judge, shape (n,), as they were stated
+                    y_prob: ArrayLike,  # probabilities to judge, shape (n,), as predicted
                     y_true: ArrayLike,  # their outcomes, shape (n,), each 0 or 1
                     ) -> MonitorReading:  # the record of these outcomes
         """Watch a stretch of the stream, from the present state on, through all its alarms.
@@ -598,7 +598,7 @@ class CalibrationMonitor(Bell):
         Parameters
         ----------
         y_prob : ArrayLike
-            Probabilities to judge, shape (n,), as they were stated.
+            Probabilities to judge, shape (n,), as predicted.
         y_true : ArrayLike
             Their outcomes, shape (n,), each 0 or 1.
 
@@ -748,11 +748,11 @@ class RestartingForecaster(OnlineForecaster):
             Their checked outcomes, shape (n,), each 0.0 or 1.0.
         """
         for (restarts, p, q, held), y in zip(tickets, y_true):
-            stated, happened = np.array([q]), np.array([y])
+            predicted, happened = np.array([q]), np.array([y])
             if restarts != self.restarts_: self._begin().partial_fit([p], happened)
             else:
                 self._begin().book([held], happened)
-                if self._listen(stated, happened)[1]: self._anew()
+                if self._listen(predicted, happened)[1]: self._anew()
 
     @locked
     def partial_fit(self,

@@ -57,7 +57,7 @@ class PartitionedErrors(Report):
     mean_interval : Interval
         Of its expectation; without ends where no bias is asked.
     zms : float
-        Mean of the squares of z, 1 where errors have the stated size on average.
+        Mean of the squares of z, 1 where errors have the predicted size on average.
     zms_interval : Interval
         Of its expectation; from 0 to ∞ where no size is asked.
     kuiper : float
@@ -85,7 +85,7 @@ class PartitionedErrors(Report):
     not_asked: dict[str, str]  # of the others, the code of the reason
     mean: float  # of z, the errors over their uncertainties
     mean_interval: Interval  # of its expectation; without ends where no bias is asked
-    zms: float  # mean of the squares of z, 1 where errors have the stated size on average
+    zms: float  # mean of the squares of z, 1 where errors have the predicted size on average
     zms_interval: Interval  # of its expectation; from 0 to ∞ where no size is asked
     kuiper: float  # range of the sums of z²/ZMS − 1 along the uncertainties, over n
     bias_kuiper: float  # range of the sums of z − z² mean/ZMS along the uncertainties, over n
@@ -424,7 +424,7 @@ def _of_average(mean):
 
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-017h
 def _error(variance, n):
-    "The standard error of a mean; not quite zero where all values are alike."
+    "The standard error of a mean; not quite zero where all values are equal."
     return np.sqrt(max(variance / n, 1e-300))
 
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-017i

@@ -502,7 +502,7 @@ def _served(walk):
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-088d
 def _seen_over_stated(walk, scatter):
-    "By test, how much wider it scatters than stated, where weights may go with the outcomes."
+    "By test, how much wider it scatters than predicted, where weights may go with the outcomes."
     (total, brier, skewness, squares), v = scatter, walk.variance
     may = (walk.total_weight < walk.n and not walk.contradicted and v * v >= 12 * squares
            and skewness <= 0.2 * v**1.5)
@@ -541,14 +541,14 @@ class PartitionedCalibration(Report):
         No true mean difference over a fifth of the weight is larger in size, (4).
     brier : float
         Mean squared difference of outcome and probability.
-    stated : float
-        Mean of the stated probabilities.
+    predicted : float
+        Mean of the predicted probabilities.
     observed : float
         Share of ones.
     drift : float
         Sum of outcomes minus probabilities, in standard deviations.
     contradicted : int
-        Rows stated to be impossible that occurred, or to be certain that did not.
+        Rows predicted to be impossible that occurred, or to be certain that did not.
     first_contradiction : tuple[int, int] | None
         Partition and row in it, counted from 0.
     is_rounded : bool
@@ -563,8 +563,8 @@ class PartitionedCalibration(Report):
         How many times all of them were read.
     confidence : float
         Level of intervals and verdict.
-    tolerance : float
-        Mean difference that does no harm.
+    local_tolerance : float
+        Mean difference over a fifth of the rows that does no harm.
     tests : tuple[CalibrationTest, ...]
         Those of the three that the limits serve.
     adjusted : tuple[float, ...]
@@ -572,17 +572,17 @@ class PartitionedCalibration(Report):
     error : CalibrationError
         Calibration errors within bins, with intervals.
     diagram : ReliabilityDiagram
-        Observed against stated.
+        Observed against predicted.
     graph : pd.DataFrame
         The walk at some thousand scores: score, share of the weight up to it, cumulative
         difference.
     """
     limit: float  # no true mean difference over a fifth of the weight is larger in size, (4)
     brier: float  # mean squared difference of outcome and probability
-    stated: float  # mean of the stated probabilities
+    predicted: float  # mean of the predicted probabilities
     observed: float  # share of ones
     drift: float  # sum of outcomes minus probabilities, in standard deviations
-    contradicted: int  # rows stated to be impossible that occurred, or to be certain that did not
+    contradicted: int  # rows predicted to be impossible that occurred, or to be certain that did not
     first_contradiction: tuple[int, int] | None  # partition and row in it, counted from 0
     is_rounded: bool  # whether p-values of walks are too large, since equal scores make few steps
     n_bets: float  # variance in bets of the largest weight; the limits take 100
@@ -590,11 +590,11 @@ class PartitionedCalibration(Report):
     n_partitions: int  # parts of the table
     n_passes: int  # how many times all of them were read
     confidence: float  # level of intervals and verdict
-    tolerance: float  # mean difference that does no harm
+    local_tolerance: float  # mean difference over a fifth of the rows that does no harm
     tests: tuple[CalibrationTest, ...]  # those of the three that the limits serve
     adjusted: tuple[float, ...]  # their p-values adjusted by Holm's method
     error: CalibrationError  # calibration errors within bins, with intervals
-    diagram: ReliabilityDiagram = field(repr=False)  # observed against stated
+    diagram: ReliabilityDiagram = field(repr=False)  # observed against predicted
     graph: pd.DataFrame = field(repr=False)  # the walk at some thousand scores: score, share of the
                                              # weight up to it, cumulative difference
 
@@ -649,11 +649,11 @@ class PartitionedCalibration(Report):
 def _finding_of_sums(found):
     "All tests together: whether probabilities are calibrated, and what is not excluded."
     error, (partition, row) = found.error, found.first_contradiction or (0, 0)
-    rare = min(found.stated, 1 - found.stated)
-    if rare > 0.1 or rare > found.tolerance: rare = None
+    rare = min(found.predicted, 1 - found.predicted)
+    if rare > 0.1 or rare > found.local_tolerance: rare = None
     low, high = error.ece_interval
     facts = {"contradicted": found.contradicted, "partition": int(partition), "row": int(row),
-             "n_bets": float(found.n_bets), "fewest": _FEWEST_BETS, "predicted": found.stated,
+             "n_bets": float(found.n_bets), "fewest": _FEWEST_BETS, "predicted": found.predicted,
              "observed": found.observed, "confidence": found.confidence, "ece": error.ece,
              "is_off": bool(abs(found.drift) > -special.ndtri((1 - found.confidence) / 2)),
              "ece_low": low, "ece_high": high, "ece_limit": error.ece_limit,
@@ -661,12 +661,12 @@ def _finding_of_sums(found):
     status, reason = "inconclusive", "precision"
     if found.contradicted or min(found.adjusted, default=1.0) < 1 - found.confidence:
         status, reason = "invalid", None
-        if not found.contradicted and found.limit <= found.tolerance: status = "minor"
+        if not found.contradicted and found.limit <= found.local_tolerance: status = "minor"
     elif not found.adjusted: reason = "few"
-    elif found.limit <= found.tolerance: status, reason = "valid", None
+    elif found.limit <= found.local_tolerance: status, reason = "valid", None
     return Finding(name="calibration", kind="calibration_in_parts", status=status, reason=reason,
-                   estimate=found.observed - found.stated, pvalue=min(found.adjusted, default=None),
-                   tolerance=found.tolerance, excluded_beyond=found.limit, n=found.n, facts=facts)
+                   estimate=found.observed - found.predicted, pvalue=min(found.adjusted, default=None),
+                   tolerance=found.local_tolerance, excluded_beyond=found.limit, n=found.n, facts=facts)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-098
 def _cautions(found):
@@ -714,7 +714,7 @@ def _frame_of(found):
         rows["debiased square"] = {"value": found.error.squared,
                                    **found.error.squared_interval._asdict()}
     rows["any fifth, limit"] = {"value": found.limit}
-    rows |= {name: {"value": getattr(found, name)} for name in ("brier", "stated", "observed")}
+    rows |= {name: {"value": getattr(found, name)} for name in ("brier", "predicted", "observed")}
     return pd.DataFrame.from_dict(
         rows, orient="index", columns=["value", "low", "high", "pvalue", "adjusted"]).rename_axis(
             "number").astype({name: "Float64" for name in ("low", "high", "pvalue", "adjusted")})
@@ -723,15 +723,15 @@ def _frame_of(found):
 def calibration_of_partitions(
     frame: Any,  # a Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
                  # chunks
-    outcome: str = "outcome",  # the column of outcomes, each 0 or 1
-    probability: str = "score",  # the column of stated probabilities of 1
+    y_true: str = "outcome",  # the column of outcomes, each 0 or 1
+    y_prob: str = "score",  # the column of predicted probabilities of 1
     *,
-    weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
+    sample_weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
     pos_label: Any = None,  # which of two labels in the column of outcomes counts as 1, unless it
                             # holds 0 and 1
     n_bins: int = 15,  # bins of equal width for the calibration error and the diagram
-    tolerance: float = 0.05,  # mean difference over a fifth of the rows that does no harm, in
-                              # (0, 1)
+    local_tolerance: float = 0.05,  # mean difference over a fifth of the rows that does no harm, in
+                                    # (0, 1)
     confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
     n_boot: int = 5000,  # sets of noise drawn for the lower ends of the errors' intervals
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -746,17 +746,17 @@ def calibration_of_partitions(
     frame : Any
         A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
         chunks.
-    outcome : str, default "outcome"
+    y_true : str, default "outcome"
         The column of outcomes, each 0 or 1.
-    probability : str, default "score"
-        The column of stated probabilities of 1.
-    weight : str | None, optional
+    y_prob : str, default "score"
+        The column of predicted probabilities of 1.
+    sample_weight : str | None, optional
         The column of weights ≥ 0; None for equal ones.
     pos_label : Any, optional
         Which of two labels in the column of outcomes counts as 1, unless it holds 0 and 1.
     n_bins : int, default 15
         Bins of equal width for the calibration error and the diagram.
-    tolerance : float, default 0.05
+    local_tolerance : float, default 0.05
         Mean difference over a fifth of the rows that does no harm, in (0, 1).
     confidence : float, default 0.95
         Level of intervals and verdict, in (0, 1).
@@ -783,23 +783,23 @@ def calibration_of_partitions(
     ----------
     Arrieta-Ibarra et al. (2022) for the two tests that follow the walk.
     """
-    tolerance, confidence = check_fraction(tolerance, "tolerance"), check_fraction(
-        confidence, "confidence")
+    local_tolerance = check_fraction(local_tolerance, "local_tolerance")
+    confidence = check_fraction(confidence, "confidence")
     bins = np.arange(check_count(n_bins, "n_bins", maximum=10_000) + 1) / n_bins
-    n_boot, names = check_count(n_boot, "n_boot"), (outcome, probability, weight)
+    n_boot, names = check_count(n_boot, "n_boot"), (y_true, y_prob, sample_weight)
     parts = parts_of(frame, [name for name in names if name is not None])
     with bars_of_parts(progress):
-        parts = positive_parts(parts, outcome, pos_label)
-        largest = _largest_weight(parts, weight)
+        parts = positive_parts(parts, y_true, pos_label)
+        largest = _largest_weight(parts, sample_weight)
         found = over_parts(parts, _first_pass, _FIRST, names, largest, bins)
         if found is None: raise ValueError("frame must hold at least one row, got none")
         extent = reach_of_walk(parts, _scored, (names, largest), _EDGES, Cells(*found[4:]))
-    binned, n_passes = found[1], 1 + extent[2] + (weight is not None) + (pos_label is not None)
+    binned, n_passes = found[1], 1 + extent[2] + (sample_weight is not None) + (pos_label is not None)
     calibration = PartitionedCalibration(
         **_answer(found, extent, confidence), n_partitions=len(parts), n_passes=n_passes,
         diagram=diagram_of(with_seen_scatter(*binned), bins, confidence=confidence),
-        tolerance=tolerance,
-        error=calibration_error_of(binned[0], None if weight is None else binned[1],
+        local_tolerance=local_tolerance,
+        error=calibration_error_of(binned[0], None if sample_weight is None else binned[1],
                                    confidence=confidence, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
                                    progress=progress))
     findings = (_finding_of_sums(calibration),)
@@ -815,11 +815,11 @@ def _answer(found, extent, confidence):
     wide = _seen_over_stated(walk, sums[9:].tolist())
     tests = tuple(as_seen(one, one.name, wide[one.name]) if wide[one.name] > 1 else one
                   for one in tests_of(walk, _served(walk), method="asymptotic"))
-    brier, stated, observed = (sums[6:9] / walk.total_weight).tolist()
+    brier, predicted, observed = (sums[6:9] / walk.total_weight).tolist()
     deviation = float(np.sqrt(walk.variance)) * wide.get("kuiper", 1.0)
     return dict(
         tests=tests, adjusted=tuple(holm([one.pvalue for one in tests]).tolist()) if tests else (),
-        graph=_graph(cells), brier=brier, stated=stated,
+        graph=_graph(cells), brier=brier, predicted=predicted,
         limit=_limit(walk, binned, confidence, wide.get("kuiper", 1.0)),
         observed=observed, n=walk.n, n_bets=walk.n_bets, confidence=confidence,
         drift=total / deviation if deviation > 0 else 0.0,
@@ -859,12 +859,12 @@ def _graph(cells):
 # %% ../../nbs/parts/64_partitions.ipynb #cell-104
 def coverage_of_partitions(
     frame: Any,  # as of `calibration_of_partitions`
-    coverage: float,  # the coverage that was stated, in (0, 1)
-    value: str = "value",  # the column of true values
+    y_true: str = "value",  # the column of true values
     lower: str = "lower",  # the column of lower bounds, in the same unit; −∞ where there is none
     upper: str = "upper",  # the column of upper bounds, in the same unit; ∞ where there is none
     *,
-    alternative: str = "two-sided",  # "two-sided", or coverage "less" or "greater" than stated
+    level: float,  # the claimed level, in (0, 1)
+    alternative: str = "two-sided",  # "two-sided", or coverage "less" or "greater" than claimed
     confidence: float = 0.95,  # level of the interval of the coverage, in (0, 1)
     n_calibration: int | None = None,  # number of points on which a split conformal method was
                                        # calibrated; None asks about these very intervals
@@ -875,16 +875,16 @@ def coverage_of_partitions(
     ----------
     frame : Any
         As of `calibration_of_partitions`.
-    coverage : float
-        The coverage that was stated, in (0, 1).
-    value : str, default "value"
+    y_true : str, default "value"
         The column of true values.
     lower : str, default "lower"
         The column of lower bounds, in the same unit; −∞ where there is none.
     upper : str, default "upper"
         The column of upper bounds, in the same unit; ∞ where there is none.
+    level : float
+        The claimed level, in (0, 1).
     alternative : str, default "two-sided"
-        "two-sided", or coverage "less" or "greater" than stated.
+        "two-sided", or coverage "less" or "greater" than claimed.
     confidence : float, default 0.95
         Level of the interval of the coverage, in (0, 1).
     n_calibration : int | None, optional
@@ -909,7 +909,7 @@ def coverage_of_partitions(
                    confidence=check_fraction(confidence, "confidence"),
                    n_calibration=None if n_calibration is None else check_count(
                        n_calibration, "n_calibration"))
-    level, names = check_fraction(coverage, "coverage"), [value, lower, upper]
+    level, names = check_fraction(level, "level"), [y_true, lower, upper]
     found = over_parts(parts_of(frame, names), _covered, (np.add,), names)
     if found is None: raise ValueError("frame must hold at least one row, got none")
     return coverage_of_counts(*map(int, found[0]), level, **options)

@@ -263,8 +263,8 @@ def along_column(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
     p: np.ndarray,  # predicted probabilities, shape (n,)
     w: np.ndarray,  # weights, shape (n,)
-    cluster: np.ndarray | None,  # the cluster of each row, whole numbers from 0; None where each
-                                 # is its own
+    groups: np.ndarray | None,  # the cluster of each row, whole numbers from 0; None where each
+                                # is its own
     along: Ordering,  # the rows in the order of the column
     *,
     name: str,  # what the column is called
@@ -283,7 +283,7 @@ def along_column(
         Predicted probabilities, shape (n,).
     w : np.ndarray
         Weights, shape (n,).
-    cluster : np.ndarray | None
+    groups : np.ndarray | None
         The cluster of each row, whole numbers from 0; None where each is its own.
     along : Ordering
         The rows in the order of the column.
@@ -303,7 +303,7 @@ def along_column(
     ColumnTest
     """
     code, first, last, by_group = _cut(along)
-    size, unit = first.size, cluster
+    size, unit = first.size, groups
     fit = _fit(y, p, w, unit)
     parts = pd.DataFrame({"first": first, "last": last, "count": np.bincount(code, minlength=size),
                           "observed": np.bincount(code, w * y, size),
@@ -357,11 +357,11 @@ def _slope_of(y, p, w, unit, rows):
 def column_tests(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
-    features: Any,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text,
+    by: Any,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text,
                     # categories, truth values as groups
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of clusters, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # one minus the level of all columns together, in (0, 1)
     n_resamples: int = 1999,  # sets of sums to draw
@@ -375,12 +375,12 @@ def column_tests(
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
         Predicted probabilities of 1, shape (n,).
-    features : Any
+    by : Any
         DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
         truth values as groups.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
@@ -408,13 +408,13 @@ def column_tests(
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
     level = 1 - check_fraction(confidence, "confidence")
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    columns = read_features(features, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob,
-                            sample_weight=sample_weight, cluster=cluster)
+    columns = read_features(by, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob,
+                            sample_weight=sample_weight, groups=groups)
     if not columns:
-        raise ValueError(f"features must hold at least one column, got {features!r:.40}")
-    walk = walk_of(y, p, w, cluster)
+        raise ValueError(f"by must hold at least one column, got {by!r:.40}")
+    walk = walk_of(y, p, w, groups)
     if walk.n_clusters is None: unit = None
-    else: unit = np.unique(cluster, return_inverse=True)[1]
+    else: unit = np.unique(groups, return_inverse=True)[1]
     return {name: along_column(y, p, w, unit, along, name=name, share=1 / len(columns), level=level,
                                n_resamples=n_resamples, rng=rng) for name, along in columns.items()}
 

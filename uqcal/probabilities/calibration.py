@@ -34,7 +34,7 @@ from .._base.results import (Interval, Result, SignificanceTest, html_table,
                                  json_plain, new_axes)
 from .._words.probabilities import (brier_text, conclusion_text, event_ratio_text, fifths_lines,
                                         largest_difference_text, parts_lines, title_text)
-from ..errors.conclusions import read_features
+from ..errors.conclusions import check_tolerance, read_features
 from ..reports import Caution, Finding, Place, Report, Step
 from .walk import Walk, walk_of, widening
 
@@ -76,7 +76,7 @@ class BrierDecomposition(Result):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-007b
 def brier_decomposition(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
@@ -88,7 +88,7 @@ def brier_decomposition(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     pos_label : Any, optional
@@ -111,14 +111,14 @@ def brier_decomposition(
     return brier_of(walk_of(*check_binary(y_true, y_prob, sample_weight, pos_label)))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-007c
-def brier_of(walk: Walk,  # outcomes along their stated probabilities
+def brier_of(walk: Walk,  # outcomes along their predicted probabilities
              ) -> BrierDecomposition:  # the same as of `brier_decomposition`
     """The Brier score in three parts, of outcomes that are sorted already.
 
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
 
     Returns
     -------
@@ -132,10 +132,10 @@ def brier_of(walk: Walk,  # outcomes along their stated probabilities
     weight, ones = np.add.reduceat(w, first), np.add.reduceat(w * y, first)
     best = isotonic_regression(np.minimum(ones / weight, 1), weights=weight).x.clip(0, 1)
     total, zeros = weight.sum(), weight - ones
-    stated, recalibrated, constant = (
+    predicted, recalibrated, constant = (
         float((ones @ (1 - forecast)**2 + zeros @ forecast**2) / total)
         for forecast in (p[first], best, np.full(first.size, min(ones.sum() / total, 1.0))))
-    return BrierDecomposition(brier=stated, miscalibration=max(stated - recalibrated, 0.0),
+    return BrierDecomposition(brier=predicted, miscalibration=max(predicted - recalibrated, 0.0),
                               discrimination=max(constant - recalibrated, 0.0),
                               uncertainty=constant)
 
@@ -172,13 +172,13 @@ def _candidates(share):
     return np.vstack([[[0, share.size - 1]], *ends, np.column_stack([fifth[back], back])])
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-045b
-def _difference_limits(sums, stated, tail):
+def _difference_limits(sums, predicted, tail):
     """Limits of the size of mean differences, the larger of both signs, and as many points as say
     so much; `sums`: most, and those of l, e, l², e·l, e²."""
     most, load, ones, squares, mixed, both = sums
     limits, points = [], []
-    for right, e, el, ee in ((stated, ones, mixed, both),
-                             (1 - stated, load - ones, squares - mixed,
+    for right, e, el, ee in ((predicted, ones, mixed, both),
+                             (1 - predicted, load - ones, squares - mixed,
                               squares - 2 * mixed + both)):
         mean, square = (e + most) / (load + most), squares + most**2
         variance = (ee + most**2) - 2 * mean * (el + most**2) + mean**2 * square
@@ -202,7 +202,7 @@ def _stretches_of(walk, tail):
     if walk.n_clusters is None: load = w
     else: load = np.bincount(code, w)[code]
     columns = np.array([at_ends(one) for one in (w, w * y, w * load, w * load * y)])
-    held, stated, position = columns[0], at_ends(w * walk.score), np.r_[0, walk.end]
+    held, predicted, position = columns[0], at_ends(w * walk.score), np.r_[0, walk.end]
     share, total = held / held[-1], np.r_[0, walk.total] / held[-1]
     steepest = max((_steepest(share, sign * total) for sign in (1, -1)),
                    key=lambda at: abs(np.diff(total[list(at)]) / np.diff(share[list(at)]))[0])
@@ -214,7 +214,7 @@ def _stretches_of(walk, tail):
     rough = np.abs(difference) + (z * np.sqrt(scatter) + z**2 * squares / weight) / weight
     kept = np.r_[0, 1 + np.argsort(-rough[1:], kind="stable")[:300]]
     start, stop, difference = start[kept], stop[kept], difference[kept]
-    mean = ((stated[stop] - stated[start]) / weight[kept]).clip(0, 1)
+    mean = ((predicted[stop] - predicted[start]) / weight[kept]).clip(0, 1)
     if walk.n_clusters is None:
         most = [w[position[i]:position[j]].max() for i, j in zip(start, stop)]
         sums = [np.array(most), *(columns[:, stop] - columns[:, start]), mixed[kept]]
@@ -224,7 +224,7 @@ def _stretches_of(walk, tail):
     limit, points = _difference_limits(sums, mean, tail)
     return pd.DataFrame({
         "first": walk.score[position[start]], "last": walk.score[position[stop] - 1],
-        "count": position[stop] - position[start], "points": points, "stated": mean,
+        "count": position[stop] - position[start], "points": points, "predicted": mean,
         "difference": difference, "limit": limit})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-046b
@@ -243,9 +243,9 @@ class LargestDifference(Result):
     difference : float
         Mean of outcome minus probability over that stretch.
     first : float
-        Smallest stated probability in it.
+        Smallest predicted probability in it.
     last : float
-        Largest stated probability in it.
+        Largest predicted probability in it.
     count : int
         Its points.
     limit : float
@@ -257,22 +257,22 @@ class LargestDifference(Result):
     n_clusters : int | None
         Clusters they belong to; None where each is its own.
     n_scores : int
-        Different stated probabilities; with one, the stretch is all there is.
+        Different predicted probabilities; with one, the stretch is all there is.
     stretches : pd.DataFrame
-        Those with the largest limits: first, last, count, points (of equal weight), stated,
-        difference, limit.
+        Those with the largest limits: first, last, count, points (of equal weight),
+        predicted, difference, limit.
     """
     difference: float  # mean of outcome minus probability over that stretch
-    first: float  # smallest stated probability in it
-    last: float  # largest stated probability in it
+    first: float  # smallest predicted probability in it
+    last: float  # largest predicted probability in it
     count: int  # its points
     limit: float  # no true mean difference over such a stretch is larger in size, one-sided
     confidence: float  # level of the limit
     n: int  # points
     n_clusters: int | None  # clusters they belong to; None where each is its own
-    n_scores: int  # different stated probabilities; with one, the stretch is all there is
+    n_scores: int  # different predicted probabilities; with one, the stretch is all there is
     stretches: pd.DataFrame = field(repr=False)  # those with the largest limits: first, last,
-                                                 # count, points (of equal weight), stated,
+                                                 # count, points (of equal weight), predicted,
                                                  # difference, limit
 
     @property
@@ -286,14 +286,14 @@ class LargestDifference(Result):
         "Where the difference is largest, and what it can be."
         return largest_difference_text(self.place, self, _rare_event(self))
 
-    def points_needed(self, tolerance: float = 0.05,  # a difference that does no harm, in (0, 1)
+    def points_needed(self, difference: float = 0.05,  # one that does no harm, in (0, 1)
                       ) -> int | None:  # two digits of it; None where no number would do
         """About how many such points, in clusters as large as these, would bring the limit below a tolerance, if the probabilities are right.
 
         Parameters
         ----------
-        tolerance : float, default 0.05
-            A difference that does no harm, in (0, 1).
+        difference : float, default 0.05
+            One that does no harm, in (0, 1).
 
         Returns
         -------
@@ -303,13 +303,13 @@ class LargestDifference(Result):
         Raises
         ------
         ValueError
-            For a tolerance outside (0, 1).
+            For a difference outside (0, 1).
         """
-        return _points_for(self, check_fraction(tolerance, "tolerance"))
+        return _points_for(self, check_fraction(difference, "difference"))
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """Mean difference and limit of the stretches that decide, over their stated probabilities.
+        """Mean difference and limit of the stretches that decide, over their predicted probabilities.
 
         Parameters
         ----------
@@ -326,17 +326,17 @@ class LargestDifference(Result):
         for sign in (1, -1): ax.axhline(sign * self.limit, color="#D55E00", ls="--", lw=1.2)
         ax.hlines(table["difference"], table["first"], table["last"], color="#56B4E9", lw=0.6)
         ax.plot(middle, table["difference"], "o", ms=2.5, color="#0072B2")
-        ax.set(xlabel="stated probability (line: from where to where the stretch goes)",
+        ax.set(xlabel="predicted probability (line: from where to where the stretch goes)",
                ylabel="mean of outcome − probability (dashed: limit)")
         return ax
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-049
 def largest_difference(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the limit, in (0, 1)
 ) -> LargestDifference:  # `.difference`, `.limit`, `.points_needed()`, `.plot()`
@@ -347,11 +347,11 @@ def largest_difference(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     confidence : float, default 0.95
@@ -372,11 +372,11 @@ def largest_difference(
     Hoeffding (1956) for sums of unequal indicators, Fay & Feuer (1997) for weights,
     Dinkelbach (1967) for the search.
     """
-    walk = Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label)
+    walk = Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label)
     return largest_difference_of(walk, confidence=check_fraction(confidence, "confidence"))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-049b
-def largest_difference_of(walk: Walk,  # outcomes along their stated probabilities
+def largest_difference_of(walk: Walk,  # outcomes along their predicted probabilities
                           *, confidence: float = 0.95,  # level of the limit, in (0, 1)
                           ) -> LargestDifference:  # the same as of `largest_difference`
     """The largest mean difference over a stretch, of outcomes that are sorted already.
@@ -384,7 +384,7 @@ def largest_difference_of(walk: Walk,  # outcomes along their stated probabiliti
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
     confidence : float, default 0.95
         Level of the limit, in (0, 1).
 
@@ -403,15 +403,15 @@ def largest_difference_of(walk: Walk,  # outcomes along their stated probabiliti
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-051
 def _points_for(found, tolerance):
     columns = found.stretches.nlargest(50, "limit")
-    points, stated, difference, limit = columns[["points", "stated", "difference",
+    points, predicted, difference, limit = columns[["points", "predicted", "difference",
                                                  "limit"]].to_numpy().T
 
     def limits(times):
         "Those of as many times the points, all of equal weight."
         n = points * times
-        ones = n * (stated + difference / np.sqrt(times)).clip(0, 1)
+        ones = n * (predicted + difference / np.sqrt(times)).clip(0, 1)
         sums = np.ones_like(n), n, ones, n, ones, ones
-        return _difference_limits(sums, stated, 1 - found.confidence)[0]
+        return _difference_limits(sums, predicted, 1 - found.confidence)[0]
 
     rest = limit - limits(1.0)
 
@@ -432,16 +432,16 @@ _RARE = 0.1
 
 
 def _rare(largest, tolerance=0.0):
-    """What is stated on average where the limit lies, if the limit is larger, or if it is rare and
+    """What is predicted on average where the limit lies, if the limit is larger, or if it is rare and
     the tolerance larger; otherwise None."""
-    most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "stated"])
+    most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "predicted"])
     rate = min(most, 1 - most)
     if rate < largest.limit or rate < min(tolerance, _RARE): return most
     return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-171c-b
 def _rare_event(largest, tolerance=0.0):
-    "What is stated where the limit lies; None where it is no rare event."
+    "What is predicted where the limit lies; None where it is no rare event."
     rare = _rare(largest, tolerance)
     if rare is None or 0.1 < rare < 0.9: return None
     return rare
@@ -449,33 +449,33 @@ def _rare_event(largest, tolerance=0.0):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-037
 @dataclass(frozen=True, kw_only=True)
 class EventRatio(Result):
-    """How many times as often as stated events happen, over all points; see `event_ratio_of`.
+    """How many times as often as predicted events happen, over all points; see `event_ratio_of`.
 
     Attributes
     ----------
     ratio : float
-        Share of events over mean stated probability.
+        Share of events over mean predicted probability.
     confidence_interval : Interval
-        Of true mean chance over mean stated probability.
+        Of true mean chance over mean predicted probability.
     confidence : float
         Level of the interval.
     events : str
         "events", or "cases without the event" where those are the rarer.
     observed : float
         Their share among the points, by weight.
-    stated : float
-        Their mean stated probability.
+    predicted : float
+        Their mean predicted probability.
     n : int
         Points.
     weighted : bool
         Whether their weights differ.
     """
-    ratio: float  # share of events over mean stated probability
-    confidence_interval: Interval  # of true mean chance over mean stated probability
+    ratio: float  # share of events over mean predicted probability
+    confidence_interval: Interval  # of true mean chance over mean predicted probability
     confidence: float  # level of the interval
     events: str  # "events", or "cases without the event" where those are the rarer
     observed: float  # their share among the points, by weight
-    stated: float  # their mean stated probability
+    predicted: float  # their mean predicted probability
     n: int  # points
     weighted: bool  # whether their weights differ
 
@@ -485,15 +485,15 @@ class EventRatio(Result):
         return event_ratio_text(self)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-040
-def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
+def event_ratio_of(walk: Walk,  # outcomes along their predicted probabilities
                    *, confidence: float = 0.95,  # level of the interval, in (0, 1)
                    ) -> EventRatio | None:  # None where the mean statement is 0 or 1
-    """How many times as often as stated events happen over all points together, or cases without the event where those are stated to be the rarer.
+    """How many times as often as predicted events happen over all points together, or cases without the event where those are predicted to be the rarer.
 
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
     confidence : float, default 0.95
         Level of the interval, in (0, 1).
 
@@ -507,10 +507,10 @@ def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
     Clopper & Pearson (1934); Hoeffding (1956); Fay & Feuer (1997) with weights or clusters.
     """
     w, tail = walk.weight, (1 - check_fraction(confidence, "confidence")) / 2
-    stated, seen = (float(np.average(column, weights=w)) for column in (walk.score, walk.outcome))
-    common = stated > 0.5
-    if common: stated, seen = 1 - stated, 1 - seen
-    if stated < 1e-12: return None
+    predicted, seen = (float(np.average(column, weights=w)) for column in (walk.score, walk.outcome))
+    common = predicted > 0.5
+    if common: predicted, seen = 1 - predicted, 1 - seen
+    if predicted < 1e-12: return None
     weighted = bool(w.min() < w.max())
     if weighted or walk.n_clusters is not None:
         low, high = _gamma_limits(walk, common, tail)
@@ -521,9 +521,9 @@ def event_ratio_of(walk: Walk,  # outcomes along their stated probabilities
         if ones < n: high = special.betainccinv(ones + 1, n - ones, tail)
         else: high = 1.0
     return EventRatio(
-        ratio=seen / stated, confidence=confidence, observed=seen, stated=stated, n=walk.n,
+        ratio=seen / predicted, confidence=confidence, observed=seen, predicted=predicted, n=walk.n,
         events="cases without the event" if common else "events",
-        confidence_interval=Interval(float(low / stated), float(high / stated)),
+        confidence_interval=Interval(float(low / predicted), float(high / predicted)),
         weighted=weighted)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-040b
@@ -532,9 +532,9 @@ def _gamma_limits(walk, common, tail):
     w, columns = walk.weight, (walk.outcome, walk.score)
     columns = [w, *(w * (1 - column if common else column) for column in columns)]
     if walk.cluster is not None: columns = [np.bincount(walk.cluster, one) for one in columns]
-    load, events, stated = columns
+    load, events, predicted = columns
     total, most = float(events.sum()), float(load.max())
-    apart = events - total / stated.sum() * stated
+    apart = events - total / predicted.sum() * predicted
     square = max(float(events @ events), float(apart @ apart))
     if total > 0: low = special.gammaincinv(total**2 / square, tail) * square / total
     else: low = 0.0
@@ -569,7 +569,7 @@ class CalibrationReport(Report):
     largest : LargestDifference
         The largest mean difference over a stretch, with its limit.
     ratio : EventRatio | None
-        How many times as often as stated the rarer outcome occurs; None where the mean
+        How many times as often as predicted the rarer outcome occurs; None where the mean
         statement is 0 or 1.
     error : CalibrationError
         Calibration errors within bins, with intervals.
@@ -578,7 +578,7 @@ class CalibrationReport(Report):
     brier : BrierDecomposition
         The Brier score in three parts.
     diagram : ReliabilityDiagram
-        Observed against stated.
+        Observed against predicted.
     walk : Walk
         The cumulative differences.
     fifths : pd.DataFrame
@@ -589,7 +589,9 @@ class CalibrationReport(Report):
     confidence : float
         Level of intervals and verdict.
     tolerance : float
-        Mean difference that does no harm.
+        Factor that does no harm: of O/E, of the slope, and along columns.
+    local_tolerance : float
+        Mean difference over a fifth of the rows that does no harm.
     recalibrated_by : str | None
         The simplest map that, fitted to these points, leaves no fault that the tests find:
         "Platt scaling" or "beta scaling"; None where none is found, where neither does, and
@@ -600,19 +602,20 @@ class CalibrationReport(Report):
     # large", "calibration slope", "calibration intercept"
     held: dict[str, Interval] = field(repr=False)  # limits of these that no verdict contradicts
     largest: LargestDifference  # the largest mean difference over a stretch, with its limit
-    ratio: EventRatio | None  # how many times as often as stated the rarer outcome occurs; None
+    ratio: EventRatio | None  # how many times as often as predicted the rarer outcome occurs; None
                               # where the mean statement is 0 or 1
     error: CalibrationError  # calibration errors within bins, with intervals
     null: ECETest  # the ECE beside that of a perfect model
     brier: BrierDecomposition  # the Brier score in three parts
-    diagram: ReliabilityDiagram = field(repr=False)  # observed against stated
+    diagram: ReliabilityDiagram = field(repr=False)  # observed against predicted
     walk: Walk = field(repr=False)  # the cumulative differences
     fifths: pd.DataFrame = field(repr=False)  # about five equal parts of the rows along the scores:
                                               # first, last, count, predicted, observed
     along: dict[str, ColumnTest] = field(default_factory=dict, repr=False)  # by column that was
     # named: whether calibration differs along it
     confidence: float  # level of intervals and verdict
-    tolerance: float  # mean difference that does no harm
+    tolerance: float  # factor that does no harm: of O/E, of the slope, and along columns
+    local_tolerance: float  # mean difference over a fifth of the rows that does no harm
     recalibrated_by: str | None  # the simplest map that, fitted to these points, leaves no fault
                                  # that the
                            # tests find: "Platt scaling" or "beta scaling"; None where none is
@@ -636,7 +639,7 @@ class CalibrationReport(Report):
 
     @property
     def is_reversed(self) -> bool:
-        "Whether a fault is shown and more was stated where less happened, beyond chance."
+        "Whether a fault is shown and more was predicted where less happened, beyond chance."
         return any(one.direction == "reversed" for one in self.findings)
 
     @property
@@ -722,11 +725,12 @@ class CalibrationReport(Report):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012r
 def report_of(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
-    p: np.ndarray,  # stated probabilities, shape (n,)
+    p: np.ndarray,  # predicted probabilities, shape (n,)
     w: np.ndarray,  # weights, shape (n,)
-    cluster: np.ndarray | None,  # labels of rows that belong together, shape (n,); None: none do
+    groups: np.ndarray | None,  # labels of clusters, shape (n,); None: rows are independent
     *,
-    tolerance: float,  # mean difference over a fifth of the points that does no harm
+    tolerance: float,  # factor of O/E and slope that does no harm
+    local_tolerance: float,  # mean difference over a fifth of the rows that does no harm
     confidence: float,  # level of the intervals and of the verdict
     along: Mapping[str, Ordering] | None = None,  # the rows in the order of named columns
     n_bins: int = 15,  # bins, as for `reliability_diagram`
@@ -745,13 +749,15 @@ def report_of(
     y : np.ndarray
         Outcomes, 0.0 or 1.0, shape (n,).
     p : np.ndarray
-        Stated probabilities, shape (n,).
+        Predicted probabilities, shape (n,).
     w : np.ndarray
         Weights, shape (n,).
-    cluster : np.ndarray | None
-        Labels of rows that belong together, shape (n,); None: none do.
+    groups : np.ndarray | None
+        Labels of clusters, shape (n,); None: rows are independent.
     tolerance : float
-        Mean difference over a fifth of the points that does no harm.
+        Factor of O/E and slope that does no harm.
+    local_tolerance : float
+        Mean difference over a fifth of the rows that does no harm.
     confidence : float
         Level of the intervals and of the verdict.
     along : Mapping[str, Ordering] | None, optional
@@ -777,7 +783,7 @@ def report_of(
     -------
     CalibrationReport
     """
-    walk = walk_of(y, p, w, cluster)
+    walk = walk_of(y, p, w, groups)
     drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
     if walk.n_clusters is None: code = None
     else: code = walk.cluster
@@ -794,12 +800,12 @@ def report_of(
     rows = np.flatnonzero((p == 1 - y) & (w > 0))
     coefficients = coefficients_of(walk)
     held = _held_limits(walk, tests, coefficients)
-    overall = _overall(walk, tests, ratio, largest, rows)
-    slope = _slope(walk, tests, coefficients, held, largest, rows)
-    locally = _locally(walk, tests, largest, tolerance, rows, (overall, slope))
+    overall = _overall(walk, tests, ratio, largest, rows, tolerance)
+    slope = _slope(walk, tests, coefficients, held, largest, rows, tolerance)
+    locally = _locally(walk, tests, largest, local_tolerance, rows, (overall, slope))
     ece = _error_finding(error, tests)
-    columns = _along_columns((y, p, w, cluster), along, 1 - confidence, rng)
-    parts = tuple(finding_along(one, _FACTOR) for one in columns.values())
+    columns = _along_columns((y, p, w, groups), along, 1 - confidence, rng)
+    parts = tuple(finding_along(one, tolerance) for one in columns.values())
     asked = tuple(one for one in (overall, slope, locally) if one is not None)
     recalibrated_by = None
     if any(one.status == "invalid" for one in asked) and not rows.size and not _too_few(walk):
@@ -807,11 +813,12 @@ def report_of(
     cautions = _ece_caution(ece, error, rows), _few_clusters(walk, asked)
     return CalibrationReport(
         findings=(*asked, *parts, ece), cautions=tuple(filter(None, cautions)),
-        step=_next_step(asked, parts, walk, largest, recalibrated_by), tests=tests,
+        step=_next_step(asked, parts, walk, largest, recalibrated_by, tolerance),
+        tests=tests,
         coefficients=coefficients,
         held=held, largest=largest, error=error, brier=brier_of(walk), ratio=ratio, walk=walk,
         fifths=_fifths(walk), along=columns, confidence=confidence, tolerance=tolerance,
-        recalibrated_by=recalibrated_by,
+        local_tolerance=local_tolerance, recalibrated_by=recalibrated_by,
         diagram=diagram, null=_ece_null(tests, error))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #by-along-columns
@@ -843,7 +850,7 @@ def _ece_null(tests, error):
 def with_caution(report: CalibrationReport,  # as `report_of` returns it
                  caution: Caution | None,  # on rows that repeat each other; None for none
                  ) -> CalibrationReport:  # the same, with the caution before its own
-    """A report that says what was found of rows that belong together.
+    """A report that says what was found of clustered rows.
 
     Parameters
     ----------
@@ -863,16 +870,17 @@ def with_caution(report: CalibrationReport,  # as `report_of` returns it
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-011
 def calibration_report(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     *,
     n_bins: int = 15,  # bins of the calibration error and the diagram
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
-    features: Any = None,  # DataFrame or dict of name → column, shape (n,) each, along which
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
+    by: Any = None,  # DataFrame or dict of name → column, shape (n,) each, along which
                            # calibration may differ: groups, or numbers
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
-    tolerance: float = 0.05,  # mean difference over a fifth of the points that does no harm, in
+    tolerance: float = 1.25,  # factor of O/E and calibration slope that does no harm, above 1
+    local_tolerance: float = 0.05,  # mean difference over a fifth of the rows that does no harm, in
                               # (0, 1)
     confidence: float = 0.95,  # level of intervals and verdict, in (0, 1)
     method: str = "auto",  # of the tests' p-values: "auto", "asymptotic" or "exact"; "auto" alone
@@ -884,29 +892,31 @@ def calibration_report(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationReport:  # `.verdict`, `.conclusion`, `.findings`, `.step`, `.plot()`, `.to_html()`
-    """Tests, errors, score and verdict for stated probabilities of one event.
+    """Tests, errors, score and verdict for predicted probabilities of one event.
 
     Parameters
     ----------
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     n_bins : int, default 15
         Bins of the calibration error and the diagram.
     strategy : Any, default "uniform"
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
-    features : Any, optional
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    by : Any, optional
         DataFrame or dict of name → column, shape (n,) each, along which calibration may
         differ: groups, or numbers.
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
-    tolerance : float, default 0.05
-        Mean difference over a fifth of the points that does no harm, in (0, 1).
+    tolerance : float, default 1.25
+        Factor of O/E and calibration slope that does no harm, above 1.
+    local_tolerance : float, default 0.05
+        Mean difference over a fifth of the rows that does no harm, in (0, 1).
     confidence : float, default 0.95
         Level of intervals and verdict, in (0, 1).
     method : str, default "auto"
@@ -932,23 +942,23 @@ def calibration_report(
     ValueError, TypeError
         For bad input.
     """
-    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
-    along = read_features(features, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob)
+    along = read_features(by, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
-    cluster, caution = _counted_together(y, p, cluster, method)
-    tolerance = check_fraction(tolerance, "tolerance")
+    groups, caution = _counted_together(y, p, groups, method)
+    tolerance = check_tolerance(tolerance)
+    local_tolerance = check_fraction(local_tolerance, "local_tolerance")
     report = report_of(
-        y, p, w, cluster, along=along, n_bins=n_bins, strategy=strategy, method=method,
-        tolerance=tolerance,
+        y, p, w, groups, along=along, n_bins=n_bins, strategy=strategy, method=method,
+        tolerance=tolerance, local_tolerance=local_tolerance,
         confidence=confidence, n_resamples=n_resamples, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
         progress=progress)
-    if cluster is None: report = with_caution(report, _shared_cases(report))
+    if groups is None: report = with_caution(report, _shared_cases(report))
     return with_caution(report, caution)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012
 _LEAST = 999  # sets of drawn outcomes: fewer tell little of the smallest of eight p-values
-_FACTOR = 1.25  # of O/E and slope: a smaller one does no harm
 _LOCAL = ("kolmogorov_smirnov", "kuiper", "spiegelhalter", "ece", "hosmer_lemeshow",
           "offset_and_slope")
 
@@ -991,7 +1001,7 @@ def _ratio_limits(walk, ratio):
     many = events.sum()**2 >= 20 * (events @ events) > 0 and walk.end.size > 1
 
     def exact(tail, side):
-        "Of the event ratio."
+        "Of O/E, exact."
         interval = event_ratio_of(walk, confidence=1 - 2 * tail).confidence_interval
         return interval[(side + 1) // 2]
 
@@ -999,12 +1009,12 @@ def _ratio_limits(walk, ratio):
     return exact
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012o-b
-def _overall(walk, tests, ratio, largest, rows):
+def _overall(walk, tests, ratio, largest, rows, tolerance):
     "Observed over predicted events; None where nothing is predicted."
     if ratio is None: return None
     shown, alone = tests.shown("offset"), tests.by_itself("offset")
     limit, common = _ratio_limits(walk, ratio), ratio.events != "events"
-    direction, pvalue, needed, tolerance = None, tests.of("offset"), None, _FACTOR
+    direction, pvalue, needed, factor = None, tests.of("offset"), None, tolerance
     if rows.size or "offset" not in tests.names:
         level = (1 - largest.confidence) / 2
         low, high = limit(level, -1), limit(level, 1)
@@ -1012,11 +1022,11 @@ def _overall(walk, tests, ratio, largest, rows):
     else:
         low, high = held_together(limit, ratio.ratio, 1.0, shown=shown, alone=alone,
                                   critical=tests.critical, level=tests.level)
-        excluded = low >= 1 / _FACTOR and high <= _FACTOR
+        excluded = low >= 1 / factor and high <= factor
         status = _status(shown, excluded)
         if low > 0: reach = max(np.log(high), -np.log(low))
-        else: reach = 1.7 / np.sqrt(max(ratio.stated * walk.n, 1e-9))
-        needed = _rows_for(walk, reach, np.log(_FACTOR), excluded)
+        else: reach = 1.7 / np.sqrt(max(ratio.predicted * walk.n, 1e-9))
+        needed = _rows_for(walk, reach, np.log(factor), excluded)
         if shown and (ratio.ratio > 1) != common: direction = "too small"
         elif shown: direction = "too large"
     if low > 0: beyond = float(max(high, 1 / low))
@@ -1025,15 +1035,15 @@ def _overall(walk, tests, ratio, largest, rows):
         name="overall", kind="overall", status=status, direction=direction, estimate=ratio.ratio,
         low=float(low), high=float(high), pvalue=pvalue, unit="×", tolerance=tolerance,
         excluded_beyond=beyond, rows_needed=needed, n=walk.n, is_beyond=status == "invalid" and (
-            low > _FACTOR or high < 1 / _FACTOR),
+            low > factor or high < 1 / factor),
         facts={**_facts_of(largest, needed), **_facts_of_test(tests, "offset"),
                "events": ratio.events, "n": ratio.n, "weighted": ratio.weighted,
-               "observed": ratio.observed, "predicted": ratio.stated,
+               "observed": ratio.observed, "predicted": ratio.predicted,
                "observed_events": float(np.average(walk.outcome, weights=walk.weight)),
                "predicted_events": float(np.average(walk.score, weights=walk.weight))})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012s
-def _slope(walk, tests, coefficients, held, largest, rows):
+def _slope(walk, tests, coefficients, held, largest, rows, tolerance):
     "The calibration slope; None where there is none to speak of."
     level, found = tests.level, coefficients.get("calibration slope")
     asked = found is not None and "slope" in tests.names
@@ -1043,13 +1053,13 @@ def _slope(walk, tests, coefficients, held, largest, rows):
     if not asked and not backwards: return None
     if found is None: estimate, low, high = None, None, None
     else: estimate, (low, high) = found.estimate, held["calibration slope"]
-    direction, needed, tolerance, excluded = None, None, _FACTOR, False
+    direction, needed, factor, excluded = None, None, tolerance, False
     if backwards: status, direction = "invalid", "reversed"
     elif rows.size: status, pvalue, tolerance = "fact", None, None
     else:
-        excluded = low >= 1 / _FACTOR and high <= _FACTOR
+        excluded = low >= 1 / factor and high <= factor
         status = _status(shown, excluded)
-        reach = max((high - 1) / (_FACTOR - 1), (1 - low) / (1 - 1 / _FACTOR))
+        reach = max((high - 1) / (factor - 1), (1 - low) / (1 - 1 / factor))
         needed = _rows_for(walk, reach, 1.0, excluded)
         if shown and estimate > 1: direction = "underconfident"
         elif shown: direction = "overconfident"
@@ -1057,7 +1067,7 @@ def _slope(walk, tests, coefficients, held, largest, rows):
         name="slope", kind="slope", status=status, direction=direction, estimate=estimate, low=low,
         high=high, pvalue=pvalue, tolerance=tolerance, rows_needed=needed, n=walk.n,
         is_beyond=status == "invalid" and low is not None and (
-            low > _FACTOR or high < 1 / _FACTOR),
+            low > factor or high < 1 / factor),
         facts={**_facts_of(largest, needed), **_facts_of_test(tests, "slope"), "alone": alone})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012s-b
@@ -1143,7 +1153,7 @@ def _scored(walk, q, left):
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035g
 def _runs_backwards(walk, level):
-    "Whether events happen less where more was stated, beyond chance."
+    "Whether events happen less where more was predicted, beyond chance."
     y, w = walk.outcome, walk.weight
     if not 0 < w @ y < w.sum() or walk.end.size == 1: return False
     found = _scored(walk, np.full(walk.n, np.average(y, weights=w)), y)
@@ -1191,7 +1201,7 @@ def _recalibrated_by(walk, diagram, level):
     return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167
-def _next_step(asked, parts, walk, largest, recalibrated_by):
+def _next_step(asked, parts, walk, largest, recalibrated_by, tolerance):
     "What to do about it first."
     locally, facts = asked[-1], asked[-1].facts
     statuses = {one.status for one in asked}
@@ -1216,13 +1226,13 @@ def _next_step(asked, parts, walk, largest, recalibrated_by):
         more = max((needed - walk.n) * _units_in_a_row(largest), 1.0)
         return Step(verb="collect", why="unseen_ratio", arguments=given, facts={
             "more": more, "unit": facts["unit"], "open": [one.name for one in waiting],
-            "factor": _FACTOR})
+            "factor": tolerance})
     if waiting: return _collection(locally, largest, given)
     rare = _rare(largest, locally.tolerance)
     if rare is None or locally.status != "valid":
         return Step(verb="use", why="probabilities", arguments=given)
     other = min(rare, 1 - rare) / 2
-    if other > 0: arguments = {**given, "tolerance": other}
+    if other > 0: arguments = {**given, "local_tolerance": other}
     else: arguments = given
     return Step(verb="validate", why="rare_tolerance", arguments=arguments,
                 facts={"tolerance": locally.tolerance, "rare": rare,
@@ -1237,7 +1247,7 @@ def _collection(locally, largest, given):
     if needed is not None: more = max((needed - largest.n) * _units_in_a_row(largest), 1.0)
     return Step(verb="collect", why="unseen_difference",
                 facts={"more": more, "unit": locally.facts["unit"], "limit": largest.limit},
-                arguments={**given, "tolerance": other})
+                arguments={**given, "local_tolerance": other})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167d
 def _recalibration(recalibrated_by, given):
@@ -1290,9 +1300,9 @@ def _few_clusters(walk, asked):
     return Caution(code="few_clusters", facts={"clusters": int(walk.n_clusters)}, decides=True)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-039m
-def _counted_together(y, p, cluster, method):
+def _counted_together(y, p, groups, method):
     "Clusters as they are given, or as the file shows them, and a caution on these."
-    if cluster is not None: return read_labels(cluster, y.size, "cluster"), None
+    if groups is not None: return read_labels(groups, y.size, "groups"), None
     labels, caution = related_cases(y, p)
     if labels is None: return None, caution
     if method != "auto": return None, Caution(code="clusters_untested", decides=True)
@@ -1428,7 +1438,7 @@ def _report_page(report, path, details):
 
     if path is not None: check_target(path)
     diagram = draw_picture(
-        report.diagram.plot, "Observed share of ones against stated probability, with intervals.",
+        report.diagram.plot, "Observed share of ones against predicted probability, with intervals.",
         width=4.4, height=4.4,
         caption="Dots on the diagonal are calibrated; the bars show where the points are.")
     walk = draw_picture(lambda ax: report.walk.plot(ax, test=_test_of_band(report)),
@@ -1440,7 +1450,7 @@ def _report_page(report, path, details):
         columns={"pvalue": "p-value", "adjusted": "adjusted p-value"})
     facts = {**details, "Rows": f"{report.walk.n:,}", "Bins": str(report.diagram.n_bins),
              "Sets of noise drawn": f"{report.error.n_boot:,}",
-             "Tolerance": f"{report.tolerance:g}",
+             "Tolerance": f"a factor of {report.tolerance:g}; locally {report.local_tolerance:g}",
              "Sets of a perfect model": f"{report.null.n_resamples:,}",
              "Level": f"{100 * report.confidence:g} %", "uqcal": __version__}
     cautions = tuple(caution.sentence for caution in report.cautions)

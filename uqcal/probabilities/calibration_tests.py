@@ -57,12 +57,12 @@ class CalibrationTest(SignificanceTest):
     scale : float
         Standard deviation of the last cumulative difference, or of the Brier score.
     contradicted : int
-        Points stated to be impossible that occurred, or to be certain that did not; with
+        Points predicted to be impossible that occurred, or to be certain that did not; with
         one, the p-value is 0 and the method "contradiction".
     """
     name: str  # "kolmogorov_smirnov", "kuiper" or "spiegelhalter"
     scale: float  # standard deviation of the last cumulative difference, or of the Brier score
-    contradicted: int = 0  # points stated to be impossible that occurred, or to be certain that did
+    contradicted: int = 0  # points predicted to be impossible that occurred, or to be certain that did
                            # not; with one, the p-value is 0 and the method "contradiction"
 
     @property
@@ -72,7 +72,7 @@ class CalibrationTest(SignificanceTest):
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-025
 def tests_of(
-    walk: Walk,  # outcomes along their stated probabilities
+    walk: Walk,  # outcomes along their predicted probabilities
     names: tuple[str, ...] = STATISTICS,  # which tests, of `STATISTICS`
     *,
     alternative: str = "two-sided",  # for "spiegelhalter": "two-sided", "greater" or "less"
@@ -87,7 +87,7 @@ def tests_of(
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
     names : tuple[str, ...], default STATISTICS
         Which tests, of `STATISTICS`.
     alternative : str, default "two-sided"
@@ -121,14 +121,14 @@ def tests_of(
         contradicted=walk.contradicted) for name, one in found.items())
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-025b
-def testable(walk: Walk,  # outcomes along their stated probabilities
+def testable(walk: Walk,  # outcomes along their predicted probabilities
              ) -> tuple[str, ...]:  # of `STATISTICS`
-    """The tests that stated probabilities can be asked: none where all are 0 or 1, all but Spiegelhalter's where all are 0, ½ or 1.
+    """The tests that predicted probabilities can be asked: none where all are 0 or 1, all but Spiegelhalter's where all are 0, ½ or 1.
 
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
 
     Returns
     -------
@@ -140,10 +140,10 @@ def testable(walk: Walk,  # outcomes along their stated probabilities
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-026
 def kolmogorov_smirnov_test(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
@@ -158,11 +158,11 @@ def kolmogorov_smirnov_test(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0 or 1.
+        Predicted probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     method : str, default "auto"
@@ -191,17 +191,17 @@ def kolmogorov_smirnov_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label),
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label),
                     ("kolmogorov_smirnov",), method=method, n_resamples=n_resamples, rng=rng,
                     n_jobs=n_jobs, progress=progress)[0]
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-026b
 def kuiper_test(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
@@ -216,11 +216,11 @@ def kuiper_test(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0 or 1.
+        Predicted probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     method : str, default "auto"
@@ -249,19 +249,19 @@ def kuiper_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label), ("kuiper",),
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label), ("kuiper",),
                     method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
                     progress=progress)[0]
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-027
 def spiegelhalter_test(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0, 1/2 or 1
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,), not all 0, 1/2 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     alternative: str = "two-sided",  # "two-sided", "greater" (Brier score too large: overconfident)
                                      # or "less"
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes)
     n_resamples: int = 9999,  # draws of the exact method
@@ -276,13 +276,13 @@ def spiegelhalter_test(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0, 1/2 or 1.
+        Predicted probabilities of 1, shape (n,), not all 0, 1/2 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
     alternative : str, default "two-sided"
         "two-sided", "greater" (Brier score too large: overconfident) or "less".
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     method : str, default "auto"
@@ -311,7 +311,7 @@ def spiegelhalter_test(
     ----------
     Spiegelhalter (1986).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label),
+    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label),
                     ("spiegelhalter",), alternative=alternative, method=method,
                     n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)[0]
 
@@ -378,10 +378,10 @@ class CalibrationTests(Result):
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-014
 def binary_calibration_tests(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), not all 0 or 1
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,), not all 0 or 1
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method
@@ -396,11 +396,11 @@ def binary_calibration_tests(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), not all 0 or 1.
+        Predicted probabilities of 1, shape (n,), not all 0 or 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     method : str, default "auto"
@@ -425,7 +425,7 @@ def binary_calibration_tests(
     ValueError
         For scores without variance and for bad input.
     """
-    walk = Walk.unsorted(y_true, y_prob, sample_weight, cluster, pos_label)
+    walk = Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label)
     found = tests_of(walk, testable(walk) or STATISTICS, method=method, n_resamples=n_resamples,
                      rng=rng, n_jobs=n_jobs, progress=progress)
     return CalibrationTests(**dict.fromkeys(STATISTICS) | {one.name: one for one in found},
@@ -446,8 +446,8 @@ class MulticlassTests(Result):
     n_classes : int
         Number of classes.
     impossible : dict
-        By statement, positions from 0 of the rows where what was stated to be impossible,
-        or certain, turned out otherwise.
+        By statement, positions from 0 of the rows where what was predicted to be
+        impossible, or certain, turned out otherwise.
     """
     table: pd.DataFrame = field(repr=False)  # a row for each statement and test:
                                              # statistic, pvalue, adjusted (Holm,
@@ -456,7 +456,7 @@ class MulticlassTests(Result):
     n: int  # points with positive weight
     n_classes: int  # number of classes
     impossible: dict = field(default_factory=dict)  # by statement, positions from 0 of the rows
-                                                    # where what was stated to be impossible, or
+                                                    # where what was predicted to be impossible, or
                                                     # certain, turned out otherwise
 
     @property
@@ -523,11 +523,11 @@ def _found(table):
 def multiclass_calibration_tests(
     y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0 to K − 1, or labels that
                         # `classes` names
-    y_prob: ArrayLike,  # stated probabilities, shape (n, K)
+    y_prob: ArrayLike,  # predicted probabilities, shape (n, K)
     *,
     classes: ArrayLike | None = None,  # the label of each column, shape (K,), of any kind
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     method: str = "auto",  # "auto", "asymptotic" or "exact"
     n_resamples: int = 9999,  # draws of the exact method, to begin with; more where the number of
                               # tests asks for them
@@ -543,13 +543,13 @@ def multiclass_calibration_tests(
         True classes, shape (n,): whole numbers from 0 to K − 1, or labels that `classes`
         names.
     y_prob : ArrayLike
-        Stated probabilities, shape (n, K).
+        Predicted probabilities, shape (n, K).
     classes : ArrayLike | None, optional
         The label of each column, shape (K,), of any kind.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
     method : str, default "auto"
         "auto", "asymptotic" or "exact".
     n_resamples : int, default 9999
@@ -573,9 +573,9 @@ def multiclass_calibration_tests(
     ValueError
         For probabilities outside [0, 1] and for rows that do not sum to 1.
     """
-    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
     label, prob = check_multiclass(y_true, y_prob, classes)
-    if cluster is not None: cluster = read_labels(cluster, label.size, "cluster")
+    if groups is not None: groups = read_labels(groups, label.size, "groups")
     weight, chosen = check_weights(sample_weight, label.size), prob.argmax(axis=1)
     statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {
         name: (label == k, prob[:, k]) for k, name in enumerate(_names(classes, prob.shape[1]))}
@@ -583,7 +583,7 @@ def multiclass_calibration_tests(
     ask = functools.partial(tests_of, method=method, rng=check_generator(rng), n_jobs=n_jobs)
     for statement, (outcome, probability) in tqdm(statements.items(), desc="statements",
                                                   disable=not progress, unit=""):
-        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, cluster)
+        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, groups)
         found = {one.name: one for one in ask(walk, testable(walk), n_resamples=n_resamples)}
         against = np.flatnonzero((probability == 1 - outcome) & (weight > 0))
         if against.size: impossible[statement] = tuple(against.tolist())
@@ -591,7 +591,7 @@ def multiclass_calibration_tests(
                  for name in STATISTICS}
     for statement, names, sets in _to_ask_again(rows, n_resamples, walk.n):
         outcome, probability = statements[statement]
-        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, cluster)
+        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, groups)
         for one in ask(walk, names, n_resamples=sets): rows[statement, one.name] = _row(one, 0)
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["statement", "test"])
     table = table.astype({"n_resamples": "Int64"})

@@ -81,7 +81,7 @@ def _upper(edges):
     return edges[1:] * (1 + 1e-12)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-009ce
-def bin_of(p: np.ndarray,  # stated probabilities in [0, 1], shape (n,)
+def bin_of(p: np.ndarray,  # predicted probabilities in [0, 1], shape (n,)
            edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
            ) -> np.ndarray:  # from 0, shape (n,)
     """The bin that each probability lies in.
@@ -89,7 +89,7 @@ def bin_of(p: np.ndarray,  # stated probabilities in [0, 1], shape (n,)
     Parameters
     ----------
     p : np.ndarray
-        Stated probabilities in [0, 1], shape (n,).
+        Predicted probabilities in [0, 1], shape (n,).
     edges : np.ndarray
         Of the bins, from 0 to 1, shape (n_bins + 1,).
 
@@ -128,12 +128,12 @@ def _bin_sums(p, y, w, group, n_groups, edges, regular):
 _ONE_GROUP, _NO_WEIGHTS = np.empty(0, np.int64), np.empty(0)
 
 
-def _columns_of(y_true, y_prob, sample_weight, cluster, pos_label):
+def _columns_of(y_true, y_prob, sample_weight, groups, pos_label):
     "The checked columns without points that do not count; clusters as numbers, or None."
-    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
-    if cluster is None: return *_counted(y, p, w), None
-    code = np.unique(read_labels(cluster, y.size, "cluster"), return_inverse=True)[1]
+    if groups is None: return *_counted(y, p, w), None
+    code = np.unique(read_labels(groups, y.size, "groups"), return_inverse=True)[1]
     y, p, w, code = _counted(y, p, w, code)
     return y, p, w, None if np.unique(code).size == code.size else code
 
@@ -163,7 +163,7 @@ def _share_interval(share, count, confidence, interval):
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-014
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityDiagram(Result):
-    """Stated and observed shares by bins of the stated probability; what `reliability_diagram` returns.
+    """Predicted and observed shares by bins of the predicted probability; what `reliability_diagram` returns.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class ReliabilityDiagram(Result):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """Observed against stated share with intervals, the diagonal, and bars for the weight of each bin.
+        """Observed against predicted share with intervals, the diagonal, and bars for the weight of each bin.
 
         Parameters
         ----------
@@ -230,39 +230,39 @@ def _plot_diagram(diagram, ax):
             transform_rotates_text=True, color="0.4")
     ax.errorbar(x, y, yerr=np.abs([y - low, high - y]), fmt="o", ms=4.5, lw=1.2, color="#0072B2",
                 ecolor="#56B4E9")
-    ax.set(xlim=(-0.02, 1.02), ylim=(0, 1.02), xlabel="stated probability (mean of the bin)",
+    ax.set(xlim=(-0.02, 1.02), ylim=(0, 1.02), xlabel="predicted probability (mean of the bin)",
            ylabel="observed share of ones (bars: share of the points)")
     return ax
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-016
 def reliability_diagram(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     *,
     n_bins: int = 10,  # number of bins, ≥ 1
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
     interval: str = "wilson",  # "wilson" or "clopper-pearson"
 ) -> ReliabilityDiagram:  # `.ece`, `.to_frame()`, `.plot()`
-    """Stated and observed shares in bins of the stated probability, with intervals.
+    """Predicted and observed shares in bins of the predicted probability, with intervals.
 
     Parameters
     ----------
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     n_bins : int, default 10
         Number of bins, ≥ 1.
     strategy : Any, default "uniform"
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     confidence : float, default 0.95
@@ -280,7 +280,7 @@ def reliability_diagram(
     ValueError
         For edges that do not run from 0 to 1, and for bad input.
     """
-    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster, pos_label)
+    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, groups, pos_label)
     confidence, interval = check_fraction(confidence, "confidence"), check_choice(
         interval, "interval", ("wilson", "clopper-pearson"))
     return _diagram(y, p, w, code, _edges(p, n_bins, strategy), confidence, interval)
@@ -295,7 +295,7 @@ def _diagram(y, p, w, code, edges, confidence, interval):
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-311
 def bin_sums(y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
-             p: np.ndarray,  # stated probabilities, in [0, 1], shape (n,)
+             p: np.ndarray,  # predicted probabilities, in [0, 1], shape (n,)
              w: np.ndarray,  # weights > 0, shape (n,)
              edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
              ) -> np.ndarray:  # shape (n_bins, 5); those of two sets of points add up
@@ -306,7 +306,7 @@ def bin_sums(y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
     y : np.ndarray
         Outcomes 0.0 or 1.0, shape (n,).
     p : np.ndarray
-        Stated probabilities, in [0, 1], shape (n,).
+        Predicted probabilities, in [0, 1], shape (n,).
     w : np.ndarray
         Weights > 0, shape (n,).
     edges : np.ndarray
@@ -326,7 +326,7 @@ def diagram_of(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)
                confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
                interval: str = "wilson",  # "wilson" or "clopper-pearson"
                ) -> ReliabilityDiagram:  # the same as of `reliability_diagram`
-    """Stated and observed shares from sums over the points of each bin.
+    """Predicted and observed shares from sums over the points of each bin.
 
     Parameters
     ----------
@@ -417,7 +417,7 @@ def _top_label(y_true, y_prob, sample_weight, classes=None, guess=True):
 def expected_calibration_error(
     y_true: ArrayLike,  # outcomes 0 or 1, shape (n,); or classes, if y_prob has a column for each:
                         # whole numbers from 0, or labels that `classes` names
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,), or of all classes, shape (n,
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,), or of all classes, shape (n,
                         # classes)
     *,
     n_bins: int = 15,  # number of bins, ≥ 1
@@ -428,7 +428,7 @@ def expected_calibration_error(
                                        # and 1, which might mean wrong and right
     pos_label: Any = None,  # which of two labels in y_true counts as 1, beside a vector y_prob
 ) -> float:  # from 0 to 1
-    """Mean distance between stated and observed shares over bins; with a column for each class, of the most probable class.
+    """Mean distance between predicted and observed shares over bins; with a column for each class, of the most probable class.
 
     Parameters
     ----------
@@ -436,7 +436,7 @@ def expected_calibration_error(
         Outcomes 0 or 1, shape (n,); or classes, if y_prob has a column for each: whole
         numbers from 0, or labels that `classes` names.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,), or of all classes, shape (n, classes).
+        Predicted probabilities of 1, shape (n,), or of all classes, shape (n, classes).
     n_bins : int, default 15
         Number of bins, ≥ 1.
     strategy : Any, default "uniform"
@@ -503,7 +503,7 @@ def top_label_ece(
                                 # edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     norm: str = "l1",  # "l1", "l2" or "max"
-    average: str = "macro",  # "macro": chosen classes count alike; "weighted": by their points
+    average: str = "macro",  # "macro": chosen classes count equally; "weighted": by their points
     classes: ArrayLike | None = None,  # the label of each column; 0, 1, … unless given
 ) -> float:  # from 0 to 1
     """Calibration error of the chosen class, conditional on which class was chosen.
@@ -527,7 +527,7 @@ def top_label_ece(
     norm : str, default "l1"
         "l1", "l2" or "max".
     average : str, default "macro"
-        "macro": chosen classes count alike; "weighted": by their points.
+        "macro": chosen classes count equally; "weighted": by their points.
     classes : ArrayLike | None, optional
         The label of each column; 0, 1, … unless given.
 
@@ -572,7 +572,7 @@ def top_label_ece(
 def classwise_ece(
     y_true: ArrayLike,  # true classes, shape (n,): whole numbers from 0, or labels that `classes`
                         # names; or outcomes 0 and 1, if y_prob is a vector
-    y_prob: ArrayLike,  # stated probabilities of all classes, shape (n, classes), or of 1, shape
+    y_prob: ArrayLike,  # predicted probabilities of all classes, shape (n, classes), or of 1, shape
                         # (n,)
     *,
     n_bins: int = 15,  # number of bins, ≥ 1
@@ -590,7 +590,7 @@ def classwise_ece(
         True classes, shape (n,): whole numbers from 0, or labels that `classes` names; or
         outcomes 0 and 1, if y_prob is a vector.
     y_prob : ArrayLike
-        Stated probabilities of all classes, shape (n, classes), or of 1, shape (n,).
+        Predicted probabilities of all classes, shape (n, classes), or of 1, shape (n,).
     n_bins : int, default 15
         Number of bins, ≥ 1.
     strategy : Any, default "uniform"
@@ -742,12 +742,12 @@ class ECETest(SignificanceTest):
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-032
 def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-             y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+             y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
              *,
              n_bins: int = 15,  # number of bins, ≥ 1
              strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
              sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-             cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+             groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
              pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
                                      # and 1
              norm: str = "l1",  # "l1", "l2" or "max"
@@ -756,22 +756,22 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              n_jobs: int = 1,  # parallel jobs, −1 for all cores
              progress: bool = False,  # show a bar on standard error
              ) -> ECETest:  # `.statistic`, `.pvalue`, `.null_mean`, `.plot()`
-    """Test calibration by the binned calibration error, against outcomes drawn from the stated probabilities.
+    """Test calibration by the binned calibration error, against outcomes drawn from the predicted probabilities.
 
     Parameters
     ----------
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     n_bins : int, default 15
         Number of bins, ≥ 1.
     strategy : Any, default "uniform"
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     norm : str, default "l1"
@@ -795,7 +795,7 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     ValueError, TypeError
         For bad input.
     """
-    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster, pos_label)
+    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, groups, pos_label)
     check_choice(norm, "norm", _NORMS)
     n_resamples = check_count(n_resamples, "n_resamples")
     edges, regular = _edges(p, n_bins, strategy)
@@ -830,13 +830,13 @@ def _null_of(y, p, w, edges, norm, n_resamples):
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-064s
 def _seen_over_stated(y, p, w, start):
-    "How many times as far as stated the gap of each bin strays, by its deviations as seen; ≥ 1."
+    "How many times as far as predicted the gap of each bin strays, by its deviations as seen; ≥ 1."
     if w.min() == w.max(): return 1.0
     square = (w * (y - p))**2
-    stated, seen, fourth = (np.add.reduceat(one, start) for one in (
+    predicted, seen, fourth = (np.add.reduceat(one, start) for one in (
         w * w * p * (1 - p), square, square**2))
-    enough = (seen**2 >= 12 * fourth) & (stated > 0)
-    return np.sqrt(np.divide(seen, stated, out=np.ones(start.size), where=enough)).clip(1)
+    enough = (seen**2 >= 12 * fourth) & (predicted > 0)
+    return np.sqrt(np.divide(seen, predicted, out=np.ones(start.size), where=enough)).clip(1)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-064b
 def _null_of_clusters(p, w, code, edges, norm):
@@ -874,7 +874,7 @@ def _debiased(sums):
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-037
 def debiased_squared_error(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     *,
     n_bins: int = 15,  # number of bins, ≥ 1
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
@@ -888,7 +888,7 @@ def debiased_squared_error(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     n_bins : int, default 15
         Number of bins, ≥ 1.
     strategy : Any, default "uniform"
@@ -943,7 +943,7 @@ class _Bins(NamedTuple):
     "Bins that hold points, as limits need them; an array with one number for each."
     share: np.ndarray  # of the weight
     count: np.ndarray  # points, or as many of equal weight as have the same variance
-    stated: np.ndarray  # mean of the stated probabilities
+    predicted: np.ndarray  # mean of the predicted probabilities
     gap: np.ndarray  # observed share of ones minus that
     whole: bool  # whether all weights are equal
 
@@ -1031,8 +1031,8 @@ def _level_limit(bins, right, excess, tail):
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-068c
 def _largest_error(bins, tail):
     "The largest limit of the true error over signs of the bins' deviations."
-    inward = np.where(bins.stated <= 0.5, bins.gap, -bins.gap)
-    right, order, limits = np.minimum(bins.stated, 1 - bins.stated), np.argsort(
+    inward = np.where(bins.predicted <= 0.5, bins.gap, -bins.gap)
+    right, order, limits = np.minimum(bins.predicted, 1 - bins.predicted), np.argsort(
         bins.share * inward, kind="stable"), []
     for n_outward in np.unique(np.linspace(0, (inward < 0).sum(), 4).astype(int)):
         outward = np.zeros(right.size, dtype=bool)
@@ -1043,12 +1043,12 @@ def _largest_error(bins, tail):
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-071
 def _largest_root(bins, root, tail):
-    "The largest limit of the root of the squared error: one bin is wrong, or all are alike."
+    "The largest limit of the root of the squared error: one bin is wrong, or all are equally wrong."
     limits, width = [root], np.sqrt(bins.share)
     if width.size > 1:
-        right = np.minimum(bins.stated, 1 - bins.stated)
+        right = np.minimum(bins.predicted, 1 - bins.predicted)
         limits.append(_level_limit(bins, right, root, tail))
-    for right, gap in ((bins.stated, bins.gap), (1 - bins.stated, -bins.gap)):
+    for right, gap in ((bins.predicted, bins.gap), (1 - bins.predicted, -bins.gap)):
         ones = (bins.count * (right + gap)).clip(0, bins.count)
         if bins.whole: ones = np.rint(ones)
         most = np.where(ones >= bins.count, 1, special.betainccinv(
@@ -1059,17 +1059,17 @@ def _largest_root(bins, root, tail):
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-071b
 def _clear(bins, tail):
     "Bins that are off by so much that hardly one of all would be by chance."
-    ones, stated = bins.count * (bins.stated + bins.gap).clip(0, 1), bins.stated
+    ones, predicted = bins.count * (bins.predicted + bins.gap).clip(0, 1), bins.predicted
     zeros = bins.count - ones
-    above = np.where(ones > 0, special.betainc(np.maximum(ones, 1e-12), zeros + 1, stated), 1)
-    below = np.where(zeros > 0, special.betainc(np.maximum(zeros, 1e-12), ones + 1, 1 - stated), 1)
+    above = np.where(ones > 0, special.betainc(np.maximum(ones, 1e-12), zeros + 1, predicted), 1)
+    below = np.where(zeros > 0, special.betainc(np.maximum(zeros, 1e-12), ones + 1, 1 - predicted), 1)
     return np.where(bins.gap > 0, above, below) < tail / (10 * bins.share.size)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-071c
 def _noise_task(bins, clear, n, rng):
     "What noise may add to the ECE, and to the root of the square, in n sets, shape (n, 2)."
-    count, observed = np.maximum(np.rint(bins.count), 1), bins.stated + bins.gap
-    chance = np.where(np.abs(observed - 0.5) < np.abs(bins.stated - 0.5), observed, bins.stated)
+    count, observed = np.maximum(np.rint(bins.count), 1), bins.predicted + bins.gap
+    chance = np.where(np.abs(observed - 0.5) < np.abs(bins.predicted - 0.5), observed, bins.predicted)
     chance = np.where(_opposite(bins), 0.5, chance)
     stray = rng.binomial(count.astype(np.int64), chance.clip(0, 1),
                          size=(n, count.size)) / count - chance
@@ -1080,16 +1080,16 @@ def _noise_task(bins, clear, n, rng):
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-193c
 def _opposite(bins):
-    "Bins whose shares, stated and observed, lie near opposite ends."
-    ends = np.sign(bins.stated - 0.5) * np.sign(bins.stated + bins.gap - 0.5) < 0
-    return ends & (np.minimum(np.abs(bins.stated - 0.5),
-                              np.abs(bins.stated + bins.gap - 0.5)) > 0.2)
+    "Bins whose shares, predicted and observed, lie near opposite ends."
+    ends = np.sign(bins.predicted - 0.5) * np.sign(bins.predicted + bins.gap - 0.5) < 0
+    return ends & (np.minimum(np.abs(bins.predicted - 0.5),
+                              np.abs(bins.predicted + bins.gap - 0.5)) > 0.2)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-193c-b
 def _least_error(bins, tail):
     "A lower limit of the true error from the numbers of ones in all bins that err to one side."
     least = 0.0
-    for right, gap in ((bins.stated, bins.gap), (1 - bins.stated, -bins.gap)):
+    for right, gap in ((bins.predicted, bins.gap), (1 - bins.predicted, -bins.gap)):
         count = np.where(gap > 0, bins.count, 0)
         if not count.any(): continue
         points, ones = count.sum(), count @ (right + gap).clip(0, 1)
@@ -1184,12 +1184,12 @@ def _with_scatter(sums, p, y, w, edges, regular):
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-040
 def calibration_error_interval(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     *,
     n_bins: int = 15,  # number of bins, ≥ 1
     strategy: Any = "uniform",  # "uniform", "quantile", or an array of edges from 0 to 1
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the intervals and of the limit, in (0, 1)
     n_boot: int = 5000,  # sets of noise drawn for the lower ends
@@ -1204,15 +1204,15 @@ def calibration_error_interval(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     n_bins : int, default 15
         Number of bins, ≥ 1.
     strategy : Any, default "uniform"
         "uniform", "quantile", or an array of edges from 0 to 1.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
     confidence : float, default 0.95
@@ -1240,7 +1240,7 @@ def calibration_error_interval(
     ----------
     Hoeffding (1956) and Gleser (1975) for the sums of unequal indicators.
     """
-    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, cluster, pos_label)
+    y, p, w, code = _columns_of(y_true, y_prob, sample_weight, groups, pos_label)
     confidence, n_boot, rng = (check_fraction(confidence, "confidence"),
                                check_count(n_boot, "n_boot"), check_generator(rng))
     return _error(y, p, w, code, _edges(p, n_bins, strategy), confidence, n_boot, rng, n_jobs,
@@ -1258,9 +1258,9 @@ def _error(y, p, w, code, edges, confidence, n_boot, rng, n_jobs, progress):
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-040f
 def errors_of_columns(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
-    p: np.ndarray,  # stated probabilities, shape (n,)
+    p: np.ndarray,  # predicted probabilities, shape (n,)
     w: np.ndarray,  # weights > 0, shape (n,)
-    cluster: np.ndarray | None,  # which cluster each row is in, from 0; None: each is its own
+    groups: np.ndarray | None,  # which cluster each row is in, from 0; None: each is its own
     *,
     n_bins: int,  # number of bins, ≥ 1
     strategy: Any,  # "uniform", "quantile", or an array of edges from 0 to 1
@@ -1277,10 +1277,10 @@ def errors_of_columns(
     y : np.ndarray
         Outcomes, 0.0 or 1.0, shape (n,).
     p : np.ndarray
-        Stated probabilities, shape (n,).
+        Predicted probabilities, shape (n,).
     w : np.ndarray
         Weights > 0, shape (n,).
-    cluster : np.ndarray | None
+    groups : np.ndarray | None
         Which cluster each row is in, from 0; None: each is its own.
     n_bins : int
         Number of bins, ≥ 1.
@@ -1303,11 +1303,11 @@ def errors_of_columns(
         The errors, the diagram, the edges.
     """
     n_boot = check_count(n_boot, "n_boot")
-    if cluster is None: y, p, w = _counted(y, p, w)
-    else: y, p, w, cluster = _counted(y, p, w, cluster)
+    if groups is None: y, p, w = _counted(y, p, w)
+    else: y, p, w, groups = _counted(y, p, w, groups)
     edges = _edges(p, n_bins, strategy)
-    error = _error(y, p, w, cluster, edges, confidence, n_boot, rng, n_jobs, progress)
-    return error, _diagram(y, p, w, cluster, edges, confidence, "wilson"), edges[0]
+    error = _error(y, p, w, groups, edges, confidence, n_boot, rng, n_jobs, progress)
+    return error, _diagram(y, p, w, groups, edges, confidence, "wilson"), edges[0]
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-302
 def _squared(sums):

@@ -92,7 +92,7 @@ def _scatter(parts, walk):
     return sums.T @ sums * len(sums) / (len(sums) - 1)
 
 # %% ../../nbs/probabilities/92_slope.ipynb #slope-006r
-def ratio_of(walk: Walk,  # outcomes along their stated probabilities
+def ratio_of(walk: Walk,  # outcomes along their predicted probabilities
              common: bool = False,  # count cases without the event instead
              ) -> Coefficient:  # its standard error is that of the logarithm
     """Observed over predicted events, of which both there are some.
@@ -100,7 +100,7 @@ def ratio_of(walk: Walk,  # outcomes along their stated probabilities
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
     common : bool, default False
         Count cases without the event instead.
 
@@ -119,14 +119,14 @@ def ratio_of(walk: Walk,  # outcomes along their stated probabilities
                        null=1.0, freedom=freedom)
 
 # %% ../../nbs/probabilities/92_slope.ipynb #slope-007
-def coefficients_of(walk: Walk,  # outcomes along their stated probabilities
+def coefficients_of(walk: Walk,  # outcomes along their predicted probabilities
                     ) -> dict[str, Coefficient]:  # by name, without those that are not finite
     """O/E, calibration-in-the-large, calibration slope and intercept.
 
     Parameters
     ----------
     walk : Walk
-        Outcomes along their stated probabilities.
+        Outcomes along their predicted probabilities.
 
     Returns
     -------
@@ -140,8 +140,8 @@ def coefficients_of(walk: Walk,  # outcomes along their stated probabilities
     y, p, w = walk.outcome, walk.score, walk.weight
     if walk.n_clusters is None: number, freedom = walk.n, np.inf
     else: number, freedom = walk.n_clusters, walk.n_clusters - 1.0
-    ones, stated = w @ y, w @ p
-    if number < 3 or not 0 < ones < w.sum() or not 0 < stated < w.sum(): return {}
+    ones, predicted = w @ y, w @ p
+    if number < 3 or not 0 < ones < w.sum() or not 0 < predicted < w.sum(): return {}
     made = {}
 
     def keep(name, estimate, variance, null):

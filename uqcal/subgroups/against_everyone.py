@@ -17,7 +17,7 @@ from .._base.inputs import (check_choice, check_count, check_generator, check_la
 from .._base.kernels import kernel
 from .._chance.rates import MatchedAverages
 from .._chance.resampling import shuffle_last, shuffle_within
-from .._subgroups.designs import (NOBODY, Design, Group, Shuffles, few_outcomes, in_order,
+from .._subgroups.designs import (NO_ROWS, Design, Group, Shuffles, few_outcomes, in_order,
                                       in_units, judge_walk, mapped_responses, ordered_design,
                                       places_of, response_range, score_columns, share_in_units,
                                       told_by_design, unweighted_if_equal, weighted_replicates,
@@ -186,12 +186,12 @@ def _shuffles_of(everyone, member):
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-047
 def subpopulation_graph(
-    response: ArrayLike,  # responses of the whole population, shape (n,), in their unit
+    y_true: ArrayLike,  # responses of the whole population, shape (n,), in their unit
     score: ArrayLike,  # their scores, shape (n,)
     member: ArrayLike,  # True, or 1, for members of the subpopulation, shape (n,)
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
     replicate_weights: ArrayLike | None = None,  # replicate weights as a survey publishes them,
                                                  # shape (n, R)
     replicate_factor: float | None = None,  # what the sum of the R squares is multiplied by, > 0;
@@ -210,7 +210,7 @@ def subpopulation_graph(
 
     Parameters
     ----------
-    response : ArrayLike
+    y_true : ArrayLike
         Responses of the whole population, shape (n,), in their unit.
     score : ArrayLike
         Their scores, shape (n,).
@@ -218,7 +218,7 @@ def subpopulation_graph(
         True, or 1, for members of the subpopulation, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of clusters of rows, shape (n,).
     replicate_weights : ArrayLike | None, optional
         Replicate weights as a survey publishes them, shape (n, R).
@@ -249,7 +249,7 @@ def subpopulation_graph(
     Raises
     ------
     ValueError
-        Where nobody or everybody is a member, for fewer than six clusters, and for
+        Where no row or every row is a member, for fewer than six clusters, and for
         replicate weights of another shape.
 
     References
@@ -258,17 +258,17 @@ def subpopulation_graph(
     """
     check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    check_labels_agree(response=response, score=score, sample_weight=sample_weight, member=member,
-                       cluster=cluster, replicate_weights=replicate_weights)
-    y, s, w = score_columns(response, score, sample_weight, ("response", "score", "sample_weight"),
+    check_labels_agree(y_true=y_true, score=score, sample_weight=sample_weight, member=member,
+                       groups=groups, replicate_weights=replicate_weights)
+    y, s, w = score_columns(y_true, score, sample_weight, ("y_true", "score", "sample_weight"),
                             pos_label)
     member = _members(member, y.size)
-    if cluster is not None: cluster = read_labels(cluster, y.size, "cluster")
+    if groups is not None: groups = read_labels(groups, y.size, "groups")
     replicate_weights = weighted_replicates(replicate_weights, [w])
-    y, s, member, cluster, w = weighted_rows(w, y, s, member, cluster)
+    y, s, member, groups, w = weighted_rows(w, y, s, member, groups)
     everyone, order = _population(y, s, w)
-    design = None if cluster is replicate_weights is replicate_factor is None else ordered_design(
-        [order], [w if w.size else None], [cluster], replicate_weights, replicate_factor, "merge",
+    design = None if groups is replicate_weights is replicate_factor is None else ordered_design(
+        [order], [w if w.size else None], [groups], replicate_weights, replicate_factor, "merge",
         method)
     return _subpopulation_of(everyone, member[order], Shuffles(method, n_resamples, rng, n_jobs,
                                                                progress), design)
@@ -360,7 +360,7 @@ def _signs_against_all(everyone, member, share, design, exchange=False):
     else: sign = np.arange(member.size)
     if share.size: number = design.n_clusters
     else: number = member.size
-    moves = (*coins(number), NOBODY, NOBODY)
+    moves = (*coins(number), NO_ROWS, NO_ROWS)
     if exchange: moves = places_of(everyone.score, response, member, cluster)
     return (_signed_against_all, (
         everyone.score, everyone.weight, member, line,
@@ -376,22 +376,22 @@ def _path_against_all(everyone, member, response):
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #9f1c2a02
 def ordinates_among(
-    response: np.ndarray,  # responses, sorted by score, shape (n,)
+    y_true: np.ndarray,  # responses, sorted by score, shape (n,)
     score: np.ndarray,  # scores, ascending, shape (n,)
     member: np.ndarray,  # who is of the subpopulation, shape (n,)
-    weight: np.ndarray,  # their weights, shape (n,), or empty
+    sample_weight: np.ndarray,  # their weights, shape (n,), or empty
 ) -> np.ndarray:  # after each step, in the unit of the response
     """The ordinates of the graph of members against everyone, for `kuiper_by_scores`.
 
     Parameters
     ----------
-    response : np.ndarray
+    y_true : np.ndarray
         Responses, sorted by score, shape (n,).
     score : np.ndarray
         Scores, ascending, shape (n,).
     member : np.ndarray
         Who is of the subpopulation, shape (n,).
-    weight : np.ndarray
+    sample_weight : np.ndarray
         Their weights, shape (n,), or empty.
 
     Returns
@@ -399,7 +399,7 @@ def ordinates_among(
     np.ndarray
         After each step, in the unit of the response.
     """
-    return _path_against_all(Group(score, score, response, weight), member, response)
+    return _path_against_all(Group(score, score, y_true, sample_weight), member, y_true)
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-131
 def _published_scale(weight, mean):
@@ -440,7 +440,7 @@ def members_of(
     s: np.ndarray,  # finite scores, shape (n,)
     codes: np.ndarray,  # the group of each point as a number from 0, shape (n,)
     w: np.ndarray,  # weights > 0, shape (n,), or empty
-    cluster: np.ndarray,  # the cluster of each point as a number from 0, shape (n,), or empty
+    groups: np.ndarray,  # the cluster of each point as a number from 0, shape (n,), or empty
 ) -> tuple:  # for `ComparedGroups`
     """What compares groups with everyone, the unit of its results, what shuffles a group, and by how many signs.
 
@@ -454,7 +454,7 @@ def members_of(
         The group of each point as a number from 0, shape (n,).
     w : np.ndarray
         Weights > 0, shape (n,), or empty.
-    cluster : np.ndarray
+    groups : np.ndarray
         The cluster of each point as a number from 0, shape (n,), or empty.
 
     Returns
@@ -465,8 +465,8 @@ def members_of(
     everyone, order = _population(y, s, w)
     (points,), unit = in_units(everyone)
     group, design = codes[order], None
-    if cluster.size:
-        design = Design(cluster[order], int(cluster.max()) + 1, np.empty((0, 0)), 0.0)
+    if groups.size:
+        design = Design(groups[order], int(groups.max()) + 1, np.empty((0, 0)), 0.0)
     work = functools.partial(_screen_all, everyone=points, group=group, origin=everyone.response[0],
                              unit=unit, design=design)
 

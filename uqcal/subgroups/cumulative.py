@@ -120,8 +120,8 @@ class CumulativeGraph(Result):
     method : str
         Of the p-values: "asymptotic", "permutation", "signs", "cluster signs", "cluster
         permutation" (whole clusters change places), "replicates", "exact" (outcomes drawn
-        as stated), "whole clusters" (the same, cluster by cluster) or "contradiction" (a
-        stated certainty that failed).
+        as predicted), "whole clusters" (the same, cluster by cluster) or "contradiction" (a
+        predicted certainty that failed).
     n_resamples : int | None
         Sets shuffled or drawn; None where there were none.
     averages : Callable
@@ -150,8 +150,8 @@ class CumulativeGraph(Result):
     kolmogorov_smirnov_pvalue: float  # of the same
     method: str  # of the p-values: "asymptotic", "permutation", "signs", "cluster signs",
                  # "cluster permutation" (whole clusters change places), "replicates", "exact"
-                 # (outcomes drawn as stated), "whole clusters" (the same, cluster by cluster) or
-                 # "contradiction" (a stated certainty that failed)
+                 # (outcomes drawn as predicted), "whole clusters" (the same, cluster by cluster) or
+                 # "contradiction" (a predicted certainty that failed)
     n_resamples: int | None = None  # sets shuffled or drawn; None where there were none
     averages: Callable = field(repr=False, compare=False)  # called as averages(first, last): the
                                                            # two averages over some steps
@@ -360,7 +360,7 @@ def _plot_graph(graph, ax, expectation):
     if expectation is not None:
         ax.annotate("dashed: expectation", (0.98, at), xycoords="axes fraction", ha="right",
                     va=side, color="#A66F00")
-    words = {"calibration": "cumulative (outcome − stated)",
+    words = {"calibration": "cumulative (outcome − predicted)",
              "subpopulation": "cumulative (members − everyone)", "comparison": "cumulative (a − b)"}
     ax.set_xticks(*_score_ticks(graph))
     ax.set(xlim=(0, 1), ylim=(low, high), xlabel="score (its own unit)",
@@ -372,37 +372,37 @@ def _plot_graph(graph, ax, expectation):
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-019
 def calibration_graph(
     y_true: ArrayLike,  # outcomes, shape (n,): 0 or 1, or real numbers
-    y_prob: ArrayLike,  # what was stated, shape (n,): probabilities for outcomes 0/1, otherwise
+    y_prob: ArrayLike,  # what was predicted, shape (n,): probabilities for outcomes 0/1, otherwise
                         # expected values
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
-    cluster: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds numbers
-    method: str = "auto",  # p-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated;
+    method: str = "auto",  # p-values: "asymptotic" (the limit), "exact" (outcomes drawn as predicted;
                            # for outcomes 0/1), or "auto", whichever serves
     n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CumulativeGraph:  # outcome minus statement, along the statements
-    """Cumulative differences between outcomes and stated probabilities, one step for each distinct probability.
+    """Cumulative differences between outcomes and predicted probabilities, one step for each distinct probability.
 
     Parameters
     ----------
     y_true : ArrayLike
         Outcomes, shape (n,): 0 or 1, or real numbers.
     y_prob : ArrayLike
-        What was stated, shape (n,): probabilities for outcomes 0/1, otherwise expected
+        What was predicted, shape (n,): probabilities for outcomes 0/1, otherwise expected
         values.
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,).
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of clusters of rows, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds numbers.
     method : str, default "auto"
-        P-values: "asymptotic" (the limit), "exact" (outcomes drawn as stated; for outcomes
-        0/1), or "auto", whichever serves.
+        P-values: "asymptotic" (the limit), "exact" (outcomes drawn as predicted; for
+        outcomes 0/1), or "auto", whichever serves.
     n_resamples : int, default 9999
         Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
     rng : int | np.random.Generator | None, optional
@@ -432,24 +432,24 @@ def calibration_graph(
     """
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, cluster=cluster)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
     y, p, w = score_columns(y_true, y_prob, sample_weight, ("y_true", "y_prob", "sample_weight"),
                             pos_label)
-    if cluster is not None: cluster = read_labels(cluster, y.size, "cluster")
-    if w.size: y, p, cluster, w = weighted_rows(w, y, p, cluster)
+    if groups is not None: groups = read_labels(groups, y.size, "groups")
+    if w.size: y, p, groups, w = weighted_rows(w, y, p, groups)
     if w.size: w = w / w.max()
     else: w = np.ones(y.size)
     if np.all((y == 0) | (y == 1)):
         if p.min() < 0 or p.max() > 1:
             raise ValueError("y_prob must lie in [0, 1] where outcomes are 0 or 1: it runs from "
                              f"{p.min():.6g} to {p.max():.6g}")
-        return _calibration_of(walk_of(y, p, w, cluster), method=method, n_resamples=n_resamples,
+        return _calibration_of(walk_of(y, p, w, groups), method=method, n_resamples=n_resamples,
                                rng=rng, n_jobs=n_jobs, progress=progress)
-    if method == "exact" or cluster is not None and method != "auto":
+    if method == "exact" or groups is not None and method != "auto":
         raise ValueError("method can be 'exact' only where y_true holds just 0 and 1, and must be "
                          f"'auto' with clusters, got {method!r}: nothing says how other outcomes "
                          "would have to be drawn")
-    return _calibration_of_numbers(y, p, w, cluster, Shuffles(method, n_resamples, rng, n_jobs,
+    return _calibration_of_numbers(y, p, w, groups, Shuffles(method, n_resamples, rng, n_jobs,
                                                               progress))
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-020
@@ -486,7 +486,7 @@ def _calibration_of_numbers(y, p, w, cluster, asked):
     found = None
     if cluster is not None and np.unique(cluster).size < y.size:
         if np.unique(cluster).size < LEAST_GROUPS:
-            raise ValueError(f"cluster must hold at least {LEAST_GROUPS} different labels, got "
+            raise ValueError(f"groups must hold at least {LEAST_GROUPS} different labels, got "
                              f"{np.unique(cluster).size}")
         code = np.unique(cluster, return_inverse=True)[1][order]
         spread = spread * (np.sum(np.bincount(code, part)**2) / (np.sum(part**2) or 1.0))
@@ -502,13 +502,13 @@ def _stated_averages(y, p, w, start, binary, first, last, widened=1.0):
     else: low, high = response_range(y, p)
     unit = high - low or 1.0
     y, p, w = ((column[start[first]:start[last]]) for column in (y, p, w))
-    n, stated = w.sum()**2 / (w @ w), (np.average(p, weights=w) - low) / unit
+    n, predicted = w.sum()**2 / (w @ w), (np.average(p, weights=w) - low) / unit
     if binary: noise = widened * np.sum(w * w * p * (1 - p)) / w.sum()**2
     else: noise = 0.0
-    if noise > 0: n = stated * (1 - stated) / noise
+    if noise > 0: n = predicted * (1 - predicted) / noise
     if binary and w.min() < w.max(): n = min(n, cases_of(y, w) / widened)
     return MatchedAverages(share_in_units(np.average(y, weights=w) - low, unit), n,
-                           share_in_units(stated, 1.0), np.inf, high - low, binary, True)
+                           share_in_units(predicted, 1.0), np.inf, high - low, binary, True)
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-113b
 @kernel
@@ -543,7 +543,7 @@ def _by_cluster_signs(part, end, code, asked):
 def independent_steps(
     kind: str,  # "calibration" or "subpopulation"
     score: np.ndarray,  # at each step, ascending, shape (n_steps,)
-    weight: np.ndarray,  # of each step
+    sample_weight: np.ndarray,  # of each step
     rise: np.ndarray,  # weight times difference of each step, in the unit of the response
     spread: np.ndarray,  # variance of each rise
     n: int,  # rows
@@ -560,7 +560,7 @@ def independent_steps(
         "calibration" or "subpopulation".
     score : np.ndarray
         At each step, ascending, shape (n_steps,).
-    weight : np.ndarray
+    sample_weight : np.ndarray
         Of each step.
     rise : np.ndarray
         Weight times difference of each step, in the unit of the response.
@@ -582,7 +582,7 @@ def independent_steps(
     CumulativeGraph
         Without covariance between steps.
     """
-    total = weight.sum()
+    total = sample_weight.sum()
     covariance = np.zeros((score.size, 3))
     covariance[:, 0] = spread / total**2
     null_scale = float(np.sqrt(covariance[:, 0].sum()))
@@ -590,7 +590,7 @@ def independent_steps(
     kuiper, largest = float(np.ptp(ordinate)), float(np.abs(ordinate).max())
     found = significance or in_the_limit(over_scale(kuiper, null_scale),
                                          over_scale(largest, null_scale))
-    return CumulativeGraph(kind=kind, abscissa=cumulative_shares(weight), ordinate=ordinate,
+    return CumulativeGraph(kind=kind, abscissa=cumulative_shares(sample_weight), ordinate=ordinate,
                            score=score, covariance=covariance, n=n, n_steps=float(score.size),
                            scale=float(scale), null_scale=null_scale, kuiper=kuiper,
                            averages=averages, follows=follows,
@@ -604,10 +604,10 @@ def _bends(x):
     return np.maximum(x[:, None] - np.unique(np.quantile(np.unique(x), places)), 0)
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #e7417fca
-def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
+def kuiper_by_scores(y_true: np.ndarray,  # checked, shape (n,)
                      score: np.ndarray,  # checked, shape (n,)
                      is_a: np.ndarray,  # members of the first group, or subpopulation, shape (n,)
-                     weight: np.ndarray,  # checked, shape (n,), or empty
+                     sample_weight: np.ndarray,  # checked, shape (n,), or empty
                      path: Callable,  # ordinates of the graph of other responses, called as
                                       # path(response, score, is_a, weight), sorted by score
                      ) -> float:  # in the unit of the response
@@ -615,13 +615,13 @@ def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
 
     Parameters
     ----------
-    response : np.ndarray
+    y_true : np.ndarray
         Checked, shape (n,).
     score : np.ndarray
         Checked, shape (n,).
     is_a : np.ndarray
         Members of the first group, or subpopulation, shape (n,).
-    weight : np.ndarray
+    sample_weight : np.ndarray
         Checked, shape (n,), or empty.
     path : Callable
         Ordinates of the graph of other responses, called as path(response, score, is_a,
@@ -633,19 +633,18 @@ def kuiper_by_scores(response: np.ndarray,  # checked, shape (n,)
         In the unit of the response.
     """
     order = np.lexsort((is_a, score))
-    response, score, is_a = response[order], score[order], is_a[order]
-    if weight.size: weight = weight[order]
-    else: weight = weight
+    y_true, score, is_a = y_true[order], score[order], is_a[order]
+    if sample_weight.size: sample_weight = sample_weight[order]
     unit = np.abs(score).max() or 1.0
     x = score / unit - np.mean(score / unit)
     x /= np.abs(x).max() or 1.0
-    level = np.abs(response).max() or 1.0
+    level = np.abs(y_true).max() or 1.0
     some, left = slice(None, None, max(1, x.size // 50_000)), []  # enough for a dozen numbers
     parabola = np.column_stack([is_a, ~is_a, x, x**2]).astype(float)
     for columns in (parabola, np.column_stack([parabola, _bends(x)])):
-        fit = np.linalg.lstsq(columns[some], response[some] / level, rcond=1e-10)[0]
+        fit = np.linalg.lstsq(columns[some], y_true[some] / level, rcond=1e-10)[0]
         follows = columns[:, 2:] @ fit[2:]
-        left.append(np.ptp(np.r_[0.0, path(follows, score, is_a, weight)]))
+        left.append(np.ptp(np.r_[0.0, path(follows, score, is_a, sample_weight)]))
     return float(level * max(left))
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #013e8164

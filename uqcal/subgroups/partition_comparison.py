@@ -495,10 +495,10 @@ def comparison_of_partitions(
     a: str,  # the label of the first group, as text
     b: str | None = None,  # the label of the second; None compares the first with everyone
     *,
-    response: str = "response",  # the column of responses, 0 and 1 or real numbers
+    y_true: str = "response",  # the column of responses, 0 and 1 or real numbers
     score: str = "score",  # the column of scores
-    group: str = "group",  # the column of labels: text, whole numbers, truth values
-    weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
+    by: str = "group",  # the column of labels: text, whole numbers, truth values
+    sample_weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
     pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparison:  # `.conclusion`, `.kuiper`, `.confidence_interval`, `.plot()`
@@ -513,13 +513,13 @@ def comparison_of_partitions(
         The label of the first group, as text.
     b : str | None, optional
         The label of the second; None compares the first with everyone.
-    response : str, default "response"
+    y_true : str, default "response"
         The column of responses, 0 and 1 or real numbers.
     score : str, default "score"
         The column of scores.
-    group : str, default "group"
+    by : str, default "group"
         The column of labels: text, whole numbers, truth values.
-    weight : str | None, optional
+    sample_weight : str | None, optional
         The column of weights ≥ 0; None for equal ones.
     pos_label : Any, optional
         Which of two labels counts as 1, unless responses are numbers.
@@ -544,13 +544,13 @@ def comparison_of_partitions(
             if name == "a" or b is not None: check_choice(label, name, sorted(sides))
         if a == b: raise ValueError(f"a and b must differ, both are {a!r}")
         if b is None and len(sides) == 1:
-            raise ValueError(f"{group} must hold two different labels or more, got {a!r} alone")
+            raise ValueError(f"{by} must hold two different labels or more, got {a!r} alone")
         for label in (a, b):
             if label is not None and sides[label].n == 1: _refuse_lonely(label)
         if b is None and _others(sides, a).n == 1:
             _refuse_lonely(next(label for label in sides if label != a))
         return [(a, b)]
-    (found,), _ = _all_walks(frame, (response, score, group, weight), _asked, pos_label, progress)
+    (found,), _ = _all_walks(frame, (y_true, score, by, sample_weight), _asked, pos_label, progress)
     if found is None:
         raise ValueError("the scores of the two groups never interleave, so there is no step to "
                          "compare at")
@@ -699,12 +699,12 @@ def _rows_of(sides, pair):
 def comparisons_of_partitions(
     frame: Any,  # as of `comparison_of_partitions`
     *,
-    response: str = "response",  # the column of responses, 0 and 1 or real numbers
+    y_true: str = "response",  # the column of responses, 0 and 1 or real numbers
     score: str = "score",  # the column of scores
-    group: str = "group",  # the column of labels, at most 50 different ones
-    weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
+    by: str = "group",  # the column of labels, at most 50 different ones
+    sample_weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
     pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
-    against: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
+    reference: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparisons:  # `.conclusion`, `.to_frame()`, `.comparisons`
     """Cumulative differences between all pairs of groups of a table that no memory holds, or between each group and everyone.
@@ -713,17 +713,17 @@ def comparisons_of_partitions(
     ----------
     frame : Any
         As of `comparison_of_partitions`.
-    response : str, default "response"
+    y_true : str, default "response"
         The column of responses, 0 and 1 or real numbers.
     score : str, default "score"
         The column of scores.
-    group : str, default "group"
+    by : str, default "group"
         The column of labels, at most 50 different ones.
-    weight : str | None, optional
+    sample_weight : str | None, optional
         The column of weights ≥ 0; None for equal ones.
     pos_label : Any, optional
         Which of two labels counts as 1, unless responses are numbers.
-    against : str, default "pairs"
+    reference : str, default "pairs"
         "pairs" for all pairs, "all" for each group against everyone.
     progress : bool, default False
         Show bars on standard error.
@@ -741,28 +741,28 @@ def comparisons_of_partitions(
         For a single group, for more than 50 and where no two groups can be compared.
         Sources: Tygert (2021b), and (2021a) for everyone.
     """
-    check_choice(against, "against", ("pairs", "all"))
+    check_choice(reference, "reference", ("pairs", "all"))
     known, skipped = {}, []
 
     def _asked(sides):
         "All pairs of groups with at least two rows, or these groups."
         known.update(sides)
         if not 2 <= len(sides) <= 50:
-            raise ValueError(f"{group} must hold 2 to 50 different labels, got {len(sides)}"
+            raise ValueError(f"{by} must hold 2 to 50 different labels, got {len(sides)}"
                              + (f" ({next(iter(sides))!r})" if len(sides) == 1 else
                                 "; name one or two with a and b"))
-        if against == "all": pairs = [(a, None) for a in sorted(sides)]
+        if reference == "all": pairs = [(a, None) for a in sorted(sides)]
         else: pairs = list(itertools.combinations(sorted(sides), 2))
         skipped.extend(one for one in pairs if min(_rows_of(sides, one)) < 2)
         return [one for one in pairs if one not in skipped]
-    answers, pairs = _all_walks(frame, (response, score, group, weight), _asked, pos_label,
+    answers, pairs = _all_walks(frame, (y_true, score, by, sample_weight), _asked, pos_label,
                                 progress)
     found = sorted((one for one in answers if one is not None), key=lambda one: (
         2.0 if one.kuiper_pvalue is None else one.kuiper_pvalue, one.a, one.b))
     skipped += [pair for pair, one in zip(pairs, answers) if one is None]
     if not found:
         raise ValueError("no two groups have scores that interleave, so there is nothing to "
-                         "compare" if against == "pairs" else "every group has a single row")
+                         "compare" if reference == "pairs" else "every group has a single row")
     findings = _findings(found)
     return PartitionedComparisons(
         comparisons=tuple(found), skipped=tuple(skipped), n=sum(side.n for side in known.values()),

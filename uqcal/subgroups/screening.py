@@ -61,7 +61,7 @@ class Screening(Report):
     skipped : tuple[tuple[Hashable, ...], ...]
         Comparisons that can't be made: scores that never interleave, fewer than six
         clusters.
-    against : str
+    reference : str
         "pairs" or "all".
     data : pd.DataFrame
         Response, score, group of each point; weight and cluster where given.
@@ -72,7 +72,7 @@ class Screening(Report):
                                              # deviation first
     skipped: tuple[tuple[Hashable, ...], ...]  # comparisons that can't be made: scores that never
                                                # interleave, fewer than six clusters
-    against: str  # "pairs" or "all"
+    reference: str  # "pairs" or "all"
     data: pd.DataFrame = field(repr=False)  # response, score, group of each point;
                                             # weight and cluster where given
     excluded_beyond: float | None = None  # the largest average difference that is not excluded,
@@ -148,7 +148,7 @@ class Screening(Report):
             The graph behind that row.
         """
         row = self.table.iloc[check_count(row, "row", minimum=0, maximum=len(self.table) - 1)]
-        return _graph_of(self.data, row, self.against, **options)
+        return _graph_of(self.data, row, self.reference, **options)
 
     def without(self, *labels: Hashable,  # groups, as they stand in the table
                 **options: Any,  # `method`, `n_resamples`, `rng`, `n_jobs`, `progress` of `screen`
@@ -174,9 +174,9 @@ class Screening(Report):
         """
         if odd := [x for x in labels if x not in self.data["group"].unique().tolist()]:
             raise ValueError(f"labels must be groups, got {odd[0]!r}")
-        columns = {name: name for name in ("weight", "cluster") if name in self.data}
-        return screen(self.data[~self.data["group"].isin(labels)], response="response",
-                      score="score", groups="group", against=self.against, **columns, **options)
+        columns = {argument: name for name, argument in _ARGUMENTS.items() if name in self.data}
+        return screen(self.data[~self.data["group"].isin(labels)], y_true="response",
+                      score="score", by="group", reference=self.reference, **columns, **options)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each comparison.
@@ -205,15 +205,20 @@ class Screening(Report):
         """
         return _plot_screening(self, ax, check_count(n_rows, "n_rows"))
 
+# %% ../../nbs/subgroups/47_screen.ipynb #argument-names
+# Arguments, by the columns that they fill.
+_ARGUMENTS = {"weight": "sample_weight", "cluster": "groups"}
+_ROLES = {"response": "y_true", "group": "by", **_ARGUMENTS}
+
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-033
 def _graph_of(data, row, against, **options):
     "The graph behind a row of the table."
     if against == "all":
         return subpopulation_graph(
             data["response"], data["score"], data["group"] == row["a"],
-            sample_weight=data.get("weight"), cluster=data.get("cluster"), **options)
+            sample_weight=data.get("weight"), groups=data.get("cluster"), **options)
     a, b = (data[data["group"] == row[side]] for side in ("a", "b"))
-    more = {f"{role}_{side}": part[role] for role in ("weight", "cluster") if role in data
+    more = {f"{_ARGUMENTS[role]}_{side}": part[role] for role in _ARGUMENTS if role in data
             for side, part in (("a", a), ("b", b))}
     return comparison_graph(a["response"], a["score"], b["response"], b["score"], **more, **options)
 
@@ -306,7 +311,7 @@ def _finding(row, reason, n, number):
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-cautions
 def _cautions(screening, members):
     "What could mislead: what all groups share, what could not be compared, and related members."
-    findings, everyone = screening.findings, screening.against == "all"
+    findings, everyone = screening.findings, screening.reference == "all"
     groups, cautions = screening.data["group"].nunique(), []
     if everyone and sum(finding.status == "invalid" for finding in findings) > 1:
         cautions.append(Caution(code="everyone_includes_each", decides=True))
@@ -339,7 +344,7 @@ def _judged(screening, members, n_resamples):
     "The screening with its findings, cautions and next step."
     findings, excluded_beyond = _findings(screening.table, screening.data), None
     if not any(finding.status == "invalid" for finding in findings):
-        excluded_beyond = _not_excluded(screening.table, screening.data, screening.against)
+        excluded_beyond = _not_excluded(screening.table, screening.data, screening.reference)
     screening = replace(screening, findings=findings, excluded_beyond=excluded_beyond,
                         step=_step(findings, excluded_beyond, n_resamples))
     return replace(screening, cautions=_cautions(screening, members))
@@ -661,29 +666,29 @@ class ComparedGroups:
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-102
 def compared_groups(
-    response: np.ndarray,  # finite responses, shape (n,)
+    y_true: np.ndarray,  # finite responses, shape (n,)
     score: np.ndarray,  # finite scores, shape (n,)
     codes: np.ndarray,  # the group of each point as a number from 0, shape (n,)
-    weight: np.ndarray,  # weights > 0, shape (n,), or empty
-    cluster: np.ndarray | None = None,  # the cluster of each point as a number from 0, shape (n,)
+    sample_weight: np.ndarray,  # weights > 0, shape (n,), or empty
+    groups: np.ndarray | None = None,  # the cluster of each point as a number from 0, shape (n,)
     *,
-    against: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
+    reference: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
 ) -> ComparedGroups:  # numbers and shuffles of each comparison
     """Prepare groups for many comparisons; for columns that were checked already.
 
     Parameters
     ----------
-    response : np.ndarray
+    y_true : np.ndarray
         Finite responses, shape (n,).
     score : np.ndarray
         Finite scores, shape (n,).
     codes : np.ndarray
         The group of each point as a number from 0, shape (n,).
-    weight : np.ndarray
+    sample_weight : np.ndarray
         Weights > 0, shape (n,), or empty.
-    cluster : np.ndarray | None, optional
+    groups : np.ndarray | None, optional
         The cluster of each point as a number from 0, shape (n,).
-    against : str, default "pairs"
+    reference : str, default "pairs"
         "pairs" for all pairs, "all" for each group against everyone.
 
     Returns
@@ -691,29 +696,29 @@ def compared_groups(
     ComparedGroups
         Numbers and shuffles of each comparison.
     """
-    sizes, none = np.bincount(codes), cluster is None
+    sizes, none = np.bincount(codes), groups is None
     if none: member = np.empty(0, np.int64)
-    else: member = cluster
+    else: member = groups
     if none: steps = 1
     else: steps = 3
-    if against == "pairs":
+    if reference == "pairs":
         pieces = np.array(list(itertools.combinations(range(sizes.size), 2)))
         return ComparedGroups(pieces, steps * sizes[pieces].sum(axis=1),
-                              *pairs_of(response, score, codes, weight, member), not none)
+                              *pairs_of(y_true, score, codes, sample_weight, member), not none)
     return ComparedGroups(np.arange(sizes.size)[:, None], np.full(sizes.size, steps * codes.size),
-                          *members_of(response, score, codes, weight, member), not none)
+                          *members_of(y_true, score, codes, sample_weight, member), not none)
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-005
 def screen(
     frame: Any,  # a table: pandas, polars, or a mapping of column names to arrays
     *,
-    response: str,  # name of the column of responses
+    y_true: str,  # name of the column of responses
     score: str,  # name of the column of scores
-    groups: str,  # name of the column of group labels: text, integers, booleans
-    weight: str | None = None,  # name of a column of weights ≥ 0
-    cluster: str | None = None,  # name of a column of labels of clusters of rows
+    by: str,  # name of the column of group labels: text, integers, booleans
+    sample_weight: str | None = None,  # name of a column of weights ≥ 0
+    groups: str | None = None,  # name of a column of labels of clusters of rows
     pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
-    against: str = "pairs",  # compare every pair of groups ("pairs") or each group with everyone
+    reference: str = "pairs",  # compare every pair of groups ("pairs") or each group with everyone
                              # ("all")
     method: str = "auto",  # "asymptotic" for all p-values; "auto" shuffles small rows that seem
                            # significant
@@ -730,19 +735,19 @@ def screen(
     ----------
     frame : Any
         A table: pandas, polars, or a mapping of column names to arrays.
-    response : str
+    y_true : str
         Name of the column of responses.
     score : str
         Name of the column of scores.
-    groups : str
+    by : str
         Name of the column of group labels: text, integers, booleans.
-    weight : str | None, optional
+    sample_weight : str | None, optional
         Name of a column of weights ≥ 0.
-    cluster : str | None, optional
+    groups : str | None, optional
         Name of a column of labels of clusters of rows.
     pos_label : Any, optional
         Which of two labels counts as 1, unless responses are numbers.
-    against : str, default "pairs"
+    reference : str, default "pairs"
         Compare every pair of groups ("pairs") or each group with everyone ("all").
     method : str, default "auto"
         "asymptotic" for all p-values; "auto" shuffles small rows that seem significant.
@@ -772,23 +777,23 @@ def screen(
     ----------
     Tygert (2021b), § 2.1.
     """
-    check_choice(against, "against", ("pairs", "all"))
+    check_choice(reference, "reference", ("pairs", "all"))
     check_choice(method, "method", ("auto", "asymptotic"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    names = dict(response=response, score=score, group=groups, weight=weight, cluster=cluster)
+    names = dict(response=y_true, score=score, group=by, weight=sample_weight, cluster=groups)
     columns, members = _counted_once(_screen_columns(frame, names, pos_label), method)
     labels, codes = _several(columns["group"])
-    groups = compared_groups(columns["response"], columns["score"], codes,
-                             columns.get("weight", np.empty(0)), _clusters(columns, method),
-                             against=against)
-    found = _in_chunks(groups, n_jobs, progress)
+    compared = compared_groups(columns["response"], columns["score"], codes,
+                               columns.get("weight", np.empty(0)), _clusters(columns, method),
+                               reference=reference)
+    found = _in_chunks(compared, n_jobs, progress)
     if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
-    table, skipped = _screening_table(found, groups.pieces, labels, np.bincount(codes))
+    table, skipped = _screening_table(found, compared.pieces, labels, np.bincount(codes))
     if method == "auto":
-        table = _with_shuffles(table, groups, n_resamples, rng, n_jobs, progress)
+        table = _with_shuffles(table, compared, n_resamples, rng, n_jobs, progress)
     data = pd.DataFrame(columns, copy=False)
-    screening = Screening(table=_with_likeness(_correct_pvalues(table), data, against),
-                          skipped=skipped, against=against, data=data)
+    screening = Screening(table=_with_likeness(_correct_pvalues(table), data, reference),
+                          skipped=skipped, reference=reference, data=data)
     return _judged(screening, members, n_resamples)
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-005g
@@ -796,7 +801,7 @@ def _several(group):
     "The different labels, at least two, and which of them each row has."
     labels, codes = np.unique(group, return_inverse=True)
     if labels.size < 2:
-        raise ValueError(f"groups must hold at least two different labels, got {labels.size} "
+        raise ValueError(f"by must hold at least two different labels, got {labels.size} "
                          f"({labels[0]!r})")
     return labels, codes
 
@@ -807,8 +812,7 @@ def _screen_columns(frame, names, pos_label):
     known = list(getattr(frame, "columns", None) if hasattr(frame, "columns") else frame)
     for role, name in names.items():
         if name not in known:
-            check_choice(name, "groups" if role == "group" else role,
-                         [str(column) for column in known])
+            check_choice(name, _ROLES.get(role, role), [str(column) for column in known])
     said = {role: printable(name) for role, name in names.items()}
     check_labels_agree(**{said[role]: frame[name] for role, name in names.items()})
     columns = {role: read_responses(frame[name], said[role], pos_label) if role == "response"
@@ -832,7 +836,7 @@ def _clusters(columns, method):
     if method != "auto": raise ValueError(f"method must stay 'auto' with clusters, got {method!r}")
     known, codes = np.unique(columns["cluster"], return_inverse=True)
     if known.size < LEAST_GROUPS:
-        raise ValueError(f"cluster must hold at least {LEAST_GROUPS} different labels, got "
+        raise ValueError(f"groups must hold at least {LEAST_GROUPS} different labels, got "
                          f"{known.size}: so few independent observations say too little")
     if known.size == codes.size: return None
     return codes

@@ -21,7 +21,7 @@ from .._base.results import Result, new_axes
 from .._sample.groups import LEAST_GROUPS
 from .._chance.rates import MatchedAverages
 from .._chance.resampling import shuffle_within
-from .._subgroups.designs import (NOBODY, Design, Group, Shuffles, cumulative_shares, design_of,
+from .._subgroups.designs import (NO_ROWS, Design, Group, Shuffles, cumulative_shares, design_of,
                                       few_outcomes, in_order, in_units, judge_walk,
                                       mapped_responses, places_of, response_range, score_columns,
                                       share_in_units, told_by_design, total_variance,
@@ -44,15 +44,15 @@ __all__ = ['comparison_graph', 'ordinates_between', 'pairs_of', 'PairedReliabili
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-039
 def comparison_graph(
-    response_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
+    y_true_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
     score_a: ArrayLike,  # their scores, shape (n_a,)
-    response_b: ArrayLike,  # responses of the second group, shape (n_b,), same unit
+    y_true_b: ArrayLike,  # responses of the second group, shape (n_b,), same unit
     score_b: ArrayLike,  # their scores, shape (n_b,), on the same scale
     *,
-    weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,); for both groups or for neither
-    weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
-    cluster_a: ArrayLike | None = None,  # labels of clusters of rows, shape (n_a,)
-    cluster_b: ArrayLike | None = None,  # labels, shape (n_b,); a cluster may be in both groups
+    sample_weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,); for both groups or for neither
+    sample_weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
+    groups_a: ArrayLike | None = None,  # labels of clusters of rows, shape (n_a,)
+    groups_b: ArrayLike | None = None,  # labels, shape (n_b,); a cluster may be in both groups
     replicate_weights: tuple[ArrayLike, ArrayLike] | None = None,  # replicate weights of a and of
                                                                    # b as a survey publishes them,
                                                                    # shapes (n_a, R), (n_b, R)
@@ -73,21 +73,21 @@ def comparison_graph(
 
     Parameters
     ----------
-    response_a : ArrayLike
+    y_true_a : ArrayLike
         Responses of the first group, shape (n_a,), in their unit.
     score_a : ArrayLike
         Their scores, shape (n_a,).
-    response_b : ArrayLike
+    y_true_b : ArrayLike
         Responses of the second group, shape (n_b,), same unit.
     score_b : ArrayLike
         Their scores, shape (n_b,), on the same scale.
-    weight_a : ArrayLike | None, optional
+    sample_weight_a : ArrayLike | None, optional
         Weights ≥ 0, shape (n_a,); for both groups or for neither.
-    weight_b : ArrayLike | None, optional
+    sample_weight_b : ArrayLike | None, optional
         Weights ≥ 0, shape (n_b,).
-    cluster_a : ArrayLike | None, optional
+    groups_a : ArrayLike | None, optional
         Labels of clusters of rows, shape (n_a,).
-    cluster_b : ArrayLike | None, optional
+    groups_b : ArrayLike | None, optional
         Labels, shape (n_b,); a cluster may be in both groups.
     replicate_weights : tuple[ArrayLike, ArrayLike] | None, optional
         Replicate weights of a and of b as a survey publishes them, shapes (n_a, R), (n_b,
@@ -131,12 +131,12 @@ def comparison_graph(
     check_choice(ties, "ties", ("merge", "perturb"))
     check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    if (weight_a is None) != (weight_b is None):
-        raise ValueError("weight_a and weight_b must be given together: both or neither")
-    response_a, response_b = positive_in_groups((response_a, response_b),
-                                                ("response_a", "response_b"), pos_label)
-    groups = (_read_group(response_a, score_a, weight_a, "_a", cluster_a),
-              _read_group(response_b, score_b, weight_b, "_b", cluster_b))
+    if (sample_weight_a is None) != (sample_weight_b is None):
+        raise ValueError("sample_weight_a and sample_weight_b must be given together: both or neither")
+    y_true_a, y_true_b = positive_in_groups((y_true_a, y_true_b),
+                                            ("y_true_a", "y_true_b"), pos_label)
+    groups = (_read_group(y_true_a, score_a, sample_weight_a, "_a", groups_a),
+              _read_group(y_true_b, score_b, sample_weight_b, "_b", groups_b))
     return _comparison_of(groups, replicate_weights, replicate_factor, ties,
                           Shuffles(method, n_resamples, rng, n_jobs, progress))
 
@@ -157,7 +157,7 @@ def _comparison_of(groups, replicates, factor, ties, asked):
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-040b
 def _read_group(response, score, weight, suffix, cluster=None):
     "Checked responses, scores, labels of clusters and weights of a group."
-    names = [name + suffix for name in ("response", "score", "weight", "cluster")]
+    names = [name + suffix for name in ("y_true", "score", "sample_weight", "groups")]
     check_labels_agree(**dict(zip(names, (response, score, weight, cluster))))
     y, s, w = score_columns(response, score, weight, names[:3])
     return y, s, None if cluster is None else read_labels(cluster, y.size, names[3]), w
@@ -335,7 +335,7 @@ def _signs_of(a, b, share, design, exchange=False):
     else: sign = np.arange(order.size)
     if share.size: number = design.n_clusters
     else: number = order.size
-    moves = (*coins(number), NOBODY, NOBODY)
+    moves = (*coins(number), NO_ROWS, NO_ROWS)
     if exchange: moves = places_of(score, response, np.arange(order.size) < n_a, cluster)
     return (_signed, (
         (a.key, a.score, a.weight), (b.key, b.score, b.weight),
@@ -360,22 +360,22 @@ def _path_between(a, b, response):
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #9f1c2a01
 def ordinates_between(
-    response: np.ndarray,  # responses, sorted by score, shape (n,)
+    y_true: np.ndarray,  # responses, sorted by score, shape (n,)
     score: np.ndarray,  # scores, ascending, shape (n,)
     is_a: np.ndarray,  # members of the first group, shape (n,)
-    weight: np.ndarray,  # their weights, shape (n,), or empty
+    sample_weight: np.ndarray,  # their weights, shape (n,), or empty
 ) -> np.ndarray:  # after each step, in the unit of the response
     """The ordinates of the graph of two groups, for `kuiper_by_scores`.
 
     Parameters
     ----------
-    response : np.ndarray
+    y_true : np.ndarray
         Responses, sorted by score, shape (n,).
     score : np.ndarray
         Scores, ascending, shape (n,).
     is_a : np.ndarray
         Members of the first group, shape (n,).
-    weight : np.ndarray
+    sample_weight : np.ndarray
         Their weights, shape (n,), or empty.
 
     Returns
@@ -383,8 +383,8 @@ def ordinates_between(
     np.ndarray
         After each step, in the unit of the response.
     """
-    a, b = (Group(score[side], score[side], response[side],
-                  weight[side] if weight.size else weight) for side in (is_a, ~is_a))
+    a, b = (Group(score[side], score[side], y_true[side],
+                  sample_weight[side] if sample_weight.size else sample_weight) for side in (is_a, ~is_a))
     return _path_between(a, b, np.r_[a.response, b.response])
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-052
@@ -414,7 +414,7 @@ def pairs_of(
     s: np.ndarray,  # finite scores, shape (n,)
     codes: np.ndarray,  # the group of each point as a number from 0, shape (n,)
     w: np.ndarray,  # weights > 0, shape (n,), or empty
-    cluster: np.ndarray,  # the cluster of each point as a number from 0, shape (n,), or empty
+    groups: np.ndarray,  # the cluster of each point as a number from 0, shape (n,), or empty
 ) -> tuple:  # for `ComparedGroups`
     """What compares pairs of groups, the unit of its results, what shuffles a pair, and by how many signs.
 
@@ -428,7 +428,7 @@ def pairs_of(
         The group of each point as a number from 0, shape (n,).
     w : np.ndarray
         Weights > 0, shape (n,), or empty.
-    cluster : np.ndarray
+    groups : np.ndarray
         The cluster of each point as a number from 0, shape (n,), or empty.
 
     Returns
@@ -438,8 +438,8 @@ def pairs_of(
     """
     order = np.lexsort((w, y, s, codes) if w.size else (y, s, codes))
     (points,), unit = in_units(Group(s[order], s[order], y[order], w[order] if w.size else w))
-    offset, cluster = np.r_[0, np.cumsum(np.bincount(codes))], cluster[order] if cluster.size else (
-        cluster)
+    offset, groups = np.r_[0, np.cumsum(np.bincount(codes))], groups[order] if groups.size else (
+        groups)
     spans, nobody = list(itertools.pairwise(offset)), np.empty(0, np.int64)
     variance = np.concatenate([
         own_noise(neighbours_of(points.score[i:j], nobody), points.response[i:j])[1]
@@ -453,23 +453,23 @@ def pairs_of(
     work = functools.partial(_screen_pairs, offset=offset, score=points.score,
                              response=points.response, weight=weight, variance=variance)
     error = np.concatenate([
-        own_noise(neighbours_of(points.score[i:j], cluster[i:j]), points.response[i:j])[0]
-        for i, j in spans]) if cluster.size else variance
+        own_noise(neighbours_of(points.score[i:j], groups[i:j]), points.response[i:j])[0]
+        for i, j in spans]) if groups.size else variance
 
     def pair_of(k, l):
         "Groups k and l, and their clusters as a design; None where no two rows share one."
-        groups = [Group(*(column[offset[g]:offset[g + 1]] for column in points)) for g in (k, l)]
-        known, member = np.unique(np.r_[cluster[slice(*offset[k:k + 2])],
-                                        cluster[slice(*offset[l:l + 2])]], return_inverse=True)
-        return groups, None if known.size == member.size else Design(
+        pair = [Group(*(column[offset[g]:offset[g + 1]] for column in points)) for g in (k, l)]
+        known, member = np.unique(np.r_[groups[slice(*offset[k:k + 2])],
+                                        groups[slice(*offset[l:l + 2])]], return_inverse=True)
+        return pair, None if known.size == member.size else Design(
             member, known.size, np.empty((0, 0)), 0.0)
 
     def shuffles(k, l, exchange):
         "What shuffles the pair k, l: signs, or places where `exchange` asks for these."
-        groups, design = pair_of(k, l)
-        if design: return _signs_of(*groups, _shares_between(*groups), design, exchange)[0]
-        return (_signs_of(*groups, np.empty(0), None) if w.size and not exchange
-                else _cells_of(*groups))[0]
+        pair, design = pair_of(k, l)
+        if design: return _signs_of(*pair, _shares_between(*pair), design, exchange)[0]
+        return (_signs_of(*pair, np.empty(0), None) if w.size and not exchange
+                else _cells_of(*pair))[0]
 
     def n_signs(k, l):
         "How many signs the pair k, l has, and whether one of two outcomes is rare."
@@ -477,8 +477,8 @@ def pairs_of(
         number = design.n_clusters if design else a.key.size + b.key.size if w.size else None
         return number, number is not None and _few_between(a, b, design)
 
-    if not cluster.size: return work, unit, shuffles, n_signs
-    return functools.partial(_clustered_pairs, work, (offset, *columns, variance, error, cluster)
+    if not groups.size: return work, unit, shuffles, n_signs
+    return functools.partial(_clustered_pairs, work, (offset, *columns, variance, error, groups)
                              ), unit, shuffles, n_signs
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-103
@@ -614,26 +614,26 @@ class PairedReliability(Result):
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-066
 def paired_reliability(
-    response_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
+    y_true_a: ArrayLike,  # responses of the first group, shape (n_a,), in their unit
     score_a: ArrayLike,  # their scores, shape (n_a,)
-    response_b: ArrayLike,  # responses of the second group, shape (n_b,)
+    y_true_b: ArrayLike,  # responses of the second group, shape (n_b,)
     score_b: ArrayLike,  # their scores, shape (n_b,)
     *,
     n_bins: int = 10,  # number of bins for each group
     strategy: str = "uniform",  # "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal
                                 # counts without weights
-    weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,)
-    weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
+    sample_weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,)
+    sample_weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
 ) -> PairedReliability:  # `.to_frame()`, `.plot()`
     """Reliability diagrams of two groups in one, binned by score.
 
     Parameters
     ----------
-    response_a : ArrayLike
+    y_true_a : ArrayLike
         Responses of the first group, shape (n_a,), in their unit.
     score_a : ArrayLike
         Their scores, shape (n_a,).
-    response_b : ArrayLike
+    y_true_b : ArrayLike
         Responses of the second group, shape (n_b,).
     score_b : ArrayLike
         Their scores, shape (n_b,).
@@ -642,9 +642,9 @@ def paired_reliability(
     strategy : str, default "uniform"
         "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal counts without
         weights.
-    weight_a : ArrayLike | None, optional
+    sample_weight_a : ArrayLike | None, optional
         Weights ≥ 0, shape (n_a,).
-    weight_b : ArrayLike | None, optional
+    sample_weight_b : ArrayLike | None, optional
         Weights ≥ 0, shape (n_b,).
 
     Returns
@@ -664,7 +664,7 @@ def paired_reliability(
     check_choice(strategy, "strategy", ("uniform", "noise"))
     n_bins = check_count(n_bins, "n_bins", maximum=1_000_000)
     groups = []
-    for columns in ((response_a, score_a, weight_a, "_a"), (response_b, score_b, weight_b, "_b")):
+    for columns in ((y_true_a, score_a, sample_weight_a, "_a"), (y_true_b, score_b, sample_weight_b, "_b")):
         response, score, _, weight = _read_group(*columns)
         groups.append(_group(*weighted_rows(weight, response, score)))
     edges = np.linspace(min(group.score[0] for group in groups),
