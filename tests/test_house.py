@@ -62,7 +62,7 @@ def test_export_changes_nothing(copy):
 
 def test_every_module_comes_from_a_notebook():
     exported = set()
-    for path in (ROOT / "nbs").rglob("[0-9][0-9]_*.ipynb"):
+    for path in (ROOT / "nbs").rglob("[0-9]*_*.ipynb"):
         named = re.search(r"^#\| default_exp ([\w.]+)$", "\n".join(c.source for c in notebooks.read(path).cells if c.cell_type == "code"), re.M)
         assert named, f"{path.name} has no cell `#| default_exp name`"
         exported.add(named[1])
@@ -106,9 +106,9 @@ def test_public_names_are_there_and_known_to_type_checkers():
         assert name in module.__all__ and getattr(uqcal, name) is getattr(module, name)
     stub = ast.parse((ROOT / "uqcal" / "__init__.pyi").read_text(encoding="utf-8"))
     stated = {(node.module, alias.name) for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert stated == {("uqcal", folder) for folder in uqcal._FOLDERS} | {(f"uqcal.{home}", name) for name, home in uqcal._HOME.items()}
+    assert stated == {("uqcal", folder) for folder in {*uqcal._FOLDERS, *uqcal._MODULES}} | {(f"uqcal.{home}", name) for name, home in uqcal._HOME.items()}
     folders = {name.split(".")[0] for name in MODULES}
-    assert set(uqcal._CONTENTS) <= set(MODULES) and set(uqcal._FOLDERS) == {folder for folder in folders if not folder.startswith("_")}
+    assert set(uqcal._CONTENTS) <= set(MODULES) and {*uqcal._FOLDERS, *uqcal._MODULES} == {folder for folder in folders if not folder.startswith("_")}
 
 
 def test_the_stub_is_made_from_the_table_of_contents(copy):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pandas as pd
+from typing_extensions import Self
 
 # %% auto #0
 __all__ = ['ErrorStreamSummary', 'ErrorRows', 'recalibrate_error_rows', 'CoverageAlarm', 'BoundStreamSummary', 'BoundRows',
@@ -195,45 +196,80 @@ class ErrorRows(KeyedRows):
 
     Parameters
     ----------
-    method, default "mixture"
-    run_length, default 1_000_000
-    kurtosis, default 9.0
+    method : str, default "mixture"
+        The only one.
+    run_length : int, default 1_000_000
+        Outcomes between false alarms, on average.
+    kurtosis : float, default 9.0
+        Of scaled errors, up to which that holds.
     """
     what, wanted = "uncertainties", "be above 0"
     roles = ("uncertainty", "error", "key")
 
-    def __init__(self, method="mixture", run_length=1_000_000, kurtosis=9.0):
+    def __init__(self, method: str = "mixture",  # the only one
+                 run_length: int = 1_000_000,  # outcomes between false alarms, on average
+                 kurtosis: float = 9.0,  # of scaled errors, up to which that holds
+                 ):
         self.method, self.run_length, self.kurtosis, self.told = method, run_length, kurtosis, []
 
-    def begin(self):
-        "No row seen yet."
+    def begin(self) -> Self:  # the object itself
+        """No row seen yet.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         check_choice(self.method, "method", ["mixture"])
         return self.opened(OnlineScaling(), _ErrorTally(self.run_length, self.kurtosis).begin())
 
-    def read(self, texts, names, numbers):
-        """Both from texts of cells, given names of columns and how numbers are written.
+    def read(self, texts: list[str],  # cells of a row
+             names: tuple[str, ...],  # their columns
+             numbers: Any,  # how numbers are written
+             ) -> tuple[float, ...]:  # std and error
+        """Both from texts of cells.
 
         Parameters
         ----------
-        texts
-        names
-        numbers
+        texts : list[str]
+            Cells of a row.
+        names : tuple[str, ...]
+            Their columns.
+        numbers : Any
+            How numbers are written.
+
+        Returns
+        -------
+        tuple[float, ...]
+            Std and error.
         """
         u, error = (_number(text, name, numbers) for text, name in zip(texts[:2], names))
         _check_error(u, error, texts, names)
         return u, error
 
-    def cells(self, made):
+    def cells(self, made: float,  # for one row
+              ) -> list[str]:  # a cell for each added column
         """What was made of an uncertainty, as text.
 
         Parameters
         ----------
-        made
+        made : float
+            For one row.
+
+        Returns
+        -------
+        list[str]
+            A cell for each added column.
         """
         return [f"{made:.6g}"]
 
-    def summary(self):
-        "What went through."
+    def summary(self) -> ErrorStreamSummary:
+        """What went through.
+
+        Returns
+        -------
+        ErrorStreamSummary
+        """
         tally, n = self.tally_, max(self.tally_.learnt_, 1)
         before, after = (total / n for total in tally.squares_)
         gain, gain_error, is_heavy = self.forecaster_.gain_
@@ -521,59 +557,103 @@ class BoundRows(KeyedRows):
 
     Parameters
     ----------
-    level, default 0.9
-    method, default "tracker"
-    run_length, default 1_000_000
+    level : float, default 0.9
+        Of the intervals.
+    method : str, default "tracker"
+        Or "aci", "dtaci".
+    run_length : int, default 1_000_000
+        Outcomes between false alarms, on average.
     """
     what, wanted = "intervals", "hold a number"
     roles = ("lower", "upper", "observed", "key")
 
-    def __init__(self, level=0.9, method="tracker", run_length=1_000_000):
+    def __init__(self, level: float = 0.9,  # of the intervals
+                 method: str = "tracker",  # or "aci", "dtaci"
+                 run_length: int = 1_000_000,  # outcomes between false alarms, on average
+                 ):
         self.level, self.method, self.run_length, self.told = level, method, run_length, []
 
-    def begin(self):
-        "No row seen yet."
+    def begin(self) -> Self:  # the object itself
+        """No row seen yet.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         make = _TRACKERS[check_choice(self.method, "method", list(_TRACKERS))]
         check_fraction(self.level, "level")
         return self.opened(OnlineBounds(make(self.level)),
                            _BoundTally(self.run_length, self.level).begin())
 
-    def read(self, texts, names, numbers):
-        """All from texts of cells, given names of columns and how numbers are written.
+    def read(self, texts: list[str],  # cells of a row
+             names: tuple[str, ...],  # their columns
+             numbers: Any,  # how numbers are written
+             ) -> tuple[float, ...]:  # lower, upper and observed value
+        """All from texts of cells.
 
         Parameters
         ----------
-        texts
-        names
-        numbers
+        texts : list[str]
+            Cells of a row.
+        names : tuple[str, ...]
+            Their columns.
+        numbers : Any
+            How numbers are written.
+
+        Returns
+        -------
+        tuple[float, ...]
+            Lower, upper and observed value.
         """
         low, up, y = (_number(text, name, numbers, k < 2)
                       for k, (text, name) in enumerate(zip(texts[:3], names)))
         _check_bounds(low, up, y, texts, names)
         return low, up, y
 
-    def learn(self, predicted, y):
+    def learn(self, predicted: np.ndarray,  # bounds, shape (n, 2)
+              y: np.ndarray,  # observed values, shape (n,)
+              ) -> np.ndarray:  # bounds, shape (n, 2)
         """Bounds made of those predicted, each before its true value y was learnt.
 
         Parameters
         ----------
-        predicted
-        y
+        predicted : np.ndarray
+            Bounds, shape (n, 2).
+        y : np.ndarray
+            Observed values, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Bounds, shape (n, 2).
         """
         return self.forecaster_.prequential(y, predicted)
 
-    def cells(self, made):
+    def cells(self, made: np.ndarray,  # for one row
+              ) -> list[str]:  # a cell for each added column
         """Bounds that were made, as text.
 
         Parameters
         ----------
-        made
+        made : np.ndarray
+            For one row.
+
+        Returns
+        -------
+        list[str]
+            A cell for each added column.
         """
         low, up = float(made[0]), float(made[1])
         return [_bound_text(low, up - low), _bound_text(up, up - low)]
 
-    def summary(self):
-        "What went through."
+    def summary(self) -> BoundStreamSummary:
+        """What went through.
+
+        Returns
+        -------
+        BoundStreamSummary
+        """
         tally, n = self.tally_, max(self.tally_.learnt_, 1)
         before, after = (covered / n for covered in tally.covered_)
         width, width_after = (math.inf if infinite else total / n

@@ -9,10 +9,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
+from typing_extensions import Self
 
 from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_finding,
                                    false_alarms, stream_rows, stream_step)
@@ -178,28 +179,53 @@ class ProbabilityRows(KeyedRows):
 
     Parameters
     ----------
-    method, default "mixture"
-    rng, optional
-    on_alarm, optional
-    run_length, default 1_000_000
+    method : str, default "mixture"
+        A name that `make_forecaster` knows.
+    rng : int | None, optional
+        Seed of hedging's draws.
+    on_alarm : str | None, optional
+        "restart" or None.
+    run_length : int, default 1_000_000
+        Outcomes between false alarms, on average.
     """
-    def __init__(self, method="mixture", rng=None, on_alarm=None, run_length=1_000_000):
+    def __init__(self, method: str = "mixture",  # a name that `make_forecaster` knows
+                 rng: int | None = None,  # seed of hedging's draws
+                 on_alarm: str | None = None,  # "restart" or None
+                 run_length: int = 1_000_000,  # outcomes between false alarms, on average
+                 ):
         self.method, self.rng, self.on_alarm, self.run_length = method, rng, on_alarm, run_length
         self.told = []
 
-    def begin(self):
-        "No row seen yet."
+    def begin(self) -> Self:  # the object itself
+        """No row seen yet.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.seen_, self.since_ = 0, {}
         return self.opened(forecaster_of(self), _Tally(self.run_length).begin())
 
-    def one(self, predicted, y, key):
+    def one(self, predicted: list[float],  # one probability
+            y: float,  # its outcome; NaN where it is not known
+            key: str,  # under which the outcome comes
+            ) -> float:  # the forecast
         """The same, and how many rows an outcome took.
 
         Parameters
         ----------
-        predicted
-        y
-        key
+        predicted : list[float]
+            One probability.
+        y : float
+            Its outcome; NaN where it is not known.
+        key : str
+            Under which the outcome comes.
+
+        Returns
+        -------
+        float
+            The forecast.
         """
         made = super().one(predicted, y, key)
         self.seen_ += 1
@@ -207,14 +233,25 @@ class ProbabilityRows(KeyedRows):
         else: self.tally_.came(self.seen_ - self.since_.pop(key, self.seen_), self.told[-1][0], y)
         return made
 
-    def read(self, texts, names, numbers):
-        """Score and outcome from texts of cells, given names of columns and how numbers are written.
+    def read(self, texts: list[str],  # cells of a row
+             names: tuple[str, ...],  # their columns
+             numbers: Any,  # how numbers are written
+             ) -> tuple[float, ...]:  # probability and outcome
+        """Probability and outcome from texts of cells.
 
         Parameters
         ----------
-        texts
-        names
-        numbers
+        texts : list[str]
+            Cells of a row.
+        names : tuple[str, ...]
+            Their columns.
+        numbers : Any
+            How numbers are written.
+
+        Returns
+        -------
+        tuple[float, ...]
+            Probability and outcome.
         """
         text, said = texts[0], texts[1].lower()
         p = numbers.cell(text)
@@ -229,17 +266,29 @@ class ProbabilityRows(KeyedRows):
                              f"is not known, got {said[:40]!r}")
         return p, y
 
-    def cells(self, made):
+    def cells(self, made: float,  # for one row
+              ) -> list[str]:  # a cell for each added column
         """A forecast that was made, as text.
 
         Parameters
         ----------
-        made
+        made : float
+            For one row.
+
+        Returns
+        -------
+        list[str]
+            A cell for each added column.
         """
         return [_six_digits(made)]
 
-    def summary(self):
-        "What went through."
+    def summary(self) -> StreamSummary:
+        """What went through.
+
+        Returns
+        -------
+        StreamSummary
+        """
         tally, n = self.tally_, max(self.tally_.learnt_, 1)
         before, after = (tally.squares_ / n).tolist()
         right = (np.sqrt(2 / np.pi * tally.bins_[:, 2]).sum(axis=1) / n).tolist()
