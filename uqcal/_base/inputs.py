@@ -441,7 +441,7 @@ def check_labels_agree(
 def _index_of(values):
     "The labels of rows as a pandas index; None where there are none."
     if isinstance(values, (pd.Series, pd.DataFrame)): return values.index
-    xarray = sys.modules.get("xarray")  # whoever has a DataArray has imported it
+    xarray = sys.modules.get("xarray")  # a DataArray exists only where xarray is imported
     if xarray is None or not isinstance(values, xarray.DataArray) or not values.dims: return None
     return values.indexes.get(values.dims[0])
 
@@ -713,7 +713,7 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
                      name: str = "y_prob",  # what the caller calls them
                      remedy: str = "scipy.special.expit",  # what makes probabilities of log-odds
                      ) -> np.ndarray:  # float64, shape (n,)
-    """Stated probabilities as a vector.
+    """Predicted probabilities as a vector.
 
     Parameters
     ----------
@@ -901,7 +901,7 @@ def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,);
 def check_binary(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans; or two
                          # labels, with pos_label
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); None for equal ones
     pos_label: Any = (),  # the label that counts as 1; as for `check_outcomes`
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # outcomes, probabilities and weights, float64,
@@ -913,7 +913,7 @@ def check_binary(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1, or booleans; or two labels, with pos_label.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,); None for equal ones.
     pos_label : Any, default ()
@@ -1002,7 +1002,7 @@ def check_class_probabilities(
 def check_multiclass(
     y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,); or labels of any
                         # kind, with classes
-    y_prob: ArrayLike,  # stated probabilities, shape (n, K), each row sums to 1
+    y_prob: ArrayLike,  # predicted probabilities, shape (n, K), each row sums to 1
     classes: ArrayLike | None = None,  # the label of each column, shape (K,)
 ) -> tuple[np.ndarray, np.ndarray]:  # int64 labels, shape (n,); float64 probabilities, shape (n, K)
     """Labels and the probabilities of all classes.
@@ -1013,7 +1013,7 @@ def check_multiclass(
         True classes, whole numbers from 0 to K − 1, shape (n,); or labels of any kind, with
         classes.
     y_prob : ArrayLike
-        Stated probabilities, shape (n, K), each row sums to 1.
+        Predicted probabilities, shape (n, K), each row sums to 1.
     classes : ArrayLike | None, optional
         The label of each column, shape (K,).
 
@@ -1079,7 +1079,7 @@ def check_labels(
 # %% ../../nbs/base/00_inputs.ipynb #cell-066
 def place_labels(
     y_true: ArrayLike,  # labels, shape (n,): text, numbers or truth values
-    classes: ArrayLike,  # the label of each column, shape (K,), no two alike, of the same kind
+    classes: ArrayLike,  # the label of each column, shape (K,), all different, of the same kind
     n_classes: int,  # K, how many columns there are
     name: str = "y_true",  # what the caller calls the labels
 ) -> np.ndarray:  # int64, shape (n,), from 0 to K − 1
@@ -1090,7 +1090,7 @@ def place_labels(
     y_true : ArrayLike
         Labels, shape (n,): text, numbers or truth values.
     classes : ArrayLike
-        The label of each column, shape (K,), no two alike, of the same kind.
+        The label of each column, shape (K,), all different, of the same kind.
     n_classes : int
         `K`, how many columns there are.
     name : str, default "y_true"

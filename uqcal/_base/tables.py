@@ -806,12 +806,12 @@ def read_probabilities(
     source: str | os.PathLike,  # as in `read_table`
     *,
     outcome: str = "outcome",  # the column of outcomes, 0 or 1, or true and false, yes and no
-    score: str = "score",  # the column of stated probabilities of outcome 1
+    score: str = "score",  # the column of predicted probabilities of outcome 1
     weight: str | None = None,  # the column of weights, if there is one
     **options: Any,  # of `read_table`: decimal, encoding, drop_missing and so on
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, Table]:  # outcomes, probabilities, weights
                                                                # or None, and the table
-    """Outcomes and stated probabilities from a file.
+    """Outcomes and predicted probabilities from a file.
 
     Parameters
     ----------
@@ -820,7 +820,7 @@ def read_probabilities(
     outcome : str, default "outcome"
         The column of outcomes, 0 or 1, or true and false, yes and no.
     score : str, default "score"
-        The column of stated probabilities of outcome 1.
+        The column of predicted probabilities of outcome 1.
     weight : str | None, optional
         The column of weights, if there is one.
     **options : Any
@@ -851,7 +851,7 @@ def read_intervals(
     crossed: bool = False,  # whether pairs whose lower bound is above the upper one may be there
     **options: Any,  # of `read_table`: features, decimal, encoding, drop_missing and so on
 ) -> tuple[np.ndarray, np.ndarray, Table]:  # values, shape (n,); bounds, shape (n, 2); the table
-    """True values and the intervals that were stated for them, from a file.
+    """True values and the intervals predicted for them, from a file.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def _shift(effect):
 
 # %% ../../nbs/words/33_corrections.ipynb #w-span-of
 def _span_of(ends):
-    "Two ends, or one number where they look alike."
+    "Two ends, or one number where they look the same."
     low, high = map(three_digits, ends)
     if low == high: return low
     return f"{low} to {high}"

@@ -40,7 +40,7 @@ def _all_points(scoring, models, table):
         points = np.stack([scoring.points(*columns) for columns in models.values()])
     for name, row in zip(map(shown_names(models).get, models), points):
         if (wrong := np.flatnonzero(~np.isfinite(row))).size:
-            advice = ("where 0 or 1 was stated and the other happened; take score='brier'"
+            advice = ("where 0 or 1 was predicted and the other happened; take score='brier'"
                       if scoring.name == "log loss" else "beyond all doubles; take score='crps'")
             raise ValueError(f"predictions[{name!r}]: the {SCORES[scoring.name]} is infinite "
                              f"at {table.row_names(wrong)} ({wrong.size} of {row.size} points), "
@@ -97,7 +97,7 @@ def _verdicts(found, tolerance, confidence):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049c
 def _points_needed(one, critical, tolerance, n):
-    """About how many points would settle an inconclusive pair, in two digits; None if that can't be
+    """About how many points would decide an inconclusive pair, in two digits; None if that can't be
     said."""
     mean, error = abs(one["difference"]), one["standard_error"]
     target = max(mean, tolerance - mean)
@@ -236,7 +236,7 @@ def _pair_table(order, points, after, board, found, unit, share, seen):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-055b
 def _judged(pairs, found, other, tolerance, confidence, n):
-    "The table of pairs with verdicts, reasons and what would settle them."
+    "The table of pairs with verdicts, reasons and what would decide them."
     verdict = _verdicts(found, tolerance, confidence)
     reason = np.where(np.broadcast_to(pairs.get("seen", -1), len(pairs)) < 0, "precision", "unseen")
     reason = np.where(verdict == "inconclusive", reason, "")
@@ -255,7 +255,7 @@ def _judged(pairs, found, other, tolerance, confidence, n):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064s
 def _in_stretches(scores, table, cautions):
-    "The rows in stretches of the file where neighbours are alike, (2), and a caution."
+    "The rows in stretches of the file where neighbours are correlated, (2), and a caution."
     if table.groups is not None or table.n < 40: return table, cautions
     pairs = [(a, b) for a in range(len(scores)) for b in range(a)]
     ratio, near, number = np.transpose([_alikeness(_difference(scores[a], scores[b]))
@@ -658,7 +658,7 @@ def compare_models(
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-071
 def _scoring(score, dof, confidence_level):
-    "How points are scored, from options that belong together."
+    "How points are scored, from options that depend on each other."
     dof = check_dof(dof)
     if dof < np.inf and score not in ("log", "crps"):
         raise ValueError(f"dof is for score='log' or 'crps', got score={score!r}")

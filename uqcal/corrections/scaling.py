@@ -146,7 +146,7 @@ class _Fitted(Storable):
             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
             error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
             features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
-            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,);
+            groups: ArrayLike | None = None,  # cluster of each row, labels, shape (n,);
             # None where all are independent
             ) -> Self:  # the object itself
         """Learn from the errors of a calibration set.
@@ -160,7 +160,7 @@ class _Fitted(Storable):
         features : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
-            Which rows belong together, labels, shape (n,); None where all are independent.
+            Cluster of each row, labels, shape (n,); None where all are independent.
 
         Returns
         -------
@@ -217,7 +217,7 @@ class _Scaling(_Fitted):
             if np.abs(self._log_factor(sample.uncertainty, columns) - before).max() < 1e-5: return
 
     def fit_of(self,
-               sample: Sample,  # errors and uncertainties, with groups where rows belong together
+               sample: Sample,  # errors and uncertainties, with groups where rows are clustered
                columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                ) -> Self:  # the object itself
         """`fit` for a checked sample.
@@ -225,7 +225,7 @@ class _Scaling(_Fitted):
         Parameters
         ----------
         sample : Sample
-            Errors and uncertainties, with groups where rows belong together.
+            Errors and uncertainties, with groups where rows are clustered.
         columns : Mapping[str, np.ndarray]
             Features by name, from `read_columns`.
 
@@ -257,7 +257,7 @@ class _Scaling(_Fitted):
     def _measure(self, sample): pass  # how uncertain the fit is, where that is told
 
     def transform(self,
-                  uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
+                  uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
                   features: Any = None,  # the features of the fit for these points
                   ) -> np.ndarray:  # recalibrated ones, shape (m,), > 0, same unit
         """The recalibrated uncertainties.
@@ -265,7 +265,7 @@ class _Scaling(_Fitted):
         Parameters
         ----------
         uncertainty : ArrayLike
-            Stated standard uncertainties, shape (m,), > 0.
+            Predicted standard uncertainties, shape (m,), > 0.
         features : Any, optional
             The features of the fit for these points.
 
@@ -319,12 +319,12 @@ def _student_error(scaled, log_factor, dof, group):
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-055
 class AsStated(_Scaling):
-    "Uncertainties left as they are stated: what every correction has to beat."
+    "Uncertainties left as predicted: what every correction has to beat."
     likelihood = "normal"
 
     def _learn(self, sample, columns, square): self.factor_ = 1.0
 
-    def _lift(self, log): pass  # what is as stated stays so
+    def _lift(self, log): pass  # what is unchanged stays so
 
     def _log_factor(self, uncertainty, columns): return np.zeros(uncertainty.size)
 
@@ -593,7 +593,7 @@ def _between(distance, count, within):
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-034
 def credible_means(values: np.ndarray,  # shape (n,)
                    cell: np.ndarray,  # which of k cells each value is of, whole numbers, shape (n,)
-                   group: np.ndarray | None = None,  # which values belong together, shape (n,)
+                   group: np.ndarray | None = None,  # cluster of each value, shape (n,)
                    ) -> tuple[np.ndarray, float]:  # shape (k,), and the mean that they share
     """Means of cells, each drawn towards the common mean as far as its scatter asks for.
 
@@ -604,7 +604,7 @@ def credible_means(values: np.ndarray,  # shape (n,)
     cell : np.ndarray
         Which of k cells each value is of, whole numbers, shape (n,).
     group : np.ndarray | None, optional
-        Which values belong together, shape (n,).
+        Cluster of each value, shape (n,).
 
     Returns
     -------
@@ -778,7 +778,7 @@ class _Shift(_Fitted):
     "A correction of predictions: what is to be added to them, and so is to be taken from errors."
 
     def fit_of(self,
-               sample: Sample,  # errors and uncertainties, with groups where rows belong together
+               sample: Sample,  # errors and uncertainties, with groups where rows are clustered
                columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                ) -> Self:  # the object itself
         """`fit` for a checked sample.
@@ -786,7 +786,7 @@ class _Shift(_Fitted):
         Parameters
         ----------
         sample : Sample
-            Errors and uncertainties, with groups where rows belong together.
+            Errors and uncertainties, with groups where rows are clustered.
         columns : Mapping[str, np.ndarray]
             Features by name, from `read_columns`.
 
@@ -805,7 +805,7 @@ class _Shift(_Fitted):
         return self
 
     def predict(self,
-                uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
+                uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
                 features: Any = None,  # the features of the fit for these points
                 ) -> np.ndarray:  # shape (m,), in the unit of the uncertainties
         """The mean error of such points, which is to be added to their predictions.
@@ -813,7 +813,7 @@ class _Shift(_Fitted):
         Parameters
         ----------
         uncertainty : ArrayLike
-            Stated standard uncertainties, shape (m,), > 0.
+            Predicted standard uncertainties, shape (m,), > 0.
         features : Any, optional
             The features of the fit for these points.
 
@@ -979,7 +979,7 @@ class ErrorMap(_Fitted):
     shifts : Sequence[Any], default ()
         LinearShift(…), StepShift(…), in this order.
     limits : tuple[float, float] | None, optional
-        Of the factor by which errors are larger than stated, once they are shifted, from
+        Of the factor by which errors are larger than predicted, once they are shifted, from
         `average_test`: uncertainties then get smaller on average only where the upper one
         is below 1; None: as fitted.
     """
@@ -988,7 +988,7 @@ class ErrorMap(_Fitted):
                  scaling: Any,  # AsStated(), FactorScaling(), LogLinearScaling(), …
                  shifts: Sequence[Any] = (),  # LinearShift(…), StepShift(…), in this order
                  limits: tuple[float, float] | None = None,  # of the factor by which errors are
-                 # larger than stated, once they are shifted, from `average_test`: uncertainties
+                 # larger than predicted, once they are shifted, from `average_test`: uncertainties
                  # then get smaller on average only where the upper one is below 1; None: as fitted
                  ):
         self.scaling, self.shifts, self.limits = scaling, shifts, limits
@@ -1012,7 +1012,7 @@ class ErrorMap(_Fitted):
         self.ranges_ = {name: [float(x.min()), float(x.max())] for name, x in used.items()}
 
     def outside(self,
-                uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
+                uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
                 features: Any = None,  # the features of the fit for these points
                 ) -> np.ndarray:  # truth values, shape (m,)
         """Whether each row lies outside the range of the fit, in u or in a feature that it uses.
@@ -1020,7 +1020,7 @@ class ErrorMap(_Fitted):
         Parameters
         ----------
         uncertainty : ArrayLike
-            Stated standard uncertainties, shape (m,), > 0.
+            Predicted standard uncertainties, shape (m,), > 0.
         features : Any, optional
             The features of the fit for these points.
 
@@ -1041,7 +1041,7 @@ class ErrorMap(_Fitted):
         return found
 
     def fit_of(self,
-               sample: Sample,  # errors and uncertainties, with groups where rows belong together
+               sample: Sample,  # errors and uncertainties, with groups where rows are clustered
                columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                ) -> Self:  # the object itself
         """`fit` for a checked sample.
@@ -1049,7 +1049,7 @@ class ErrorMap(_Fitted):
         Parameters
         ----------
         sample : Sample
-            Errors and uncertainties, with groups where rows belong together.
+            Errors and uncertainties, with groups where rows are clustered.
         columns : Mapping[str, np.ndarray]
             Features by name, from `read_columns`.
 
@@ -1110,7 +1110,7 @@ class ErrorMap(_Fitted):
         return map_text(self.effect)
 
     def transform(self,
-                  uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
+                  uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
                   features: Any = None,  # the features of the fit for these points
                   ) -> np.ndarray:  # recalibrated ones, shape (m,), > 0, same unit
         """The recalibrated uncertainties, which are those of the shifted predictions.
@@ -1118,7 +1118,7 @@ class ErrorMap(_Fitted):
         Parameters
         ----------
         uncertainty : ArrayLike
-            Stated standard uncertainties, shape (m,), > 0.
+            Predicted standard uncertainties, shape (m,), > 0.
         features : Any, optional
             The features of the fit for these points.
 
@@ -1135,7 +1135,7 @@ class ErrorMap(_Fitted):
         return self.apply_of(*self._given(uncertainty, features))[1]
 
     def shift(self,
-              uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
+              uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
               features: Any = None,  # the features of the fit for these points
               ) -> np.ndarray:  # shape (m,), same unit; zeros where no bias is recalibrated
         """The mean error of such points, which is to be added to their predictions.
@@ -1143,7 +1143,7 @@ class ErrorMap(_Fitted):
         Parameters
         ----------
         uncertainty : ArrayLike
-            Stated standard uncertainties, shape (m,), > 0.
+            Predicted standard uncertainties, shape (m,), > 0.
         features : Any, optional
             The features of the fit for these points.
 
@@ -1161,7 +1161,7 @@ class ErrorMap(_Fitted):
 
     def apply(self,
               prediction: ArrayLike,  # the model's predictions, shape (m,), same unit
-              uncertainty: ArrayLike,  # their stated standard uncertainties, shape (m,), > 0
+              uncertainty: ArrayLike,  # their predicted standard uncertainties, shape (m,), > 0
               features: Any = None,  # the features of the fit for these points
               ) -> tuple[np.ndarray, np.ndarray]:  # predictions and uncertainties, shape (m,)
         """Predictions with their bias taken out, and the uncertainties they then have.
@@ -1171,7 +1171,7 @@ class ErrorMap(_Fitted):
         prediction : ArrayLike
             The model's predictions, shape (m,), same unit.
         uncertainty : ArrayLike
-            Their stated standard uncertainties, shape (m,), > 0.
+            Their predicted standard uncertainties, shape (m,), > 0.
         features : Any, optional
             The features of the fit for these points.
 

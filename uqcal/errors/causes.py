@@ -586,7 +586,7 @@ def find_causes(
     *,
     observed: ArrayLike | None = None,  # observed values of the same rows, shape (n,), where they
                                         # are known: units and limits show in them
-    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+    groups: ArrayLike | None = None,  # labels of clusters of rows (one molecule, one patient):
                                       # labels of any kind, shape (n,); None: no two rows do
     least: str = "likely",  # how well supported a cause is that is told: "seen", "likely" or
                             # "possible", which tells all
@@ -606,7 +606,7 @@ def find_causes(
         Observed values of the same rows, shape (n,), where they are known: units and limits
         show in them.
     groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient): labels of any kind, shape
+        Labels of clusters of rows (one molecule, one patient): labels of any kind, shape
         (n,); None: no two rows do.
     least : str, default "likely"
         How well supported a cause is that is told: "seen", "likely" or "possible", which

@@ -121,7 +121,7 @@ def _is_within(interval, low, high):
 
 
 def _two_sided(limits_at, stated, estimate, answer, setup):
-    "Limits: toward what is stated those of the joint test, away from it those of one side."
+    "Limits: toward what is predicted those of the joint test, away from it those of one side."
     joint = limits_at(1 - answer.level)
     alone = limits_at(1 - 2 * setup.level + answer.level)
     if estimate > stated: low, high = joint.low, alone.high

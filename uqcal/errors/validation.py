@@ -614,7 +614,7 @@ _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-032-a
 def _check_statistics(names, distribution):
-    "Known statistics without repetition; NLL only where errors are stated to be normal."
+    "Known statistics without repetition; NLL only where errors are assumed to be normal."
     names = check_choices(names, "statistics", _STATISTICS)
     if "nll" in names and distribution != "normal":
         raise ValueError('statistics may hold "nll" only with distribution="normal", whose '
