@@ -262,7 +262,7 @@ def test_what_is_wrong_is_recalibrated_and_what_is_right_is_left():
     small = recalibrate_errors(2 * error, u, rng=1, **QUICK)
     assert small.chosen == "factor" and abs(small.model.transform([1.0])[0] - 2) < 0.2 and AVERAGE in small.faults[0] and not small.faults[1]
     assert small.candidates.at["factor", "gain"] > 5 * small.candidates.at["factor", "gain_error"]
-    oxide = recalibrate_errors(error * np.where(features["kind"] == "oxide", 1.7, 1.0), u, features=features, rng=1, **QUICK)
+    oxide = recalibrate_errors(error * np.where(features["kind"] == "oxide", 1.7, 1.0), u, by=features, rng=1, **QUICK)
     assert oxide.chosen in ("by kind", "gamma") and oxide.faults[0] and not oxide.faults[1]
     biased = recalibrate_errors(error + 0.5 * u, u, rng=1, **QUICK)
     assert biased.model.shifts and "bias" in biased.faults[0] and "bias" not in biased.faults[1]

@@ -236,7 +236,7 @@ def compared_errors(error, uncertainty, dof=np.inf, groups=None, confidence=0.95
 
 
 def compared_intervals(y_true, y_pred_low, y_pred_up, confidence_level):
-    return compare_models(y_true, {"a": (y_pred_low, y_pred_up), "b": (y_pred_low, y_pred_up)}, score="interval", confidence_level=confidence_level, n_boot=25, rng=1)
+    return compare_models(y_true, {"a": (y_pred_low, y_pred_up), "b": (y_pred_low, y_pred_up)}, score="interval", level=confidence_level, n_boot=25, rng=1)
 
 
 def compared_outcomes(y_true, y_prob): return compare_models(y_true, {"a": y_prob, "b": y_true}, score="brier", n_boot=25, rng=1)

@@ -143,7 +143,7 @@ def test_found(name):
     lambda: validate(np.where(np.arange(table.E.size) == 5, 1e100, table.E), table.U, statistics=("zms", "ence"), n_bins=3, n_boot=20, n_resamples=20, n_mc=20, rng=1),
     lambda: FactorScaling().fit(np.where(np.arange(table.E.size) == 5, 1e-100, table.U), table.E),
     lambda: table.SAMPLE.along([-2**63, np.float16(0.5), *range(22)]),
-    lambda: recalibrate_errors(table.E, np.where(np.arange(table.E.size) == 5, 1e-100, table.U), features={"x": np.arange(table.E.size) * 5e-324}, n_boot=20, n_resamples=20, rng=1),
+    lambda: recalibrate_errors(table.E, np.where(np.arange(table.E.size) == 5, 1e-100, table.U), by={"x": np.arange(table.E.size) * 5e-324}, n_boot=20, n_resamples=20, rng=1),
     lambda: interval_report(table.E * 1e149, np.column_stack([-1e150 * np.ones(table.E.size), 1e150 * np.ones(table.E.size)]), 0.9, n_resamples=20, rng=1),
     lambda: interval_report(table.E * 1e149, np.column_stack([-table.U, table.U]), 0.9, n_resamples=20, rng=1),
     lambda: recalibrate_errors(table.E, table.U, n_folds=10**400, n_boot=20, n_resamples=20, rng=1),

@@ -11,7 +11,7 @@ import numbers
 import operator
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 # %% auto #0
-__all__ = ['refuse', 'printable', 'widen', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'check_errors',
-           'check_column', 'read_groups', 'read_labels', 'check_ratio', 'check_probabilities', 'check_outcomes',
-           'read_responses', 'positive_in_groups', 'check_weights', 'check_binary', 'check_class_probabilities',
-           'check_multiclass', 'check_labels', 'place_labels', 'check_count', 'check_jobs', 'check_fraction',
-           'check_choice', 'check_choices', 'check_generator', 'boxed']
+__all__ = ['refuse', 'printable', 'widen', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'named_columns',
+           'column_label', 'check_errors', 'check_column', 'read_groups', 'read_labels', 'check_ratio',
+           'check_probabilities', 'check_outcomes', 'read_responses', 'positive_in_groups', 'check_weights',
+           'check_binary', 'check_class_probabilities', 'check_multiclass', 'check_labels', 'place_labels',
+           'check_count', 'check_jobs', 'check_fraction', 'check_choice', 'check_choices', 'check_generator', 'boxed']
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -436,6 +436,60 @@ def check_labels_agree(
                 or labels.astype(object).equals(index.astype(object))):  # int64 against Int64
             raise ValueError(f"{first} and {name} must "
                              + _disagreement(first, labels, name, index))
+
+# %% ../../nbs/base/00_inputs.ipynb #named-columns
+def named_columns(
+    by: Any,  # an array or a Series, shape (n,), a DataFrame, or a dict of name → column; None
+    name: str = "by",  # what the caller calls it
+) -> list[tuple[Any, Any]]:  # names and columns; an array without a name has the argument's
+    """Columns with their names, from whatever holds one or several.
+
+    Parameters
+    ----------
+    by : Any
+        An array or a Series, shape (n,), a DataFrame, or a dict of name → column; None.
+    name : str, default "by"
+        What the caller calls it.
+
+    Returns
+    -------
+    list[tuple[Any, Any]]
+        Names and columns; an array without a name has the argument's.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    """
+    if by is None: return []
+    if hasattr(by, "columns") and hasattr(by, "__getitem__"):
+        return [(column, by[column]) for column in by.columns]
+    if isinstance(by, Mapping): return list(by.items())
+    if isinstance(by, (list, tuple)) or np.ndim(by) == 1:
+        label = getattr(by, "name", None)
+        return [(name if label is None else label, by)]
+    raise TypeError(f"{name} must be an array, a Series, a DataFrame or a dict of name → array, "
+                    f"got {type(by).__name__}")
+
+# %% ../../nbs/base/00_inputs.ipynb #column-label
+def column_label(label: str,  # the name of a column, from `named_columns`
+                 name: str = "by",  # what the caller calls the argument
+                 ) -> str:
+    """What a refusal calls a column: the argument, or the part of it with this name.
+
+    Parameters
+    ----------
+    label : str
+        The name of a column, from `named_columns`.
+    name : str, default "by"
+        What the caller calls the argument.
+
+    Returns
+    -------
+    str
+    """
+    if label == name: return name
+    return f"{name}[{label!r}]"
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-060a
 def _index_of(values):

@@ -135,7 +135,7 @@ def _correlated_members(caution):
             f"{facts['blocks']:,} blocks of {facts['length']:,} are treated as clusters.")
     if facts["still"]:
         text += " Even these blocks are correlated, so what is found may be chance."
-    return f"{text} Pass cluster= (--cluster), or shuffle members that are independent."
+    return f"{text} Pass groups= (--groups), or shuffle members that are independent."
 
 # %% ../../nbs/words/37_file.ipynb #dep-members
 def _periodic_members(caution):
@@ -143,7 +143,7 @@ def _periodic_members(caution):
     return (f"Members {facts['period']:,} rows apart have correlated responses, given scores and "
             f"groups, as if the file held the same members {facts['times']} times. Members at the "
             "same place of each part are treated as one cluster. If you know the clusters, pass "
-            "cluster= (--cluster).")
+            "groups= (--groups).")
 
 # %% ../../nbs/words/37_file.ipynb #cell-119
 def _repeated_members(caution):

@@ -569,11 +569,11 @@ def compare_models(
                          # "log loss" of probabilities
     dof: float = np.inf,  # degrees of freedom of the distribution that uncertainties stand for, >
                           # 2; infinite for the normal one
-    confidence_level: float | None = None,  # coverage that intervals state, in (0, 1); of bounds of
+    level: float | None = None,  # claimed level of the intervals, in (0, 1); of bounds of
                                             # one side, the share of values on their finite side
     groups: ArrayLike | None = None,  # clusters of rows (one molecule, one patient):
                                       # labels, shape (n,)
-    tolerance: float | None = None,  # a mean difference that does no harm, > 0, in the unit of the
+    margin: float | None = None,  # a mean difference that does no harm, > 0, in the unit of the
                                      # score; None: what uncertainties wrong by a factor of 1.25
                                      # cost, or probabilities by a fifth of ȳ(1 − ȳ)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, where probabilities are
@@ -601,12 +601,12 @@ def compare_models(
     dof : float, default np.inf
         Degrees of freedom of the distribution that uncertainties stand for, > 2; infinite
         for the normal one.
-    confidence_level : float | None, optional
-        Coverage that intervals state, in (0, 1); of bounds of one side, the share of values
-        on their finite side.
+    level : float | None, optional
+        Claimed level of the intervals, in (0, 1); of bounds of one side, the share of
+        values on their finite side.
     groups : ArrayLike | None, optional
         Clusters of rows (one molecule, one patient): labels, shape (n,).
-    tolerance : float | None, optional
+    margin : float | None, optional
         A mean difference that does no harm, > 0, in the unit of the score; None: what
         uncertainties wrong by a factor of 1.25 cost, or probabilities by a fifth of ȳ(1 −
         ȳ).
@@ -638,10 +638,10 @@ def compare_models(
     ----------
     Gneiting & Raftery (2007); Dimitriadis, Gneiting & Jordan (2021).
     """
-    scoring = _scoring(check_choice(score, "score", list(SCORES)), dof, confidence_level)
+    scoring = _scoring(check_choice(score, "score", list(SCORES)), dof, level)
     confidence = check_fraction(confidence, "confidence")
-    if tolerance is not None and read_number(tolerance, "tolerance", minimum=0) == 0:
-        raise ValueError("tolerance must be above 0, got 0")
+    if margin is not None and read_number(margin, "margin", minimum=0) == 0:
+        raise ValueError("margin must be above 0, got 0")
     if pos_label is not None and score not in ("brier", "log loss"):
         raise ValueError(f"pos_label is for score='brier' or 'log loss', got score={score!r}")
     models = read_models(y_true, predictions, score, pos_label)
@@ -651,26 +651,26 @@ def compare_models(
     table, cautions = with_repeats(models, table, scoring)
     options = dict(n_boot=check_count(n_boot, "n_boot"), confidence=confidence, n_jobs=n_jobs,
                    progress=progress)
-    found = _compared(scoring, models, table, tolerance, (*left_out, *cautions),
+    found = _compared(scoring, models, table, margin, (*left_out, *cautions),
                       check_generator(rng), options)
     if left_out: found = replace(found, points=found.points.set_axis(rows))
     return found
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-071
-def _scoring(score, dof, confidence_level):
+def _scoring(score, dof, level):
     "How points are scored, from options that depend on each other."
     dof = check_dof(dof)
     if dof < np.inf and score not in ("log", "crps"):
         raise ValueError(f"dof is for score='log' or 'crps', got score={score!r}")
-    if (confidence_level is None) == (score == "interval"):
-        raise ValueError("confidence_level must be given for score='interval', and for no other "
-                         f"score, got {confidence_level!r} for {score!r}")
+    if (level is None) == (score == "interval"):
+        raise ValueError("level must be given for score='interval', and for no other "
+                         f"score, got {level!r} for {score!r}")
     if score in ("log", "crps"): return ErrorScoring(score, dof=dof)
     if score != "interval": return OutcomeScoring(score)
-    return ErrorScoring(score, level=check_fraction(confidence_level, "confidence_level"))
+    return ErrorScoring(score, level=check_fraction(level, "level"))
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-072
-def _compared(scoring, models, table, tolerance, cautions, rng, options):
+def _compared(scoring, models, table, margin, cautions, rng, options):
     "The comparison of checked models."
     scores, n = _all_points(scoring, models, table), table.n
     copied = bool(cautions) and table.groups is not None
@@ -694,7 +694,7 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     asked = scoring, models, order, copied
     found, seen = pair_differences(*asked, difference, unit, rng=seed, **options)
     harmless, of = _harmless(scoring, models[names[0]])
-    if tolerance is not None: harmless, of = float(tolerance), ("given", 1.0)
+    if margin is not None: harmless, of = float(margin), ("given", 1.0)
     rows, deciders = _deciders(difference, unit, table)
     other = _without(rows, *asked, difference, unit, rng=seed, **options)
     top, share = _largest_shares(difference)

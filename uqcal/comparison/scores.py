@@ -167,7 +167,7 @@ def interval_score(
     y_true: ArrayLike,  # true values, shape (n,)
     y_pred_low: ArrayLike,  # lower bounds, shape (n,), same unit
     y_pred_up: ArrayLike,  # upper bounds, shape (n,), same unit
-    confidence_level: float,  # the claimed level, in (0, 1)
+    level: float,  # the claimed level, in (0, 1)
 ) -> np.ndarray:  # for each point, shape (n,), ≥ 0, in the unit of the values; infinite where a
                    # bound is
     """The interval score of Winkler; smaller is better.
@@ -180,7 +180,7 @@ def interval_score(
         Lower bounds, shape (n,), same unit.
     y_pred_up : ArrayLike
         Upper bounds, shape (n,), same unit.
-    confidence_level : float
+    level : float
         The claimed level, in (0, 1).
 
     Returns
@@ -199,7 +199,7 @@ def interval_score(
     Winkler (1972); Gneiting & Raftery (2007), Eq. 43.
     """
     y, low, up = read_bounds(y_true, y_pred_low, y_pred_up)
-    level, is_open = check_fraction(confidence_level, "confidence_level"), np.isinf(up - low)
+    level, is_open = check_fraction(level, "level"), np.isinf(up - low)
     low, up = (np.where(is_open, y, side) for side in (low, up))
     score = ErrorScoring("interval", level=level).points(y - (low + up) / 2, (up - low) / 2)
     return np.where(is_open, np.inf, score)
@@ -576,16 +576,16 @@ class OutcomeScoring:
 
     name: str  # "brier" or "log loss"
 
-    def points(self, outcome: np.ndarray,  # 0.0 or 1.0, shape (n,)
-               probability: np.ndarray,  # of 1, shape (n,)
+    def points(self, y_true: np.ndarray,  # 0.0 or 1.0, shape (n,)
+               y_prob: np.ndarray,  # of 1, shape (n,)
                ) -> np.ndarray:  # penalties, shape (n,)
         """The score of each point; infinite for a log loss where the impossible happened.
 
         Parameters
         ----------
-        outcome : np.ndarray
+        y_true : np.ndarray
             0.0 or 1.0, shape (n,).
-        probability : np.ndarray
+        y_prob : np.ndarray
             Of 1, shape (n,).
 
         Returns
@@ -594,11 +594,11 @@ class OutcomeScoring:
             Penalties, shape (n,).
         """
         if self.name == "brier":
-            penalty = outcome - probability
+            penalty = y_true - y_prob
             penalty *= penalty
             return penalty
         with np.errstate(divide="ignore"):
-            return -np.where(outcome == 1, np.log(probability), np.log1p(-probability))
+            return -np.where(y_true == 1, np.log(y_prob), np.log1p(-y_prob))
 
     def steps(self, n_units: int,  # independent points
               ) -> tuple[str, ...]:  # none for fewer than 20, no curve below 100
@@ -619,8 +619,8 @@ class OutcomeScoring:
         return ("line", "flat")
 
     def learn(self, steps: Sequence[str],  # from `steps`
-              outcome: np.ndarray,  # of training points, shape (n,)
-              probability: np.ndarray,  # shape (n,)
+              y_true: np.ndarray,  # of training points, shape (n,)
+              y_prob: np.ndarray,  # shape (n,)
               ) -> dict[str, Callable]:  # by step: a map of (outcome, probability) to a corrected
                                          # pair
         """What these points teach.
@@ -629,9 +629,9 @@ class OutcomeScoring:
         ----------
         steps : Sequence[str]
             From `steps`.
-        outcome : np.ndarray
+        y_true : np.ndarray
             Of training points, shape (n,).
-        probability : np.ndarray
+        y_prob : np.ndarray
             Shape (n,).
 
         Returns
@@ -639,13 +639,13 @@ class OutcomeScoring:
         dict[str, Callable]
             By step: a map of (outcome, probability) to a corrected pair.
         """
-        platt = PlattScaling().fit(probability, outcome)
+        platt = PlattScaling().fit(y_prob, y_true)
         maps = {"line": lambda y, p: (y, platt.predict(p))}
         if "curve" in steps:
-            first, level = _isotonic_steps(outcome, probability)
+            first, level = _isotonic_steps(y_true, y_prob)
             maps["curve"] = lambda y, p: (y, level[np.maximum(
                 np.searchsorted(first, p, side="right") - 1, 0)])
-        base = (outcome.sum() + 0.5) / (outcome.size + 1)
+        base = (y_true.sum() + 0.5) / (y_true.size + 1)
         maps["flat"] = lambda y, p: (y, np.full(y.size, base))
         return {step: maps[step] for step in steps}
 

@@ -167,7 +167,7 @@ def _refuse_open(models):
                               ("upper", 2, "(np.full(n, -np.inf), upper)")):
         if all(np.isfinite(columns[column]).all() for columns in models.values()):
             remedy += (f"; or compare the {end} bounds alone: give {pair} for every model, and "
-                       "confidence_level as the coverage of these")
+                       "level as the coverage that these claim")
     raise ValueError(f"{'; '.join(said)}, and the score of such a row is infinite; {remedy}")
 
 # %% ../../nbs/comparison/82_statements.ipynb #cell-047

@@ -700,7 +700,7 @@ def recalibrate_errors(
                        # or more of them not zero
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
-    features: Any = None,  # DataFrame or dict of name → column, shape (n,) each: numbers, or
+    by: Any = None,  # DataFrame or dict of name → column, shape (n,) each: numbers, or
                            # text, categories, truth values as groups
     groups: ArrayLike | None = None,  # labels of clusters of rows (one molecule, one patient),
                                       # shape (n,); None where all are independent
@@ -727,7 +727,7 @@ def recalibrate_errors(
         them not zero.
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0.
-    features : Any, optional
+    by : Any, optional
         DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
         truth values as groups.
     groups : ArrayLike | None, optional
@@ -767,8 +767,8 @@ def recalibrate_errors(
     One-standard-error rule of Breiman et al. (1984), § 3.4.3.
     """
     sample = Sample(error, uncertainty, groups)
-    columns = read_columns(features, sample.n, error=error, uncertainty=uncertainty, groups=groups)
-    orders = read_features(features, sample)
+    columns = read_columns(by, sample.n, error=error, uncertainty=uncertainty, groups=groups)
+    orders = read_features(by, sample)
     return error_map_of(sample, columns, orders, n_folds=n_folds, tolerance=tolerance,
                         n_boot=n_boot,
                    n_resamples=n_resamples, confidence=confidence, rng=rng, n_jobs=n_jobs,

@@ -423,7 +423,7 @@ def recalibrate_probabilities(
     *,
     by: ArrayLike | None = None,  # groups that may be wrong in different ways, such as hospitals,
                                   # shape (n,); None where all rows share one map
-    cluster: ArrayLike | None = None,  # labels of clustered rows, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clustered rows, shape (n,)
     n_folds: int = 10,  # parts, of which each is recalibrated by a fit to all others, ≥ 2
     tolerance: float = 0.05,  # mean difference over a fifth of the points that does no harm
     confidence: float = 0.95,  # tests reject at 1 − confidence; in (0, 1)
@@ -448,7 +448,7 @@ def recalibrate_probabilities(
     by : ArrayLike | None, optional
         Groups that may be wrong in different ways, such as hospitals, shape (n,); None
         where all rows share one map.
-    cluster : ArrayLike | None, optional
+    groups : ArrayLike | None, optional
         Labels of clustered rows, shape (n,).
     n_folds : int, default 10
         Parts, of which each is recalibrated by a fit to all others, ≥ 2.
@@ -479,14 +479,14 @@ def recalibrate_probabilities(
     ValueError, TypeError
         For bad data, naming the argument.
     """
-    check_labels_agree(y_true=y_true, y_prob=y_prob, cluster=cluster, by=by)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups, by=by)
     y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
-    if cluster is None:
+    if groups is None:
         copies = repeated_cases(y, p)
         labels, caution = related_cases(y, p, copies)
         if caution is None: caution = copies[1]
-    else: labels, caution = read_labels(cluster, y.size, "cluster"), None
+    else: labels, caution = read_labels(groups, y.size, "groups"), None
     if labels is None: unit = np.arange(y.size)
     else: unit = np.unique(labels, return_inverse=True)[1]
     options = dict(tolerance=check_fraction(tolerance, "tolerance"),

@@ -24,7 +24,7 @@ __all__ = ['log_density', 'likely_dof', 'read_columns', 'AsStated', 'FactorScali
 
 # %% ../../nbs/corrections/19_scaling.ipynb #1da1b309
 from .._base.inputs import (check_choice, check_column, check_count, check_labels_agree,
-                                read_groups, read_vector)
+                                column_label, named_columns, read_groups, read_vector)
 from .._base.results import distinct_names, enumerated
 from .._words.corrections import map_text
 from .._sample.sample import Ordering, Sample, bin_means, bin_starts
@@ -86,15 +86,6 @@ def likely_dof(z: np.ndarray,  # errors over their uncertainties, shape (n,)
     if found.fun < -log_density(z).sum(): return float(2 + np.exp(found.x))
     return float("inf")
 
-# %% ../../nbs/corrections/19_scaling.ipynb #68dc5c07
-def _names_of(features):
-    "The names of columns, of a table or of a dictionary."
-    if hasattr(features, "columns") and hasattr(features, "__getitem__"):
-        return list(features.columns)
-    if isinstance(features, Mapping): return list(features)
-    raise TypeError("features must be a DataFrame or a dict of name → array, got "
-                    f"{type(features).__name__}")
-
 # %% ../../nbs/corrections/19_scaling.ipynb #0d9ea60f
 def _column(values, n, label):
     "Numbers, or names of groups."
@@ -103,8 +94,8 @@ def _column(values, n, label):
     return groups
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-012
-def read_columns(features: Any,  # DataFrame or dict of name → column, shape (n,) each: numbers,
-                                 # or text, categories, truth values as groups; None for none
+def read_columns(by: Any,  # an array or a Series, shape (n,), a DataFrame, or a dict of name →
+                           # column: numbers, or text, categories, truth values as groups; None
                  n: int,  # the number of points
                  **others: Any,  # inputs beside them, whose pandas labels must agree
                  ) -> dict[str, np.ndarray]:  # by name: float64, or objects where they are groups
@@ -112,9 +103,9 @@ def read_columns(features: Any,  # DataFrame or dict of name → column, shape (
 
     Parameters
     ----------
-    features : Any
-        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
-        truth values as groups; None for none.
+    by : Any
+        An array or a Series, shape (n,), a DataFrame, or a dict of name → column: numbers,
+        or text, categories, truth values as groups; None.
     n : int
         The number of points.
     **others : Any
@@ -128,13 +119,13 @@ def read_columns(features: Any,  # DataFrame or dict of name → column, shape (
     Raises
     ------
     TypeError
-        For anything but columns with names. Raises ValueError for missing values, another
-        length, and labels that differ.
+        For anything but columns. Raises ValueError for missing values, another length, and
+        labels that differ.
     """
-    if features is None: return {}
-    names = _names_of(features)
-    check_labels_agree(**others, **{f"features[{name!r}]": features[name] for name in names})
-    return {str(name): _column(features[name], n, f"features[{str(name)!r}]") for name in names}
+    columns = {str(name): column for name, column in named_columns(by)}
+    said = {name: column_label(name) for name in columns}
+    check_labels_agree(**others, **{said[name]: column for name, column in columns.items()})
+    return {name: _column(column, n, said[name]) for name, column in columns.items()}
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-013
 class _Fitted(Storable):
@@ -145,7 +136,7 @@ class _Fitted(Storable):
     def fit(self,
             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
             error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
-            features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
+            by: Any = None,  # DataFrame or dict of name → column, shape (n,) each
             groups: ArrayLike | None = None,  # cluster of each row, labels, shape (n,);
             # None where all are independent
             ) -> Self:  # the object itself
@@ -157,7 +148,7 @@ class _Fitted(Storable):
             Standard uncertainties, shape (n,), > 0.
         error : ArrayLike
             Errors, reference minus prediction, shape (n,), same unit.
-        features : Any, optional
+        by : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
             Cluster of each row, labels, shape (n,); None where all are independent.
@@ -173,7 +164,7 @@ class _Fitted(Storable):
             For bad data, naming the argument, and where all errors are zero.
         """
         sample = Sample(error, uncertainty, groups)
-        return self.fit_of(sample, read_columns(features, sample.n, error=error,
+        return self.fit_of(sample, read_columns(by, sample.n, error=error,
                                                 uncertainty=uncertainty, groups=groups))
 
     def _remember(self, names, columns):
@@ -181,21 +172,21 @@ class _Fitted(Storable):
         self.names_ = list(names)
         self.grouped_ = [name for name in names if columns[name].dtype.kind == "O"]
 
-    def _given(self, uncertainty, features, **others):
+    def _given(self, uncertainty, by, **others):
         "Uncertainties and features of other points, checked, and labels of others against theirs."
         check_is_fitted(self)
         u = read_vector(uncertainty, "uncertainty", positive=True)
         check_labels_agree(**others, uncertainty=uncertainty)
-        columns = read_columns(features, u.size, **others, uncertainty=uncertainty)
+        columns = read_columns(by, u.size, **others, uncertainty=uncertainty)
         missing = [name for name in self.names_ if name not in columns]
         if missing:
-            raise ValueError(f"features must hold {enumerated(list(map(repr, missing)))}, which "
+            raise ValueError(f"by must hold {enumerated(list(map(repr, missing)))}, which "
                              "the fit used")
         for name in self.names_:
             kinds = {True: "names of groups", False: "numbers"}
             held = columns[name].dtype.kind == "O"
             if held != (name in self.grouped_):
-                raise ValueError(f"features[{name!r}] must hold {kinds[not held]} as in the fit, "
+                raise ValueError(f"{column_label(name)} must hold {kinds[not held]} as in the fit, "
                                  f"got {kinds[held]}")
         return u, columns
 
@@ -258,7 +249,7 @@ class _Scaling(_Fitted):
 
     def transform(self,
                   uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
-                  features: Any = None,  # the features of the fit for these points
+                  by: Any = None,  # the features of the fit for these points
                   ) -> np.ndarray:  # recalibrated ones, shape (m,), > 0, same unit
         """The recalibrated uncertainties.
 
@@ -266,7 +257,7 @@ class _Scaling(_Fitted):
         ----------
         uncertainty : ArrayLike
             Predicted standard uncertainties, shape (m,), > 0.
-        features : Any, optional
+        by : Any, optional
             The features of the fit for these points.
 
         Returns
@@ -279,7 +270,7 @@ class _Scaling(_Fitted):
         ValueError, TypeError
             For bad data, naming the argument. Raises NotFittedError before the fit.
         """
-        return self.transform_of(*self._given(uncertainty, features))
+        return self.transform_of(*self._given(uncertainty, by))
 
     def transform_of(self,
                      uncertainty: np.ndarray,  # checked, shape (m,)
@@ -806,7 +797,7 @@ class _Shift(_Fitted):
 
     def predict(self,
                 uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
-                features: Any = None,  # the features of the fit for these points
+                by: Any = None,  # the features of the fit for these points
                 ) -> np.ndarray:  # shape (m,), in the unit of the uncertainties
         """The mean error of such points, which is to be added to their predictions.
 
@@ -814,7 +805,7 @@ class _Shift(_Fitted):
         ----------
         uncertainty : ArrayLike
             Predicted standard uncertainties, shape (m,), > 0.
-        features : Any, optional
+        by : Any, optional
             The features of the fit for these points.
 
         Returns
@@ -827,7 +818,7 @@ class _Shift(_Fitted):
         ValueError, TypeError
             For bad data, naming the argument. Raises NotFittedError before the fit.
         """
-        return self.predict_of(*self._given(uncertainty, features))
+        return self.predict_of(*self._given(uncertainty, by))
 
     def _values(self, uncertainty, columns):
         "What the shift depends on."
@@ -1013,7 +1004,7 @@ class ErrorMap(_Fitted):
 
     def outside(self,
                 uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
-                features: Any = None,  # the features of the fit for these points
+                by: Any = None,  # the features of the fit for these points
                 ) -> np.ndarray:  # truth values, shape (m,)
         """Whether each row lies outside the range of the fit, in u or in a feature that it uses.
 
@@ -1021,7 +1012,7 @@ class ErrorMap(_Fitted):
         ----------
         uncertainty : ArrayLike
             Predicted standard uncertainties, shape (m,), > 0.
-        features : Any, optional
+        by : Any, optional
             The features of the fit for these points.
 
         Returns
@@ -1034,7 +1025,7 @@ class ErrorMap(_Fitted):
         ValueError, TypeError
             For bad data, naming the argument.
         """
-        u, columns = self._given(uncertainty, features)
+        u, columns = self._given(uncertainty, by)
         found = (u < self.u_range_[0]) | (u > self.u_range_[1])
         for name, (low, high) in self.ranges_.items():
             found |= (columns[name] < low) | (columns[name] > high)
@@ -1111,7 +1102,7 @@ class ErrorMap(_Fitted):
 
     def transform(self,
                   uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
-                  features: Any = None,  # the features of the fit for these points
+                  by: Any = None,  # the features of the fit for these points
                   ) -> np.ndarray:  # recalibrated ones, shape (m,), > 0, same unit
         """The recalibrated uncertainties, which are those of the shifted predictions.
 
@@ -1119,7 +1110,7 @@ class ErrorMap(_Fitted):
         ----------
         uncertainty : ArrayLike
             Predicted standard uncertainties, shape (m,), > 0.
-        features : Any, optional
+        by : Any, optional
             The features of the fit for these points.
 
         Returns
@@ -1132,37 +1123,37 @@ class ErrorMap(_Fitted):
         ValueError, TypeError
             For bad data, naming the argument.
         """
-        return self.apply_of(*self._given(uncertainty, features))[1]
+        return self.apply_of(*self._given(uncertainty, by))[1]
 
     def shift(self,
               uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
-              features: Any = None,  # the features of the fit for these points
-              ) -> np.ndarray:  # shape (m,), same unit; zeros where no bias is recalibrated
+              by: Any = None,  # the features of the fit for these points
+              ) -> np.ndarray:  # shape (m,), same unit; zeros where no bias is corrected
         """The mean error of such points, which is to be added to their predictions.
 
         Parameters
         ----------
         uncertainty : ArrayLike
             Predicted standard uncertainties, shape (m,), > 0.
-        features : Any, optional
+        by : Any, optional
             The features of the fit for these points.
 
         Returns
         -------
         np.ndarray
-            Shape (m,), same unit; zeros where no bias is recalibrated.
+            Shape (m,), same unit; zeros where no bias is corrected.
 
         Raises
         ------
         ValueError, TypeError
             For bad data, naming the argument.
         """
-        return self.apply_of(*self._given(uncertainty, features))[0]
+        return self.apply_of(*self._given(uncertainty, by))[0]
 
     def apply(self,
               prediction: ArrayLike,  # the model's predictions, shape (m,), same unit
               uncertainty: ArrayLike,  # their predicted standard uncertainties, shape (m,), > 0
-              features: Any = None,  # the features of the fit for these points
+              by: Any = None,  # the features of the fit for these points
               ) -> tuple[np.ndarray, np.ndarray]:  # predictions and uncertainties, shape (m,)
         """Predictions with their bias taken out, and the uncertainties they then have.
 
@@ -1172,7 +1163,7 @@ class ErrorMap(_Fitted):
             The model's predictions, shape (m,), same unit.
         uncertainty : ArrayLike
             Their predicted standard uncertainties, shape (m,), > 0.
-        features : Any, optional
+        by : Any, optional
             The features of the fit for these points.
 
         Returns
@@ -1185,6 +1176,6 @@ class ErrorMap(_Fitted):
         ValueError, TypeError
             For bad data, naming the argument.
         """
-        u, columns = self._given(uncertainty, features, prediction=prediction)
+        u, columns = self._given(uncertainty, by, prediction=prediction)
         shift, recalibrated = self.apply_of(u, columns)
         return check_column(prediction, u.size, "prediction") + shift, recalibrated
