@@ -586,6 +586,13 @@ COLUMN = np.arange(300.0)
 TEXT = ["a", "b", "c"] * 100
 
 
+def test_columns_come_as_an_array_or_a_series():
+    found = draw_conclusions(*sample(), by={"x": COLUMN}, n_resamples=99, rng=1)
+    assert draw_conclusions(*sample(), by=pd.Series(COLUMN, name="x"), n_resamples=99, rng=1) == found
+    alone = draw_conclusions(*sample(), by=COLUMN, n_resamples=99, rng=1)
+    assert list(alone)[4:] == ["bias by group", "size by group"] and alone["size by group"].pvalue == found["size by x"].pvalue
+
+
 @pytest.mark.parametrize("features", [{"x": COLUMN, "t": TEXT}, pd.DataFrame({"x": COLUMN, "t": TEXT}), pd.DataFrame({"x": COLUMN, "t": pd.Categorical(TEXT)}, index=np.arange(300)[::-1]),
                                       pd.DataFrame({"x": COLUMN, "t": pd.array(TEXT, dtype="string")})])
 def test_features_come_as_a_frame_or_a_dict(features):
@@ -602,11 +609,11 @@ def test_polars_frames_hold_features():
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (dict(features=[COLUMN]), "features must be a DataFrame or a dict"), (dict(features=COLUMN), "features must be a DataFrame or a dict"),
-    (dict(features={"x": [None, *TEXT[1:]]}), r"features\['x'\] must not hold missing values: 1 of 300"), (dict(features={"x": np.ones(300)}), r"features\['x'\] must not be constant"),
-    (dict(features={"x": ["a"] * 300}), r"features\['x'\] must hold at least two groups"), (dict(features={"x": [str(i) for i in range(300)]}), r"features\['x'\] must hold groups"),
-    (dict(features={1: COLUMN, "1": COLUMN}), "features must have different names"),
-    (dict(features=pd.DataFrame(np.ones((300, 2)), columns=["x", "x"])), "features must have different names"),
+    (dict(by=[COLUMN]), "by must"), (dict(by=3.0), "by must be an array, a Series, a DataFrame or a dict"), (dict(by="x"), "by must be an array"),
+    (dict(by={"x": [None, *TEXT[1:]]}), r"by\['x'\] must not hold missing values: 1 of 300"), (dict(by={"x": np.ones(300)}), r"by\['x'\] must not be constant"),
+    (dict(by={"x": ["a"] * 300}), r"by\['x'\] must hold at least two groups"), (dict(by={"x": [str(i) for i in range(300)]}), r"by\['x'\] must hold groups"),
+    (dict(by={1: COLUMN, "1": COLUMN}), "by must have different names"),
+    (dict(by=pd.DataFrame(np.ones((300, 2)), columns=["x", "x"])), "by must have different names"),
 ])
 def test_bad_features_and_settings_are_refused_by_name(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
@@ -663,14 +670,14 @@ def quick(error, uncertainty, **options):
 
 def test_validate_draws_conclusions_and_changes_nothing_else():
     error, uncertainty = sample(1)
-    with_them, without = quick(error, uncertainty, features={"t": TEXT}, n_resamples=899), quick(error, uncertainty, conclusions=False, n_resamples=899)
+    with_them, without = quick(error, uncertainty, by={"t": TEXT}, n_resamples=899), quick(error, uncertainty, conclusions=False, n_resamples=899)
     assert [one.by for one in with_them.findings] == [None] * 4 + ["t", "t"]
     assert {one.kind for one in without.findings} == {"scores"} and "scores" not in {one.kind for one in with_them.findings}
     assert with_them.to_frame().equals(without.to_frame()) and with_them.scores == without.scores and all(one in with_them.cautions for one in without.cautions)
     assert with_them["along u"].test.n_resamples == with_them.settings["n_resamples"] == 899
-    fewer = quick(error, uncertainty, features={"t": TEXT})
+    fewer = quick(error, uncertainty, by={"t": TEXT})
     assert fewer["along u"].test.n_resamples == 800 and fewer.settings["n_resamples"] == 399  # as many as can reject at their share
-    assert quick(error, uncertainty, features={"t": TEXT}, n_resamples=899, n_jobs=2).findings == with_them.findings
+    assert quick(error, uncertainty, by={"t": TEXT}, n_resamples=899, n_jobs=2).findings == with_them.findings
 
 
 def test_conclusions_do_not_need_the_statistic_zms():
@@ -681,7 +688,7 @@ def test_conclusions_do_not_need_the_statistic_zms():
 
 def test_conclusions_are_in_json_and_html_escaped():
     error, uncertainty = sample(1)
-    result = quick(error, uncertainty, features={"<script>alert(1)</script>": TEXT, "x": COLUMN})
+    result = quick(error, uncertainty, by={"<script>alert(1)</script>": TEXT, "x": COLUMN})
     said = json.loads(result.to_json())
     assert list(said)[:7] == ["verdict", "everywhere", "beyond", "conclusion", "findings", "cautions", "step"]
     assert said["everywhere"] == result.everywhere and said["beyond"] == [one.name for one in result.beyond] and said["step"]["sentence"] == result.step.sentence and said["conclusion"] == result.conclusion == result.sentence
@@ -700,7 +707,7 @@ def test_a_validation_fits_a_screen(names):
     features = {name: np.roll(COLUMN, k) for k, name in enumerate(names)}
     every = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
     for options in (dict(), dict(statistics=every, distribution="normal"))[:1 if len(names) > 1 else 2]:
-        result = quick(np.where(uncertainty > 1, 2, 1) * error, uncertainty, features=features or None, **{"n_resamples": 99, "n_boot": 99, "n_mc": 20}, **options)
+        result = quick(np.where(uncertainty > 1, 2, 1) * error, uncertainty, by=features or None, **{"n_resamples": 99, "n_boot": 99, "n_mc": 20}, **options)
         lines = repr(result).split("\n")
         assert len(lines) <= 24 and max(map(len, lines)) <= 80
         assert any(line.startswith("  ✗ Along u") for line in lines) and any(line.startswith("VERDICT ") for line in lines)
@@ -708,7 +715,7 @@ def test_a_validation_fits_a_screen(names):
 
 def test_the_conclusion_counts_columns_and_knows_no_prose():
     error, uncertainty = sample(1)
-    found = quick(error, uncertainty, features={str(k): np.roll(COLUMN, k) for k in range(5)}, n_boot=99, n_resamples=99)
+    found = quick(error, uncertainty, by={str(k): np.roll(COLUMN, k) for k in range(5)}, n_boot=99, n_resamples=99)
     assert all(one.status == "inconclusive" for one in found.findings if one.by) and "5 columns" in found.conclusion
 
 
@@ -721,7 +728,7 @@ def test_validate_checks_its_columns_once_and_sorts_each_once(monkeypatch):
     plain = room.Ordering.of.__func__
     monkeypatch.setattr(room.Ordering, "of", classmethod(lambda cls, values, *more: sorted_.append(values.tobytes()) or plain(cls, values, *more)))
     error, uncertainty = sample(2)  # no row is near to deciding
-    quick(error, uncertainty, features={"x": COLUMN[::-1], "t": TEXT}, statistics=("zms", "nll", "rce", "cc", "correlation", "ence", "zmse"), distribution="normal")
+    quick(error, uncertainty, by={"x": COLUMN[::-1], "t": TEXT}, statistics=("zms", "nll", "rce", "cc", "correlation", "ence", "zmse"), distribution="normal")
     assert seen == ["both"] and len(sorted_) == len(set(sorted_)) == 7       # u, |E|, |Z|, x, t, and pairs and signs in search of repeats
 
 
@@ -750,10 +757,10 @@ def test_features_are_refused_before_anything_is_computed(monkeypatch):
     monkeypatch.setattr("uqcal.errors.validation.intervals_of", lambda *args, **options: pytest.fail("computed in vain"))
     error, uncertainty = sample(1)
     for features in ({"x": np.ones(300)}, {"x": [None, *TEXT[1:]]}, {"x": COLUMN[1:]}, [COLUMN]):
-        with pytest.raises((ValueError, TypeError), match="features"):
-            quick(error, uncertainty, features=features)
+        with pytest.raises((ValueError, TypeError), match="by"):
+            quick(error, uncertainty, by=features)
     with pytest.raises(ValueError, match="conclusions=True"):
-        quick(error, uncertainty, conclusions=False, features={"x": COLUMN})
+        quick(error, uncertainty, conclusions=False, by={"x": COLUMN})
     with pytest.raises(TypeError, match="conclusions must be"):
         quick(error, uncertainty, conclusions="no")
 
@@ -826,7 +833,7 @@ def test_auto_draws_fewer_shuffles_with_the_same_answers_on_any_number_of_cores(
     rng = np.random.default_rng(5)
     u = np.exp(0.4 * rng.normal(size=12_000))
     error = u * rng.normal(size=u.size)
-    options = dict(n_boot=99, rng=1, features={"x": rng.random(u.size), "y": rng.random(u.size)})
+    options = dict(n_boot=99, rng=1, by={"x": rng.random(u.size), "y": rng.random(u.size)})
     auto, again, full = (draw_conclusions(error, u, n_resamples=count, n_jobs=jobs, **options) for count, jobs in (("auto", 1), ("auto", 2), (9999, 1)))
     for name in ("along u", "ranking", "size by x", "size by y"):
         test = auto[name].test
@@ -957,7 +964,7 @@ def test_groups_that_differ_only_in_shape_are_not_called_different_in_size():
         rng = np.random.default_rng([seed, 31])
         group = rng.choice(8, 600, p=[0.6] + [0.4 / 7] * 7)
         z = np.where(group == 0, rng.uniform(-1, 1, 600) * 3**0.5, rng.laplace(size=600) / 2**0.5)
-        asked = dict(features={"g": group.astype(str)}, n_boot=299, n_resamples=199, rng=1)
+        asked = dict(by={"g": group.astype(str)}, n_boot=299, n_resamples=199, rng=1)
         one = draw_conclusions(z, np.ones(600), **asked)["size by g"]
         wrong += one.status == "invalid"
         assert one.rows or (one.facts["doubt"] == "shape") == (one.status == "inconclusive" and one.pvalue <= 0.05)
@@ -988,14 +995,14 @@ def test_a_column_that_holds_the_outcome_is_no_feature(sign):
     rng = np.random.default_rng(5)
     predicted, u = rng.standard_normal(300), np.exp(0.4 * rng.standard_normal(300))
     error = u * rng.standard_normal(300)
-    asked = dict(features={"observed": predicted + error, "predicted": predicted}, n_boot=199, n_resamples=199, rng=1)
+    asked = dict(by={"observed": predicted + error, "predicted": predicted}, n_boot=199, n_resamples=199, rng=1)
     found = draw_conclusions(sign * error, u, **asked)
     assert found["bias by observed"].status == found["size by observed"].status == "inconclusive"
     assert found["bias by observed"].reason == found["size by observed"].reason == "outcome"
     assert found["on average"].status == "valid" and found["bias by predicted"].status != "invalid"
     recalibrated = recalibrate_errors(sign * error, u, **asked)
     assert not recalibrated.model.shifts and recalibrated.cautions[-1].facts == {"columns": ("observed",)}
-    biased = draw_conclusions(sign * (error + 0.3 * predicted), u, **asked | dict(features={"predicted": predicted}))
+    biased = draw_conclusions(sign * (error + 0.3 * predicted), u, **asked | dict(by={"predicted": predicted}))
     assert biased["bias by predicted"].status == "invalid" and next_step(biased.values()).arguments == {"by": ("predicted",)}
 
 

@@ -356,7 +356,7 @@ def test_infinite_and_impossible_input_is_refused():
                            ((None, {"a": (error, u), "b": (error[1:], u[1:])}), "the same points"), ((error[:2], {"a": (error[:2], u[:2]), "b": (error[:2], u[:2])}), "at least three points"),
                            ((None, {"a": (error, u), "b": (error, -u)}), r"predictions\['b'\].*uncertainty must be positive"), ((error[1:], two), "y_pred must have the same length")):
         with pytest.raises((ValueError, TypeError), match=message): compare_models(*given)
-    for options, message in ((dict(tolerance=0), "tolerance"), (dict(groups=np.arange(50) % 3), "groups"), (dict(confidence_level=0.9), "confidence_level"), (dict(score="interval", confidence_level=0.9), "y_true must be given"),
+    for options, message in ((dict(margin=0), "margin"), (dict(groups=np.arange(50) % 3), "groups"), (dict(level=0.9), "level"), (dict(score="interval", level=0.9), "y_true must be given"),
                              (dict(score="brier"), "y_true"), (dict(score="nonsense"), "score must be")):
         with pytest.raises((ValueError, TypeError), match=message): compare_models(None, two, **options)
     with pytest.raises(ValueError, match="dof is for"): compare_models(y, {"a": p, "b": p}, score="brier", dof=5.0)
@@ -530,7 +530,7 @@ def copied(y, stated, rng, times=10):
     return y[rows], {name: tuple(bound[rows] for bound in one) if isinstance(one, tuple) else one[rows] for name, one in stated.items()}
 
 
-@pytest.mark.parametrize("score, options", [("log loss", {}), ("brier", {}), ("interval", dict(confidence_level=0.9))])
+@pytest.mark.parametrize("score, options", [("log loss", {}), ("brier", {}), ("interval", dict(level=0.9))])
 def test_copied_rows_of_outcomes_and_intervals_count_once(score, options):
     "Two models as good on average, each row ten times: told apart in 30, 31 and 45 of 60 sets. Mutation: copies looked for among errors alone."
     better = 0

@@ -84,7 +84,7 @@ def test_a_known_rate_is_compared_as_one_rate():
 
 @pytest.mark.parametrize("call, match", [
     (lambda: rate_interval(1.1, 5), "rate must lie"), (lambda: rate_interval(0.5, 0), "n must be"), (lambda: rate_interval(0.5, 5, confidence=1), "confidence"),
-    (lambda: rate_difference_of(0.5, 5, -0.1, 5), "rate must lie"), (lambda: rate_difference([0, 2], [1]), "outcome_a"), (lambda: rate_difference([0, 1], [1], sample_weight_b=[1, 2]), "weight_b")])
+    (lambda: rate_difference_of(0.5, 5, -0.1, 5), "rate must lie"), (lambda: rate_difference([0, 2], [1]), "y_true_a"), (lambda: rate_difference([0, 1], [1], sample_weight_b=[1, 2]), "sample_weight_b")])
 def test_bad_input_is_named(call, match):
     with pytest.raises((ValueError, TypeError), match=match): call()
 

@@ -441,7 +441,7 @@ def check_labels_agree(
 def named_columns(
     by: Any,  # an array or a Series, shape (n,), a DataFrame, or a dict of name → column; None
     name: str = "by",  # what the caller calls it
-) -> list[tuple[Any, Any]]:  # names and columns; an array without a name has the argument's
+) -> list[tuple[Any, Any]]:  # names and columns; an array without a name is "group"
     """Columns with their names, from whatever holds one or several.
 
     Parameters
@@ -454,7 +454,7 @@ def named_columns(
     Returns
     -------
     list[tuple[Any, Any]]
-        Names and columns; an array without a name has the argument's.
+        Names and columns; an array without a name is "group".
 
     Raises
     ------
@@ -467,7 +467,7 @@ def named_columns(
     if isinstance(by, Mapping): return list(by.items())
     if isinstance(by, (list, tuple)) or np.ndim(by) == 1:
         label = getattr(by, "name", None)
-        return [(name if label is None else label, by)]
+        return [("group" if label is None else label, by)]
     raise TypeError(f"{name} must be an array, a Series, a DataFrame or a dict of name → array, "
                     f"got {type(by).__name__}")
 
@@ -475,7 +475,7 @@ def named_columns(
 def column_label(label: str,  # the name of a column, from `named_columns`
                  name: str = "by",  # what the caller calls the argument
                  ) -> str:
-    """What a refusal calls a column: the argument, or the part of it with this name.
+    """What a refusal calls a column: the argument, or the part of it that has this name.
 
     Parameters
     ----------
@@ -488,7 +488,7 @@ def column_label(label: str,  # the name of a column, from `named_columns`
     -------
     str
     """
-    if label == name: return name
+    if label == "group": return name
     return f"{name}[{label!r}]"
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-060a
