@@ -436,7 +436,7 @@ class Sample:
         if self.by_uncertainty.is_constant:
             raise ValueError(f"uncertainty must vary: all {self.n} values are "
                              f"{self.uncertainty[0]:.6g}, so there is nothing to be consistent "
-                             "with; judge their average size (zms), or give a feature as by")
+                             "with; test their average size (zms), or give a feature as by")
 
     def with_error(self,
                    error: ArrayLike,  # other errors of the same rows, shape (n,)

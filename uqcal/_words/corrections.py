@@ -186,11 +186,11 @@ def _calibration_sentence(finding):
 _UNCHANGED = {
     "no fewer faults": "no candidate that scores better has fewer faults in cross-validation",
     "no gain": "no candidate gains more than its standard error",
-    "rows": "no fault is shown, and what a few rows decide is no reason to recalibrate",
-    "nothing": "no fault is shown",
-    "small": "no fault is shown. u may be too large, and these are too few rows to make it smaller "
+    "rows": "no fault was found, and what a few rows decide is no reason to recalibrate",
+    "nothing": "no fault was found",
+    "small": "no fault was found. u may be too large, and these are too few rows to make it smaller "
              "safely",
-    "no fault": "no fault is shown",
+    "no fault": "no fault was found",
     "impossible": "a few rows alone are the fault, which is no reason to recalibrate",
     "no map": "no map gains in cross-validation"}
 

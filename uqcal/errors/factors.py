@@ -851,7 +851,7 @@ def _tailed(found, then):
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-058b
 def _average_sentence(test):
-    if test.reason: return f"Whether errors have the predicted size can't be judged: {test.reason}."
+    if test.reason: return f"Whether errors have the predicted size can't be tested: {test.reason}."
     (low, high), k = test.confidence_interval, _decimals(test.confidence_interval)
     size = (f"rrors are {test.estimate:.{k}f} times as large as predicted on average "
             f"({100 * test.confidence:g} %: {low:.{k}f} to {high:.{k}f})")
@@ -1172,7 +1172,7 @@ class Factors(Result):
     def sentence(self) -> str:
         "The result in words."
         what = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
-        if self.reason: return f"How large errors are can't be judged: {self.reason}."
+        if self.reason: return f"How large errors are can't be tested: {self.reason}."
         (low, high), k = self.confidence_interval, _decimals(self.confidence_interval)
         if self.by == "groups": over = "in each group"
         else: over = f"over every fifth of the points in the order of {what[self.by]}"
@@ -1491,7 +1491,7 @@ class ValidBins(Result):
     def sentence(self) -> str:
         "The result in words."
         (low, high), left = self.confidence_interval, len(self.bins) - self.n_bins
-        if left: out = f" ({left} more can't be judged)"
+        if left: out = f" ({left} more can't be tested)"
         else: out = ""
         if high < self.confidence: few = " Chance alone does not leave so few."
         else: few = ""

@@ -580,7 +580,7 @@ class Extrapolation(SignificanceTest):
         else: shown = "Scaled errors are"
         return (f"{found}. {shown} larger in some bins than in others (p = {self.pvalue:.2g}, "
                 f"permutation{groups}). Whether {three_digits(self.factor)}, the root mean square "
-                "of E/u, agrees with 1 is not judged here: see average_test.")
+                "of E/u, agrees with 1 is not tested here: see average_test.")
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each number of bins, with `factor`, by which errors were divided, and the reference of normal and of t6 errors.

@@ -90,7 +90,7 @@ def check_shuffles(
     if (along or sample.by_uncertainty).is_constant:
         raise NothingToTest(f"uncertainty must vary: all {n} values are "
                             f"{sample.uncertainty[0]:.6g}, so there is nothing to be consistent "
-                            "with; judge their average size (zms), or give a feature as by",
+                            "with; test their average size (zms), or give a feature as by",
                             "all uncertainties are equal, so there is nothing to compare")
     if keys.min() == keys.max():
         raise NothingToTest(f"|error| / uncertainty must vary: all {n} values are "
