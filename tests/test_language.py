@@ -1,10 +1,9 @@
 """What is printed is plain English of the field: none of the words that mislead, no sentence that must be read twice."""
 import ast
 import io
-import json
 import re
 import tokenize
-from functools import lru_cache
+from functools import cache
 
 import notebooks
 import pytest
@@ -102,7 +101,7 @@ def sentences(text):
     return re.split(r"(?<=[.:;?!])[)\]\"*_]*\s", text)
 
 
-@lru_cache(maxsize=None)
+@cache
 def page(path):
     return notebooks.read(path)
 
