@@ -61,7 +61,7 @@ def main():
     error = 1.3 * u**0.8 * rng.standard_normal(u.size)
     features = {"heat": rng.uniform(0, 1, u.size), "kind": rng.choice(["metal", "oxide", "salt"], u.size)}
     for n in (5000, POINTS[-1]):
-        for what, more in (("", {}), (", two features", {"features": {name: one[:n] for name, one in features.items()}})):
+        for what, more in (("", {}), (", two features", {"by": {name: one[:n] for name, one in features.items()}})):
             took = seconds(lambda n=n, more=more: recalibrate_errors(error[:n], u[:n], rng=1, **more), 1, clock=process_time)
             print(f"choice and judgement of {n:,} points{what}: {took:.1f}", flush=True)
 

@@ -246,7 +246,7 @@ def with_features(**columns):
 def test_details_give_each_finding_its_test_and_pvalue(capsys):
     args = [*with_features(), "--verbose"]
     code, out, err = run(capsys, *args, "--report", "r.html", "--json", "n.json")
-    expected = validate_errors(data()["E"], data()["uE"], features={"mass": np.arange(200.0), "kind": ["oxide", "Na", "nitride", "x y"] * 50}, n_boot=60, n_mc=40, n_resamples=199, rng=0)
+    expected = validate_errors(data()["E"], data()["uE"], by={"mass": np.arange(200.0), "kind": ["oxide", "Na", "nitride", "x y"] * 50}, n_boot=60, n_mc=40, n_resamples=199, rng=0)
     text = " ".join(out.split())
     order = [text.index(f"{one.name[0].upper()}{one.name[1:]}: {one.status}. {one.sentence} Test: {one.method}.") for one in expected.findings]
     order = [text.index(expected.conclusion), text.index(f"NEXT {expected.step.sentence}"), *order, text.index("estimate")]
@@ -307,7 +307,7 @@ def test_fail_on_looks_at_conclusions_first(capsys, args, codes):
 @pytest.mark.parametrize("cells, kind", [(["1", "2.5", "-3"], float), (["Na", "Cl", "Na"], object), (["True", "False", "True"], object), (["1", "2", "0,5"], float)])
 def test_features_are_numbers_or_text(folder, cells, kind):
     folder.joinpath("made.csv").write_text("E;uE;f\n" + "\n".join(f"1;2;{cell}" for cell in cells))
-    values = read_table("made.csv", ["E", "uE"], features=["f", "uE"]).feature("f")
+    values = read_table("made.csv", ["E", "uE"], by=["f", "uE"]).feature("f")
     assert values.dtype == kind and list(values) == ([float(cell.replace(",", ".")) for cell in cells] if kind is float else cells)
 
 
@@ -334,7 +334,7 @@ def test_refused_groups(capsys, folder, cells, message):
 def test_features_in_parquet(parquet, capsys):
     frame = data().assign(text=["a", "b"] * 100, category=pd.Categorical(["3", "4"] * 100), flag=[True, False] * 100, number=np.arange(200), when=pd.Timestamp("2024-01-01"))
     frame.to_parquet("made.parquet")
-    table = read_table("made.parquet", ["E"], features=["text", "category", "flag", "number"])
+    table = read_table("made.parquet", ["E"], by=["text", "category", "flag", "number"])
     assert [table.feature(name).dtype.kind for name in ("text", "category", "flag", "number")] == ["O", "O", "O", "f"] and list(table.feature("category")[:2]) == ["3", "4"]
     args = ["validate", "made.parquet", *COLUMNS, *QUICK, "--statistics", "zms"]
     assert run(capsys, *args, "--feature", "text", "--feature", "number")[0] == 0

@@ -49,7 +49,7 @@ def numbers(capsys, *args):
 
 def test_validate(table, capsys):
     found = numbers(capsys, "validate", "t.csv", "--observed", "y", "--predicted", "f", "--uncertainty", "u", "--feature", "x", "--groups", "c", "--n-boot", 60, "--n-mc", 40, "--n-resamples", 199, "--seed", 5)
-    result = validate_errors(table["y"] - table["f"], table["u"], features=table[["x"]], groups=table["c"], n_boot=60, n_mc=40, n_resamples=199, rng=5)
+    result = validate_errors(table["y"] - table["f"], table["u"], by=table[["x"]], groups=table["c"], n_boot=60, n_mc=40, n_resamples=199, rng=5)
     for name, one in json.loads(result.to_json()).items():  # the command names lines of the file beside rows
         assert re.sub(r" \(line [\d,]+\)", "", json.dumps(found[name])) == json.dumps(one), name
 
@@ -76,7 +76,7 @@ def test_intervals(table, capsys):
 
 def test_mend(table, capsys):
     run(capsys, "mend", "t.csv", "--observed", "y", "--predicted", "f", "--uncertainty", "u", "--feature", "kind", "--groups", "c", "--n-boot", 60, "--n-resamples", 199, "--seed", 5, "--out", "made.csv", "--model", "m.json")
-    found = recalibrate_errors(table["y"] - table["f"], table["u"], features=table[["kind"]], groups=table["c"], n_boot=60, n_resamples=199, rng=5)
+    found = recalibrate_errors(table["y"] - table["f"], table["u"], by=table[["kind"]], groups=table["c"], n_boot=60, n_resamples=199, rng=5)
     made = pd.read_csv("made.csv")
     np.testing.assert_array_equal(made["recalibrated_uncertainty"], found.uncertainty)
     np.testing.assert_allclose(made["recalibrated_error"], found.error, rtol=0, atol=1e-13)  # the file has the prediction, from which the error is taken again

@@ -182,7 +182,7 @@ def test_features_come_with_a_table_whose_rows_share_out_all_points():
     rng = np.random.default_rng(2)
     u, g, T = np.exp(0.5 * rng.standard_normal(1003)), rng.choice(["a", "b", "<c>"], 1003), rng.integers(0, 40, 1003).astype(float)
     error = u * rng.standard_normal(1003) * np.where(g == "a", 1.7, 1.0)
-    found = draw_conclusions(error, u, features={"g": g, "T": T}, n_boot=399, n_resamples=399, rng=1)
+    found = draw_conclusions(error, u, by={"g": g, "T": T}, n_boot=399, n_resamples=399, rng=1)
     for name, one in found.items():
         if name in ("on average", "ranking"): assert one.parts is None
         else: assert one.parts["count"].sum() == 1003 and (one.parts["low"] <= one.parts["estimate"]).all() and (one.parts["estimate"] <= one.parts["high"]).all()
@@ -202,11 +202,11 @@ def test_features_come_with_a_table_whose_rows_share_out_all_points():
 def test_a_place_of_few_points_is_told_with_its_count():
     rng = np.random.default_rng(5)
     u, g = np.exp(0.5 * rng.standard_normal(1460)), np.where(np.arange(1460) < 20, "rare", "usual")
-    found = draw_conclusions(u * rng.standard_normal(1460) * np.where(g == "rare", 6, 1.0), u, features={"g": g}, n_boot=999, n_resamples=999, rng=1)
+    found = draw_conclusions(u * rng.standard_normal(1460) * np.where(g == "rare", 6, 1.0), u, by={"g": g}, n_boot=999, n_resamples=999, rng=1)
     one = found["size by g"]
     assert one.status == "invalid" and (one.part.along, one.part.first, one.part.by_group, one.part.count, one.part.of) == ("g", "rare", True, 20, 1460)
     assert "(20 of 1,460 rows)" in one.sentence
-    biased = draw_conclusions(u * (rng.standard_normal(1460) + np.where(g == "rare", 4, 0)), u, features={"g": g}, n_boot=999, n_resamples=999, rng=1)
+    biased = draw_conclusions(u * (rng.standard_normal(1460) + np.where(g == "rare", 4, 0)), u, by={"g": g}, n_boot=999, n_resamples=999, rng=1)
     assert "20 rows" in biased["bias by g"].line and "(20 of 1,460 rows)" in biased["bias by g"].sentence
     assert next_step([biased["bias by g"]]).arguments == {"by": ("g",)}
 
@@ -221,7 +221,7 @@ def test_the_step_names_the_columns_along_which_there_is_a_fault(size, bias, by)
     shift = np.where(kind == "a", 1, -1) if bias == "kind" else bias
     noise = rng.standard_normal(n)
     for name in "ab": noise[kind == name] -= noise[kind == name].mean()
-    step = next_step(draw_conclusions(u * (factor * noise + shift), u, features={"kind": kind, "T": T}, n_boot=999, n_resamples=999, rng=1).values())
+    step = next_step(draw_conclusions(u * (factor * noise + shift), u, by={"kind": kind, "T": T}, n_boot=999, n_resamples=999, rng=1).values())
     if by is None: assert (step.verb, step.arguments) == ("use", {})
     else: assert step.verb == "recalibrate" and step.facts["by"] == by and step.arguments.get("by", ()) == by
 
@@ -240,7 +240,7 @@ def test_groups_that_are_biased_against_each_other_are_told_apart():
     rng = np.random.default_rng(1)
     u, g = np.exp(0.5 * rng.standard_normal(2000)), rng.choice(["a", "b"], 2000)
     error = u * (0.43 * rng.standard_normal(2000) + np.where(g == "a", 0.9, -0.9))
-    found = draw_conclusions(error, u, features={"g": g}, n_boot=999, n_resamples=999, rng=1)
+    found = draw_conclusions(error, u, by={"g": g}, n_boot=999, n_resamples=999, rng=1)
     assert found["bias by g"].status == "invalid" and found["bias by g"].part.by_group and abs(found["bias by g"].estimate) == pytest.approx(0.9, abs=0.05)
     assert found["on average"].centred and found["on average"].direction == "too large"
     assert found["size by g"].status == "valid" and found["bias by g"].part.first in "ab"
@@ -439,7 +439,7 @@ def test_groups_that_are_too_small_are_not_spoken_for():
     rng = np.random.default_rng(1)
     uncertainty, z = rng.uniform(0.5, 2, 400), rng.normal(0, 1, 400)
     z[394:] *= 2.5
-    found = draw_conclusions(z * uncertainty, uncertainty, features={"site": ["A"] * 200 + ["B"] * 194 + ["C"] * 6}, tolerance=1.5, **QUICK)
+    found = draw_conclusions(z * uncertainty, uncertainty, by={"site": ["A"] * 200 + ["B"] * 194 + ["C"] * 6}, tolerance=1.5, **QUICK)
     assert all(found[f"{kind} by site"].facts["covers"] == {"kind": "groups", "n_small": 1} for kind in ("bias", "size"))
 
 
@@ -449,7 +449,7 @@ def test_sizes_of_small_groups_are_not_judged_once_their_means_are_taken_out():
     kind = np.repeat(np.arange(150), 2)
     u = np.exp(0.5 * rng.standard_normal(300))
     found = draw_conclusions(u * (rng.standard_normal(300) + 2 * rng.standard_normal(150)[kind]), u,
-                             features={"molecule": kind.astype(str), "mass": rng.standard_normal(300)}, n_boot=99, n_resamples=199, rng=1)
+                             by={"molecule": kind.astype(str), "mass": rng.standard_normal(300)}, n_boot=99, n_resamples=199, rng=1)
     assert found["bias by molecule"].status == "invalid" and found["size by molecule"].status == "inconclusive"
     assert found["size by molecule"].reason == "nothing to test" and "the groups of molecule hold too few rows" in found["size by molecule"].facts["nothing"]
     assert found["size by mass"].test is not None
@@ -460,7 +460,7 @@ def test_no_group_is_named_whose_limits_hold_no_bias():
     uncertainty, z = rng.uniform(0.5, 2, 400), rng.normal(0, 1, 400)
     z -= z.mean()
     z[399] = 6
-    found = draw_conclusions(z * uncertainty, uncertainty, features={"site": ["A"] * 200 + ["B"] * 199 + ["C"]}, confidence=0.8, **QUICK)
+    found = draw_conclusions(z * uncertainty, uncertainty, by={"site": ["A"] * 200 + ["B"] * 199 + ["C"]}, confidence=0.8, **QUICK)
     one = found["bias by site"]
     assert one.status == "invalid" and one.facts["place_unknown"] and one.part is None and "C" not in one.line
     assert next_step([one]).arguments == {"by": ("site",)}
@@ -469,7 +469,7 @@ def test_no_group_is_named_whose_limits_hold_no_bias():
 def test_one_bias_for_all_does_not_depend_on_a_feature():
     rng = np.random.default_rng(6)
     uncertainty = rng.uniform(0.5, 2, 1500)
-    found = draw_conclusions(uncertainty * (rng.normal(0.15, 1, 1500)), uncertainty, features={"mass": rng.uniform(0, 1, 1500)}, tolerance=1.5, **QUICK)
+    found = draw_conclusions(uncertainty * (rng.normal(0.15, 1, 1500)), uncertainty, by={"mass": rng.uniform(0, 1, 1500)}, tolerance=1.5, **QUICK)
     assert found["bias"].estimate > 0 and found["bias"].part is None and next_step(found.values()).why == "minor"
     assert found["bias by mass"].status == "valid"
 
@@ -529,7 +529,7 @@ def test_holm_adjusts_the_features_and_nothing_else():
     error, uncertainty = sample(5)
     rng = np.random.default_rng(1)
     features = {"a": rng.random(300), "b": rng.random(300), "c": rng.choice(["x", "y"], 300)}
-    found = draw_conclusions(error, uncertainty, features=features, n_resamples=999, rng=7)
+    found = draw_conclusions(error, uncertainty, by=features, n_resamples=999, rng=7)
     assert list(found) == [*WHOLE, *(f"{what} by {name}" for name in "abc" for what in ("bias", "size"))]
     tests = [found[f"size by {name}"] for name in features]
     raw, weights = {}, {}
@@ -549,7 +549,7 @@ def test_no_more_than_five_percent_of_calibrated_sets_fail_along_any_of_five_fea
     for seed in range(40):
         rng = np.random.default_rng(seed)
         error, uncertainty = distributions.simulate_calibrated(100, 6, distribution="t3", rng=rng)
-        found = draw_conclusions(error, uncertainty, features={str(k): rng.random(100) for k in range(5)}, n_boot=19, n_resamples=19, rng=rng)
+        found = draw_conclusions(error, uncertainty, by={str(k): rng.random(100) for k in range(5)}, n_boot=19, n_resamples=19, rng=rng)
         assert found["size by 0"].test.n_resamples == 200      # 2·5/0.05, else nothing could be rejected
         alarms += any(one.status == "invalid" for name, one in found.items() if name.startswith("size by "))
         biases += any(one.status == "invalid" for name, one in found.items() if name.startswith("bias by "))
@@ -561,7 +561,7 @@ def test_each_fault_is_found_and_named():
     kind = np.random.default_rng(1).choice(["a", "b"], 3000, p=[0.8, 0.2])
     cases = {"on average": 1.3 * error, "along u": np.where(uncertainty > 1, 1.5, 1) * error, "size by kind": np.where(kind == "b", 1.4, 1) * error}
     for question, wrong in cases.items():
-        found = draw_conclusions(wrong, uncertainty, features={"kind": kind}, n_boot=499, n_resamples=999, rng=1)
+        found = draw_conclusions(wrong, uncertainty, by={"kind": kind}, n_boot=499, n_resamples=999, rng=1)
         assert found[question].status == "invalid", question
         assert found[question].confidence_interval.holds({"on average": 1.3, "along u": 1.5, "size by kind": 1.4}[question])
     assert found["on average"].direction is None and found["along u"].part is None or found["size by kind"].part.first == "b"
@@ -575,7 +575,7 @@ def test_each_fault_is_found_and_named():
     (np.array([1.0, -2, 3]), np.array([1.0, 2, 1]), {*WHOLE, "bias by x", "size by x"}),
 ])
 def test_what_cannot_be_asked_is_inconclusive_and_says_why(error, uncertainty, open_questions):
-    found = draw_conclusions(error, uncertainty, features={"x": np.arange(error.size)}, n_resamples=99, rng=1)
+    found = draw_conclusions(error, uncertainty, by={"x": np.arange(error.size)}, n_resamples=99, rng=1)
     assert {name for name, answer in found.items() if answer.status == "inconclusive" and answer.pvalue is None} == open_questions
     for name in open_questions:
         assert found[name].reason == "nothing to test" and found[name].facts["nothing"] in found[name].sentence and found[name].test is None and found[name].method == ""
@@ -587,27 +587,34 @@ COLUMN = np.arange(300.0)
 TEXT = ["a", "b", "c"] * 100
 
 
+def test_columns_come_as_an_array_or_a_series():
+    found = draw_conclusions(*sample(), by={"x": COLUMN}, n_resamples=99, rng=1)
+    assert draw_conclusions(*sample(), by=pd.Series(COLUMN, name="x"), n_resamples=99, rng=1) == found
+    alone = draw_conclusions(*sample(), by=COLUMN, n_resamples=99, rng=1)
+    assert list(alone)[4:] == ["bias by group", "size by group"] and alone["size by group"].pvalue == found["size by x"].pvalue
+
+
 @pytest.mark.parametrize("features", [{"x": COLUMN, "t": TEXT}, pd.DataFrame({"x": COLUMN, "t": TEXT}), pd.DataFrame({"x": COLUMN, "t": pd.Categorical(TEXT)}, index=np.arange(300)[::-1]),
                                       pd.DataFrame({"x": COLUMN, "t": pd.array(TEXT, dtype="string")})])
 def test_features_come_as_a_frame_or_a_dict(features):
-    found = draw_conclusions(*sample(), features=features, n_resamples=99, rng=1)
+    found = draw_conclusions(*sample(), by=features, n_resamples=99, rng=1)
     assert list(found)[4:] == ["bias by x", "size by x", "bias by t", "size by t"]
     assert found["size by x"].test.by == "feature" and found["size by t"].test.by == "groups"
-    assert found == draw_conclusions(*sample(), features={"x": COLUMN, "t": TEXT}, n_resamples=99, rng=1)
+    assert found == draw_conclusions(*sample(), by={"x": COLUMN, "t": TEXT}, n_resamples=99, rng=1)
 
 
 def test_polars_frames_hold_features():
     polars = pytest.importorskip("polars")
-    found = draw_conclusions(*sample(), features=polars.DataFrame({"x": COLUMN, "t": TEXT}), n_resamples=99, rng=1)
-    assert found == draw_conclusions(*sample(), features={"x": COLUMN, "t": TEXT}, n_resamples=99, rng=1)
+    found = draw_conclusions(*sample(), by=polars.DataFrame({"x": COLUMN, "t": TEXT}), n_resamples=99, rng=1)
+    assert found == draw_conclusions(*sample(), by={"x": COLUMN, "t": TEXT}, n_resamples=99, rng=1)
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (dict(features=[COLUMN]), "features must be a DataFrame or a dict"), (dict(features=COLUMN), "features must be a DataFrame or a dict"),
-    (dict(features={"x": [None, *TEXT[1:]]}), r"features\['x'\] must not hold missing values: 1 of 300"), (dict(features={"x": np.ones(300)}), r"features\['x'\] must not be constant"),
-    (dict(features={"x": ["a"] * 300}), r"features\['x'\] must hold at least two groups"), (dict(features={"x": [str(i) for i in range(300)]}), r"features\['x'\] must hold groups"),
-    (dict(features={1: COLUMN, "1": COLUMN}), "features must have different names"),
-    (dict(features=pd.DataFrame(np.ones((300, 2)), columns=["x", "x"])), "features must have different names"),
+    (dict(by=[COLUMN]), "by must"), (dict(by=3.0), "by must be an array, a Series, a DataFrame or a dict"), (dict(by="x"), "by must be an array"),
+    (dict(by={"x": [None, *TEXT[1:]]}), r"by\['x'\] must not hold missing values: 1 of 300"), (dict(by={"x": np.ones(300)}), r"by\['x'\] must not be constant"),
+    (dict(by={"x": ["a"] * 300}), r"by\['x'\] must hold at least two groups"), (dict(by={"x": [str(i) for i in range(300)]}), r"by\['x'\] must hold groups"),
+    (dict(by={1: COLUMN, "1": COLUMN}), "by must have different names"),
+    (dict(by=pd.DataFrame(np.ones((300, 2)), columns=["x", "x"])), "by must have different names"),
 ])
 def test_bad_features_and_settings_are_refused_by_name(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
@@ -629,7 +636,7 @@ def test_any_floats_give_conclusions_or_a_clear_error(data):
     error, uncertainty = data.draw(st.lists(numbers, min_size=n, max_size=n)), data.draw(st.lists(st.one_of(st.floats(1e-150, 1e150), st.just(1.0)), min_size=n, max_size=n))
     with np.errstate(all="raise", under="ignore"):
         try:
-            found = draw_conclusions(error, uncertainty, features={"x": np.arange(n)}, n_boot=39, n_resamples=39, rng=1)
+            found = draw_conclusions(error, uncertainty, by={"x": np.arange(n)}, n_boot=39, n_resamples=39, rng=1)
         except (ValueError, TypeError) as message:
             assert str(message)
         else:
@@ -641,14 +648,14 @@ def test_any_floats_give_conclusions_or_a_clear_error(data):
 
 def test_a_seed_fixes_the_result_whatever_n_jobs():
     error, uncertainty = sample(1, n=2000)
-    one, two = (draw_conclusions(error, uncertainty, features={"x": np.arange(2000)}, n_resamples=2000, rng=4, n_jobs=jobs) for jobs in (1, 2))
+    one, two = (draw_conclusions(error, uncertainty, by={"x": np.arange(2000)}, n_resamples=2000, rng=4, n_jobs=jobs) for jobs in (1, 2))
     assert one == two
 
 
 def test_results_show_themselves():
     import matplotlib.pyplot as plt
     error, uncertainty = sample(1)
-    found = draw_conclusions(error, uncertainty, features={"t": TEXT}, n_resamples=99, rng=1)
+    found = draw_conclusions(error, uncertainty, by={"t": TEXT}, n_resamples=99, rng=1)
     for answer in found.values():
         assert isinstance(answer, Finding) and html.escape(answer.line) in answer._repr_html_()
         figure, ax = plt.subplots()
@@ -664,14 +671,14 @@ def quick(error, uncertainty, **options):
 
 def test_validate_draws_conclusions_and_changes_nothing_else():
     error, uncertainty = sample(1)
-    with_them, without = quick(error, uncertainty, features={"t": TEXT}, n_resamples=899), quick(error, uncertainty, conclusions=False, n_resamples=899)
+    with_them, without = quick(error, uncertainty, by={"t": TEXT}, n_resamples=899), quick(error, uncertainty, conclusions=False, n_resamples=899)
     assert [one.by for one in with_them.findings] == [None] * 4 + ["t", "t"]
     assert {one.kind for one in without.findings} == {"scores"} and "scores" not in {one.kind for one in with_them.findings}
     assert with_them.to_frame().equals(without.to_frame()) and with_them.scores == without.scores and all(one in with_them.cautions for one in without.cautions)
     assert with_them["along u"].test.n_resamples == with_them.settings["n_resamples"] == 899
-    fewer = quick(error, uncertainty, features={"t": TEXT})
+    fewer = quick(error, uncertainty, by={"t": TEXT})
     assert fewer["along u"].test.n_resamples == 800 and fewer.settings["n_resamples"] == 399  # as many as can reject at their share
-    assert quick(error, uncertainty, features={"t": TEXT}, n_resamples=899, n_jobs=2).findings == with_them.findings
+    assert quick(error, uncertainty, by={"t": TEXT}, n_resamples=899, n_jobs=2).findings == with_them.findings
 
 
 def test_conclusions_do_not_need_the_statistic_zms():
@@ -682,7 +689,7 @@ def test_conclusions_do_not_need_the_statistic_zms():
 
 def test_conclusions_are_in_json_and_html_escaped():
     error, uncertainty = sample(1)
-    result = quick(error, uncertainty, features={"<script>alert(1)</script>": TEXT, "x": COLUMN})
+    result = quick(error, uncertainty, by={"<script>alert(1)</script>": TEXT, "x": COLUMN})
     said = json.loads(result.to_json())
     assert list(said)[:7] == ["verdict", "everywhere", "beyond", "conclusion", "findings", "cautions", "step"]
     assert said["everywhere"] == result.everywhere and said["beyond"] == [one.name for one in result.beyond] and said["step"]["sentence"] == result.step.sentence and said["conclusion"] == result.conclusion == result.sentence
@@ -701,7 +708,7 @@ def test_a_validation_fits_a_screen(names):
     features = {name: np.roll(COLUMN, k) for k, name in enumerate(names)}
     every = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
     for options in (dict(), dict(statistics=every, distribution="normal"))[:1 if len(names) > 1 else 2]:
-        result = quick(np.where(uncertainty > 1, 2, 1) * error, uncertainty, features=features or None, **{"n_resamples": 99, "n_boot": 99, "n_mc": 20}, **options)
+        result = quick(np.where(uncertainty > 1, 2, 1) * error, uncertainty, by=features or None, **{"n_resamples": 99, "n_boot": 99, "n_mc": 20}, **options)
         lines = repr(result).split("\n")
         assert len(lines) <= 24 and max(map(len, lines)) <= 80
         assert any(line.startswith("  ✗ Along u") for line in lines) and any(line.startswith("VERDICT ") for line in lines)
@@ -709,7 +716,7 @@ def test_a_validation_fits_a_screen(names):
 
 def test_the_conclusion_counts_columns_and_knows_no_prose():
     error, uncertainty = sample(1)
-    found = quick(error, uncertainty, features={str(k): np.roll(COLUMN, k) for k in range(5)}, n_boot=99, n_resamples=99)
+    found = quick(error, uncertainty, by={str(k): np.roll(COLUMN, k) for k in range(5)}, n_boot=99, n_resamples=99)
     assert all(one.status == "inconclusive" for one in found.findings if one.by) and "5 columns" in found.conclusion
 
 
@@ -722,7 +729,7 @@ def test_validate_checks_its_columns_once_and_sorts_each_once(monkeypatch):
     plain = room.Ordering.of.__func__
     monkeypatch.setattr(room.Ordering, "of", classmethod(lambda cls, values, *more: sorted_.append(values.tobytes()) or plain(cls, values, *more)))
     error, uncertainty = sample(2)  # no row is near to deciding
-    quick(error, uncertainty, features={"x": COLUMN[::-1], "t": TEXT}, statistics=("zms", "nll", "rce", "cc", "correlation", "ence", "zmse"), distribution="normal")
+    quick(error, uncertainty, by={"x": COLUMN[::-1], "t": TEXT}, statistics=("zms", "nll", "rce", "cc", "correlation", "ence", "zmse"), distribution="normal")
     assert seen == ["both"] and len(sorted_) == len(set(sorted_)) == 7       # u, |E|, |Z|, x, t, and pairs and signs in search of repeats
 
 
@@ -751,10 +758,10 @@ def test_features_are_refused_before_anything_is_computed(monkeypatch):
     monkeypatch.setattr("uqcal.errors.validation.intervals_of", lambda *args, **options: pytest.fail("computed in vain"))
     error, uncertainty = sample(1)
     for features in ({"x": np.ones(300)}, {"x": [None, *TEXT[1:]]}, {"x": COLUMN[1:]}, [COLUMN]):
-        with pytest.raises((ValueError, TypeError), match="features"):
-            quick(error, uncertainty, features=features)
+        with pytest.raises((ValueError, TypeError), match="by"):
+            quick(error, uncertainty, by=features)
     with pytest.raises(ValueError, match="conclusions=True"):
-        quick(error, uncertainty, conclusions=False, features={"x": COLUMN})
+        quick(error, uncertainty, conclusions=False, by={"x": COLUMN})
     with pytest.raises(TypeError, match="conclusions must be"):
         quick(error, uncertainty, conclusions="no")
 
@@ -766,11 +773,11 @@ def test_too_few_shuffles_for_many_features_decide_nothing(monkeypatch):
     u = rng.gamma(3, size=100)
     e = u * rng.standard_normal(100)
     features = {f"f{k}": rng.normal(size=100) for k in range(14)} | {"bad": np.abs(e / u)}
-    found = draw_conclusions(e, u, features=features, n_boot=99, rng=0)
+    found = draw_conclusions(e, u, by=features, n_boot=99, rng=0)
     bad = found["size by bad"]
     assert (bad.status, bad.reason, bad.pvalue) == ("inconclusive", "shuffles", bad.pvalue) and bad.pvalue > 0.05 and bad.facts["n_shuffles"] == 199 and "199 shuffles" in bad.sentence
     assert not any(found[f"size by f{k}"].status == "invalid" for k in range(14))
-    few = draw_conclusions(e, u, features={"bad": features["bad"]}, n_boot=99, rng=0)
+    few = draw_conclusions(e, u, by={"bad": features["bad"]}, n_boot=99, rng=0)
     assert few["size by bad"].status == "invalid"
 
 
@@ -783,7 +790,7 @@ def test_sizes_in_place_of_errors_are_not_called_biased(n, kind):
     z = np.abs(rng.standard_t(3, n) / 3**0.5 if kind == "t3" else rng.normal(size=n)) * (-1 if kind == "negative" else 1)
     if kind == "a few kept": z[:n // 250] *= -1
     feature = {"x": rng.normal(size=n)}
-    found = draw_conclusions(u * z, u, features=feature, n_boot=199, n_resamples=99, rng=1)
+    found = draw_conclusions(u * z, u, by=feature, n_boot=199, n_resamples=99, rng=1)
     assert found["bias"].status == found["bias by x"].status == "inconclusive" and found["bias"].reason == "signs"
     assert not any(one.centred for one in found.values())
     assert step_of(found) == ("check", "signs")
@@ -827,7 +834,7 @@ def test_auto_draws_fewer_shuffles_with_the_same_answers_on_any_number_of_cores(
     rng = np.random.default_rng(5)
     u = np.exp(0.4 * rng.normal(size=12_000))
     error = u * rng.normal(size=u.size)
-    options = dict(n_boot=99, rng=1, features={"x": rng.random(u.size), "y": rng.random(u.size)})
+    options = dict(n_boot=99, rng=1, by={"x": rng.random(u.size), "y": rng.random(u.size)})
     auto, again, full = (draw_conclusions(error, u, n_resamples=count, n_jobs=jobs, **options) for count, jobs in (("auto", 1), ("auto", 2), (9999, 1)))
     for name in ("along u", "ranking", "size by x", "size by y"):
         test = auto[name].test
@@ -943,10 +950,10 @@ def test_a_tiny_group_neither_widens_limits_nor_is_hidden():
     "Mutation: limits over all groups where the finding is on all but the smallest, 5.5 in place of 0.2."
     rng = np.random.default_rng(0)
     u, kind = np.exp(rng.normal(0, 0.5, 500)), np.repeat(["a", "b"], [3, 497])
-    found = draw_conclusions(u * rng.standard_normal(500), u, features={"f": kind}, rng=0, n_boot=299, n_resamples=299)
+    found = draw_conclusions(u * rng.standard_normal(500), u, by={"f": kind}, rng=0, n_boot=299, n_resamples=299)
     bias = found["bias by f"]
     assert bias.status == "valid" and bias.facts["covers"] == {"kind": "groups", "n_small": 1} and bias.excluded_beyond < 0.25 and "but the smallest" in bias.line
-    even = draw_conclusions(u * rng.standard_normal(500), u, features={"f": np.tile(["a", "b"], 250)}, rng=0, n_boot=299, n_resamples=299)
+    even = draw_conclusions(u * rng.standard_normal(500), u, by={"f": np.tile(["a", "b"], 250)}, rng=0, n_boot=299, n_resamples=299)
     assert even["bias by f"].facts["covers"]["n_small"] == 0 and "smallest" not in even["bias by f"].line
 
 
@@ -958,7 +965,7 @@ def test_groups_that_differ_only_in_shape_are_not_called_different_in_size():
         rng = np.random.default_rng([seed, 31])
         group = rng.choice(8, 600, p=[0.6] + [0.4 / 7] * 7)
         z = np.where(group == 0, rng.uniform(-1, 1, 600) * 3**0.5, rng.laplace(size=600) / 2**0.5)
-        asked = dict(features={"g": group.astype(str)}, n_boot=299, n_resamples=199, rng=1)
+        asked = dict(by={"g": group.astype(str)}, n_boot=299, n_resamples=199, rng=1)
         one = draw_conclusions(z, np.ones(600), **asked)["size by g"]
         wrong += one.status == "invalid"
         assert one.rows or (one.facts["doubt"] == "shape") == (one.status == "inconclusive" and one.pvalue <= 0.05)
@@ -989,14 +996,14 @@ def test_a_column_that_holds_the_outcome_is_no_feature(sign):
     rng = np.random.default_rng(5)
     predicted, u = rng.standard_normal(300), np.exp(0.4 * rng.standard_normal(300))
     error = u * rng.standard_normal(300)
-    asked = dict(features={"observed": predicted + error, "predicted": predicted}, n_boot=199, n_resamples=199, rng=1)
+    asked = dict(by={"observed": predicted + error, "predicted": predicted}, n_boot=199, n_resamples=199, rng=1)
     found = draw_conclusions(sign * error, u, **asked)
     assert found["bias by observed"].status == found["size by observed"].status == "inconclusive"
     assert found["bias by observed"].reason == found["size by observed"].reason == "outcome"
     assert found["on average"].status == "valid" and found["bias by predicted"].status != "invalid"
     recalibrated = recalibrate_errors(sign * error, u, **asked)
     assert not recalibrated.model.shifts and recalibrated.cautions[-1].facts == {"columns": ("observed",)}
-    biased = draw_conclusions(sign * (error + 0.3 * predicted), u, **asked | dict(features={"predicted": predicted}))
+    biased = draw_conclusions(sign * (error + 0.3 * predicted), u, **asked | dict(by={"predicted": predicted}))
     assert biased["bias by predicted"].status == "invalid" and next_step(biased.values()).arguments == {"by": ("predicted",)}
 
 
@@ -1006,7 +1013,7 @@ def test_a_column_that_holds_the_outcome_ends_no_report():
     u = 0.5 * np.exp(0.2 * rng.standard_normal(200))
     predicted = rng.standard_normal(200)
     y = predicted + u * rng.standard_normal(200)
-    found = validate_errors(y - predicted, u, features={"y": y}, n_boot=99, n_resamples=99, rng=0)
+    found = validate_errors(y - predicted, u, by={"y": y}, n_boot=99, n_resamples=99, rng=0)
     assert found["bias by y"].reason == found["size by y"].reason == "outcome" and "Inconclusive along y." in found.conclusion
     found.to_json(), found.details(), repr(found)
 
@@ -1016,7 +1023,7 @@ def test_a_bias_in_one_group_does_not_stand_beside_no_bias():
     rng = np.random.default_rng(1)
     u, g = np.exp(0.5 * rng.standard_normal(2000)), rng.choice(["a", "b", "c", "d"], 2000)
     order = np.argsort(rng.random(2000))
-    found = draw_conclusions(u * (rng.standard_normal(2000) + np.select([g == "a", g == "b"], [0.4, -0.4])), u, features={"g": g}, n_boot=199, n_resamples=999, rng=order[0])
+    found = draw_conclusions(u * (rng.standard_normal(2000) + np.select([g == "a", g == "b"], [0.4, -0.4])), u, by={"g": g}, n_boot=199, n_resamples=999, rng=order[0])
     assert found["bias"].status != "invalid" and found["bias by g"].status == "invalid"
     text = errors_conclusion(found.values())
     assert "g a: biased by +0.4" in text.replace("G a", "g a") and "No bias" not in text and "no bias;" not in text
@@ -1037,5 +1044,5 @@ def test_a_fault_of_the_file_comes_first_whatever_was_found():
 
 def test_a_pair_of_which_one_row_is_left_out_leaves_no_group_to_judge():
     "Mutation: what lies outside a group counts as one that can be judged, which ended `validate` with an error of numpy."
-    found = validate_errors(np.array([-2.9, 0.4, 1.1, -0.7, 1.9]), np.array([1, 1.1, 1.2, 1.3, 1.4]), features={"t": list("aabcd")}, rng=0)
+    found = validate_errors(np.array([-2.9, 0.4, 1.1, -0.7, 1.9]), np.array([1, 1.1, 1.2, 1.3, 1.4]), by={"t": list("aabcd")}, rng=0)
     assert found["size by t"].sentence and "invalid" not in {one.status for one in found.findings}

@@ -309,7 +309,7 @@ def test_a_wrong_stretch_is_found_and_named():
     inside, below, above, elsewhere = (np.sqrt(part.mean()) for part in parts)
     np.testing.assert_allclose((at.factor, at.below, at.above, at.elsewhere), (inside, below, above, elsewhere), rtol=1e-9)
     assert at.count == last - first + 1 and at.share == pytest.approx(at.count / 2000) and at.excess == pytest.approx(inside**2 / result.zms - 1)
-    assert f"{inside:.2f} times as large as stated where the uncertainty is {uncertainty[first]:.3g} to {uncertainty[last]:.3g}" in result.sentence
+    assert f"{inside:.2f} times as large as predicted where the uncertainty is {uncertainty[first]:.3g} to {uncertainty[last]:.3g}" in result.sentence
     assert f"({100 * at.share:.0f} % of the points), {below:.2f} times below this range and {above:.2f} times above it" in result.sentence
     assert "where the mass is" in result.where("the mass")
     np.testing.assert_allclose(result.graph["cumulative"].iloc[-1], 0, atol=1e-12)
@@ -355,7 +355,7 @@ def test_groups_are_named_the_worst_first_found():
     result = consistency_test(error, np.ones(900), by=kind, rng=1)
     assert result.by == "groups" and result.n_bins == 3 and result.pvalue == 1e-4
     own, others = (np.sqrt(np.mean(error[of]**2)) for of in (kind == "y", kind != "y"))
-    assert f"{own:.2f} times as large as stated in group y ({np.sum(kind == 'y')} of 900 points) and {others:.2f} times in the others" in result.sentence
+    assert f"{own:.2f} times as large as predicted in group y ({np.sum(kind == 'y')} of 900 points) and {others:.2f} times in the others" in result.sentence
     at = result.stretch
     assert (at.first, at.last, at.below, at.above) == ("y", "y", None, None)
     np.testing.assert_allclose((at.factor, at.elsewhere), (own, others), rtol=1e-9)

@@ -218,8 +218,8 @@ def test_json_clones_and_tables_of_any_kind(scaling):
 def test_what_is_missing_or_of_another_kind_is_named():
     u, error, features = made(300)
     found = GammaScaling().fit(u, error, features)
-    with pytest.raises(ValueError, match="features must hold 'x' and 'kind', which the fit used"): found.transform(u)
-    with pytest.raises(ValueError, match=r"features\['x'\] must hold numbers as in the fit, got names"): found.transform(u, {"x": features["kind"], "kind": features["kind"]})
+    with pytest.raises(ValueError, match="by must hold 'x' and 'kind', which the fit used"): found.transform(u)
+    with pytest.raises(ValueError, match=r"by\['x'\] must hold numbers as in the fit, got names"): found.transform(u, {"x": features["kind"], "kind": features["kind"]})
     with pytest.raises(ValueError, match="by must name the feature that holds groups, kind, got 'x'"): GroupScaling("x").fit(u, error, features)
     with pytest.raises(ValueError, match="along must name a feature, got 'y'"): LinearShift("y").fit(u, error, features)
     with pytest.raises(ValueError, match="StepShift takes them"): LinearShift("kind").fit(u, error, features)
@@ -262,7 +262,7 @@ def test_what_is_wrong_is_recalibrated_and_what_is_right_is_left():
     small = recalibrate_errors(2 * error, u, rng=1, **QUICK)
     assert small.chosen == "factor" and abs(small.model.transform([1.0])[0] - 2) < 0.2 and AVERAGE in small.faults[0] and not small.faults[1]
     assert small.candidates.at["factor", "gain"] > 5 * small.candidates.at["factor", "gain_error"]
-    oxide = recalibrate_errors(error * np.where(features["kind"] == "oxide", 1.7, 1.0), u, features=features, rng=1, **QUICK)
+    oxide = recalibrate_errors(error * np.where(features["kind"] == "oxide", 1.7, 1.0), u, by=features, rng=1, **QUICK)
     assert oxide.chosen in ("by kind", "gamma") and oxide.faults[0] and not oxide.faults[1]
     biased = recalibrate_errors(error + 0.5 * u, u, rng=1, **QUICK)
     assert biased.model.shifts and "bias" in biased.faults[0] and "bias" not in biased.faults[1]
@@ -535,7 +535,7 @@ def test_a_verdict_ends_with_the_command_that_mends(tmp_path, monkeypatch, capsy
     quick = ["--n-boot", "199", "--n-resamples", "199", "--n-mc", "49", "--jobs", "1", "--uncertainty", "u"]
     said = run(capsys, "validate", "rocks.csv", "--error", "2E", "--feature", "kind of rock", *quick, "--verbose")
     assert "uqcal mend rocks.csv --error 2E --uncertainty u --feature 'kind of rock'" in " ".join(said.replace("\\\n", " ").split())
-    assert 'uqcal.corrections.error_recalibration.recalibrate_errors(table["2E"], table["u"], features=table[["kind of rock"]])' in " ".join(said.split())
+    assert 'uqcal.corrections.error_recalibration.recalibrate_errors(table["2E"], table["u"], by=table[["kind of rock"]])' in " ".join(said.split())
     assert "kind of rock  rows  bias/std" in said
     assert "uqcal mend" not in run(capsys, "validate", "rocks.csv", "--error", "E", *quick)
 

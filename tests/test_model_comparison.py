@@ -187,7 +187,7 @@ def test_probabilities_and_intervals_are_compared():
         found = compare_scores(y, {"honest": p, "bold": bold}, score=score, rng=1)
         assert found.best == "honest" and found.pairs["verdict"][0] == "better" and found["bold"].facts["cause"]["correction"] == (("line", None),)
     error, u, _ = made(500)
-    found = compare_scores(error, {"right": (-1.645 * u, 1.645 * u), "narrow": (-0.6 * u, 0.6 * u)}, score="interval", confidence_level=0.9, rng=1)
+    found = compare_scores(error, {"right": (-1.645 * u, 1.645 * u), "narrow": (-0.6 * u, 0.6 * u)}, score="interval", level=0.9, rng=1)
     assert found.best == "right" and found["narrow"].facts["cause"]["correction"][-1][0] == "factor" and "curve" not in found.models
 
 
@@ -341,7 +341,7 @@ def test_alike_better_and_what_would_settle_it():
     z, noise = rng.standard_normal((2, 2000))
     alike = compare_scores(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, **QUICK)
     assert alike.pairs["verdict"][0] == "equivalent" and alike["b"].status == "valid" and alike["b"].excluded_beyond < alike.tolerance
-    tight = compare_scores(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, tolerance=1e-6, **QUICK)
+    tight = compare_scores(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, margin=1e-6, **QUICK)
     assert tight.pairs["verdict"][0] == "inconclusive" and tight.pairs["n_needed"][0] > 2000 and tight.tolerance == 1e-6 and tight.findings[1].rows_needed == tight.pairs["n_needed"][0]
     harmless = compare_scores(None, {"a": (z, np.ones(2000)), "b": (z, np.full(2000, 1.15))}, **QUICK)
     assert harmless.pairs["verdict"][0] == "better" and harmless["b"].status == "minor" and harmless["b"].high <= harmless.tolerance
@@ -356,7 +356,7 @@ def test_infinite_and_impossible_input_is_refused():
                            ((None, {"a": (error, u), "b": (error[1:], u[1:])}), "the same points"), ((error[:2], {"a": (error[:2], u[:2]), "b": (error[:2], u[:2])}), "at least three points"),
                            ((None, {"a": (error, u), "b": (error, -u)}), r"predictions\['b'\].*uncertainty must be positive"), ((error[1:], two), "y_pred must have the same length")):
         with pytest.raises((ValueError, TypeError), match=message): compare_scores(*given)
-    for options, message in ((dict(tolerance=0), "tolerance"), (dict(groups=np.arange(50) % 3), "groups"), (dict(confidence_level=0.9), "confidence_level"), (dict(score="interval", confidence_level=0.9), "y_true must be given"),
+    for options, message in ((dict(margin=0), "margin"), (dict(groups=np.arange(50) % 3), "groups"), (dict(level=0.9), "level"), (dict(score="interval", level=0.9), "y_true must be given"),
                              (dict(score="brier"), "y_true"), (dict(score="nonsense"), "score must be")):
         with pytest.raises((ValueError, TypeError), match=message): compare_scores(None, two, **options)
     with pytest.raises(ValueError, match="dof is for"): compare_scores(y, {"a": p, "b": p}, score="brier", dof=5.0)
@@ -470,7 +470,7 @@ def test_narrower_intervals_without_a_miss_are_not_called_better(n, level):
         width = np.exp(0.3 * rng.standard_normal(n))
         y = width * rng.standard_normal(n)
         found = compare_scores(y, {"right": (-half * width, half * width), "narrow": (-0.8 * half * width, 0.8 * half * width)},
-                               score="interval", confidence_level=level, n_boot=199, rng=1)
+                               score="interval", level=level, n_boot=199, rng=1)
         first = found.pairs.iloc[0]
         assert first["verdict"] == "inconclusive" and first["low"] <= 0 <= first["high"]
         assert (found.findings[1].reason == "unseen") == (first["reason"] == "unseen") and found.step.verb in ("collect", "check")
@@ -498,7 +498,7 @@ def test_equal_bounds_are_the_same_and_narrower_ones_win_where_misses_would_show
     for n, verdict in ((20, "inconclusive"), (60, "better")):
         ones, y = np.ones(n), np.zeros(n)
         models = {"wide": (-2 * ones, 2 * ones), "narrow": (-ones, ones), "again": (-ones, ones), "aside": (-0.5 * ones, 1.5 * ones)}
-        pairs = compare_scores(y, models, score="interval", confidence_level=0.9, n_boot=999, rng=1).pairs
+        pairs = compare_scores(y, models, score="interval", level=0.9, n_boot=999, rng=1).pairs
         word = {frozenset(pair): word for *pair, word in pairs[["a", "b", "verdict"]].itertuples(index=False)}
         assert word[frozenset(("narrow", "again"))] == "the same" and word[frozenset(("narrow", "aside"))] == "inconclusive"
         assert word[frozenset(("narrow", "wide"))] == verdict
@@ -530,7 +530,7 @@ def copied(y, stated, rng, times=10):
     return y[rows], {name: tuple(bound[rows] for bound in one) if isinstance(one, tuple) else one[rows] for name, one in stated.items()}
 
 
-@pytest.mark.parametrize("score, options", [("log loss", {}), ("brier", {}), ("interval", dict(confidence_level=0.9))])
+@pytest.mark.parametrize("score, options", [("log loss", {}), ("brier", {}), ("interval", dict(level=0.9))])
 def test_copied_rows_of_outcomes_and_intervals_count_once(score, options):
     "Two models as good on average, each row ten times: told apart in 30, 31 and 45 of 60 sets. Mutation: copies looked for among errors alone."
     better = 0
@@ -558,7 +558,7 @@ def test_equal_rows_that_rounding_makes_are_no_copies():
     assert compare_scores(y, rounded, score="brier", n_boot=99, rng=1).n_groups is None
     z = (3 * rng.standard_normal(1000)).round()
     whole = {"a": (z.clip(-1, 1) - 2, z.clip(-1, 1) + 2), "b": (0 * z - 3, 0 * z + 3)}
-    assert compare_scores(z, whole, score="interval", confidence_level=0.9, n_boot=99, rng=1).n_groups is None
+    assert compare_scores(z, whole, score="interval", level=0.9, n_boot=99, rng=1).n_groups is None
 
 
 def test_what_was_not_seen_is_not_seen_ten_times():

@@ -72,7 +72,7 @@ def test_validate_judges_the_rows_that_are_clear_of_a_limit(at):
     predicted, u, observed = censored(1)
     sign = 1 if at == "least" else -1
     site = np.where(np.arange(400) % 2, "a", "b")
-    found = validate_errors(sign * (observed - predicted), u, observed=sign * observed, features={"site": site, "is_low": np.where(predicted < -1, "low", "high")}, **QUICK)
+    found = validate_errors(sign * (observed - predicted), u, observed=sign * observed, by={"site": site, "is_low": np.where(predicted < -1, "low", "high")}, **QUICK)
     (cause,) = found.causes
     (caution,) = [one for one in found.cautions if one.code == "off_limits"]
     clear = predicted > -1 + 2 * u

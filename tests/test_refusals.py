@@ -57,7 +57,7 @@ FEATURES = np.column_stack([X / 8, np.ones(N)])
 MISSING = ("NaN", "None inside", "NA inside", "masked", "NA", "null", "all NaN")
 WEIGHTS = ("weights -None", W)
 WORLDS = {
-    "errors": {"error": ("numbers", E), "uncertainty": ("positive", U), "by": ("column -None", X), "features": ("table -None", {"x": X})},
+    "errors": {"error": ("numbers", E), "uncertainty": ("positive", U), "by": ("column -None", X)},
     "binary": {"y_true": ("outcomes", Y), "y_prob": ("probabilities", P), "sample_weight": WEIGHTS, "uniforms": (f"probabilities -None -{' -'.join(MISSING)}", P[::-1])},
     "classes": {"y_true": ("labels", LABEL), "y_prob": ("rows", CLASSES), "sample_weight": WEIGHTS},
     "intervals": {"y_true": ("numbers", E + U / 4), "y_intervals": ("intervals", BOUNDS), "sample_weight": WEIGHTS,
@@ -66,10 +66,10 @@ WORLDS = {
     "steps": {"features": ("features", FEATURES), "y_true": ("outcomes", Y), "y": ("outcomes", Y), "y_prob": ("probabilities", P),
               "against": ("numbers -shorter -longer", np.array([1.0, 0.5]))},
     "cases": {"X": ("free", FEATURES), "y": ("classes", Y)},
-    "two rates": {"outcome_a": ("outcomes", Y), "outcome_b": ("outcomes", Y[::-1]), "weight_a": WEIGHTS, "weight_b": WEIGHTS},
-    "two": {"y_true_a": ("numbers -booleans", Y), "score_a": ("numbers", P), "y_true_b": ("numbers -booleans", Y[::-1]), "score_b": ("numbers", P[::-1]),
-            "sample_weight_a": WEIGHTS, "sample_weight_b": WEIGHTS},
-    "groups": {"y_true": ("numbers -booleans", Y), "score": ("numbers", P), "member": ("members", X > 6), "sample_weight": WEIGHTS},
+    "two rates": {"y_true_a": ("outcomes", Y), "y_true_b": ("outcomes", Y[::-1]), "sample_weight_a": WEIGHTS, "sample_weight_b": WEIGHTS},
+    "two": {"response_a": ("numbers -booleans", Y), "score_a": ("numbers", P), "response_b": ("numbers -booleans", Y[::-1]), "score_b": ("numbers", P[::-1]),
+            "weight_a": WEIGHTS, "weight_b": WEIGHTS},
+    "groups": {"response": ("numbers -booleans", Y), "score": ("numbers", P), "member": ("members", X > 6), "sample_weight": WEIGHTS},
     "single": {},
 }
 
@@ -235,8 +235,8 @@ def compared_errors(error, uncertainty, dof=np.inf, groups=None, confidence=0.95
     return compare_scores(None, {"a": (error, uncertainty), "b": (uncertainty, uncertainty)}, dof=dof, groups=groups, confidence=confidence, n_boot=n_boot, rng=rng)
 
 
-def compared_intervals(y_true, y_pred_low, y_pred_up, confidence_level):
-    return compare_scores(y_true, {"a": (y_pred_low, y_pred_up), "b": (y_pred_low, y_pred_up)}, score="interval", confidence_level=confidence_level, n_boot=25, rng=1)
+def compared_intervals(y_true, y_pred_low, y_pred_up, level):
+    return compare_scores(y_true, {"a": (y_pred_low, y_pred_up), "b": (y_pred_low, y_pred_up)}, score="interval", level=level, n_boot=25, rng=1)
 
 
 def compared_outcomes(y_true, y_prob): return compare_scores(y_true, {"a": y_prob, "b": y_true}, score="brier", n_boot=25, rng=1)
@@ -309,8 +309,8 @@ TABLE = {
     **rows("bias", "bias_test+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
     **rows("factors", "average_test factors_along valid_bins", "errors", kinds={"groups": "free", "n_bins": "count -None"}),
     **rows("factors", "average_test+groups factors_along+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
-    **rows("conclusions", "draw_conclusions", "errors"),
-    **rows("validation", "validate_errors", "errors", nan=True, given={"observed": E}, kinds={"distribution": "choice -None", "observed": "feature -None"}, aliases={"statistics": "statistic", "distributions": "distribution"}),
+    **rows("conclusions", "draw_conclusions", "errors", given={"by": {"x": X}}, kinds={"by": "table -None"}),
+    **rows("validation", "validate_errors", "errors", nan=True, given={"observed": E, "by": {"x": X}}, kinds={"by": "table -None", "distribution": "choice -None", "observed": "feature -None"}, aliases={"statistics": "statistic", "distributions": "distribution"}),
     **rows("bin_scaling", "extrapolate", "errors", given={"n_bins": (2, 3, 4, 6)}, kinds={"n_bins": "counts"}),
     **rows("bin_scaling", "bin_scaling_reference", "errors", given={"statistic": "ence", "n": N}, kinds={"uncertainty": "positive -None"}),
     **rows("confidence_curves", "confidence_curve", "errors"),
@@ -446,25 +446,25 @@ TABLE = {
     **rows("sample", "RegressionErrors.along", "errors", of=lambda: load_demo(), given={"by": np.arange(2040) % 1000 / 4}),
 
     # maps of uncertainties
-    **{f"scaling.{type(one).__name__}.{method}": Row("errors", of=lambda one=one: clone(one).fit(U, E, {"x": X}), kinds={"groups": "free", "prediction": "numbers"}, given={"prediction": E})
+    **{f"scaling.{type(one).__name__}.{method}": Row("errors", of=lambda one=one: clone(one).fit(U, E, {"x": X}), kinds={"groups": "free", "prediction": "numbers", "by": "table -None"}, given={"prediction": E, "by": {"x": X}})
        for one in SCALINGS for method in ("fit", "predict" if hasattr(one, "predict") else "transform", *(["apply", "shift", "outside"] if isinstance(one, ErrorMap) else []))},
-    **{f"scaling.GroupScaling.{method}": Row("errors", of=lambda: GroupScaling().fit(U, E, {"x": KINDS}), given={"features": {"x": KINDS}}, kinds={"groups": "free", "features": "free"})
+    **{f"scaling.GroupScaling.{method}": Row("errors", of=lambda: GroupScaling().fit(U, E, {"x": KINDS}), given={"by": {"x": KINDS}}, kinds={"groups": "free", "by": "free"})
        for method in ("fit", "transform")},
-    **rows("recalibration", "mend", "errors", nan=True),
+    **rows("error_recalibration", "recalibrate_errors", "errors", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
     **rows("scores", "crps negative_log_density", "errors", kinds={"dof": "size -infinite"}), **rows("scores", "brier_score log_loss", "binary"),
-    **rows("scores", "interval_score read_bounds", "intervals"),
+    **rows("scores", "read_bounds", "intervals"), **rows("scores", "interval_score", "intervals", given={"level": 0.8}, kinds={"level": "fraction"}),
     "model_comparison.compare_scores": Row("errors", call=compared_errors, nan=True, kinds={"dof": "size -infinite", "groups": "free"}),
     "model_comparison.compare_scores+groups": Row("errors", call=compared_errors, nan=True, given={"groups": np.arange(N) % 12}, kinds={"dof": "size -infinite", "groups": "array -None"}),
-    "model_comparison.compare_scores+intervals": Row("intervals", call=compared_intervals, nan=True), "model_comparison.compare_scores+outcomes": Row("binary", call=compared_outcomes, nan=True),
+    "model_comparison.compare_scores+intervals": Row("intervals", call=compared_intervals, nan=True, given={"level": 0.8}, kinds={"level": "fraction"}), "model_comparison.compare_scores+outcomes": Row("binary", call=compared_outcomes, nan=True),
 
     # parameters of estimators
     **rows("probability_recalibration", "ProbabilityRecalibration.predict", "binary", of=lambda: recalibrate_probabilities(np.arange(N) % 2, P, n_folds=4, n_boot=20, n_resamples=20, rng=1), kinds={"by": "free"}),
     **rows("probability_recalibration", "PlattByGroup.fit", "binary", of=PlattByGroup, given={"by": np.arange(N) % 3}, kinds={"by": "array"}),
     **rows("probability_recalibration", "PlattByGroup.unseen", "single", of=lambda: PlattByGroup().fit(P, Y, np.arange(N) % 3), given={"by": np.arange(N) % 3}, kinds={"by": "array"}),
     **rows("probability_recalibration", "PlattByGroup.predict", "binary", of=lambda: PlattByGroup().fit(P, Y, np.arange(N) % 3), given={"by": np.arange(N) % 3}, kinds={"y_prob": "probabilities -scalar", "by": "array"}),
-    **rows("probability_recalibration", "recalibrate_probabilities+by", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4, "by": np.arange(N) % 2}, kinds={"by": "array -None", "cluster": "free"}),
+    **rows("probability_recalibration", "recalibrate_probabilities+by", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4, "by": np.arange(N) % 2}, kinds={"by": "array -None"}),
     **rows("probability_recalibration", "recalibrate_probabilities", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4}, kinds={"by": "free"}),
-    **rows("probability_recalibration", "recalibrate_probabilities+cluster", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4, "cluster": np.arange(N)}, kinds={"cluster": "array -None", "by": "free"}),
+    **rows("probability_recalibration", "recalibrate_probabilities+cluster", "binary", given={"y_true": np.arange(N) % 2, "n_folds": 4, "groups": np.arange(N)}, kinds={"groups": "array -None", "by": "free"}),
     "recalibration.HistogramBinning": Row("binary", call=through(HistogramBinning, lambda made: made.fit(P, Y).predict(P))),
     "recalibration.PeriodicRefit": Row("binary", call=through(PeriodicRefit, lambda made: made.prequential(P, Y)), given={"calibrator": PlattScaling(), "every": 5, "warmup": 5},
                                        kinds={"calibrator": "free", "every": "count -None", "warmup": "count"}),

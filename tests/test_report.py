@@ -174,7 +174,7 @@ def test_conclusions_come_first_with_test_and_pvalue(validation, page):
 def test_features_are_drawn_and_their_names_escaped(tmp_path):
     demo = load_demo()
     features = {HOSTILE: np.arange(300.0), "$x_{1$": ["$a^$", "<b>", "c"] * 100}
-    result = validate_errors(demo.error[:300], demo.uncertainty[:300], features=features, n_boot=100, n_mc=50, rng=0)
+    result = validate_errors(demo.error[:300], demo.uncertainty[:300], by=features, n_boot=100, n_mc=50, rng=0)
     page = write_report(result, tmp_path / "r.html").read_text(encoding="utf-8")
     elements = Elements(page)
     assert not elements.named("script") and len(elements.named("img")) == 13

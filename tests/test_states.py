@@ -48,7 +48,7 @@ def learnt(name):
              "by": label.astype(str), "y_true": error if bounds else label if classes else outcome, "y_intervals": np.column_stack([-1.6 * u, 1.6 * u])}
     if name == "FosterForecaster":
         for one in outcome: made.partial_fit(one)
-    elif name == "GroupScaling": made.fit(u, error, features={"kind": label.astype(str)})
+    elif name == "GroupScaling": made.fit(u, error, by={"kind": label.astype(str)})
     elif name == "PeriodicRefit": made.set_params(every=10, warmup=20).partial_fit(prob, outcome)
     elif name in ("OneAgainstAll", "TopLabel"): made.prequential(several, label)
     elif name in ("Aioli", "AggregatingForecaster", "OnlineGradientDescent", "OnlineNewtonStep"): made.prequential(np.column_stack([u, np.ones(40)]), outcome)

@@ -68,12 +68,12 @@ def test_labels_may_be_called_na(form):
     else: frame.to_parquet("made.parquet")
     table = read_table(f"made.{form}", ["E"], groups=["g"], drop_missing=True)
     assert list(table.feature("g")) == ["EU", "NA", "None"] and table.left_out == {"missing": 1}
-    left = read_table(f"made.{form}", ["E"], features=["g"], drop_missing=True)
+    left = read_table(f"made.{form}", ["E"], by=["g"], drop_missing=True)
     assert (list(left.feature("g")), left.missing) == ((["EU"], {"g": "NA"}) if form == "csv" else (["EU", "NA", "None"], {})) and table.missing == {}
     assert list(read_table(f"made.{form}", ["E"], groups=["g"], where="g == 'NA'").places) == [3 if form == "csv" else 2]
     with pytest.raises(ValueError, match="column 'g' has no value; drop_missing leaves out rows without a value$"): read_table(f"made.{form}", ["E"], groups=["g"], kinds={"g": "number"})
     if form == "parquet": return
-    with pytest.raises(ValueError) as refused: read_table("made.csv", ["E"], features=["g"], kinds={"g": "number"})
+    with pytest.raises(ValueError) as refused: read_table("made.csv", ["E"], by=["g"], kinds={"g": "number"})
     assert str(refused.value) == "made.csv, line 3: column 'g' has no value ('NA' stands for none; say as_groups g if its cells are names of groups), and in 2 more lines; drop_missing leaves out rows without a value"
     assert fault("E,g\n1,a\n2,NULL\n", ["E"], groups=["g"], kinds={"g": "number"}) == "made.csv, line 3: column 'g' has no value ('NULL' stands for none); drop_missing leaves out rows without a value"
 
@@ -89,9 +89,9 @@ def test_one_word_makes_no_groups_of_numbers():
     rows = [f"1,2,{k}" for k in range(1000)]
     rows[600] = "1,2,high"
     content = "E,uE,mass\n" + "\n".join(rows)
-    assert fault(content, features=["mass"]) == "made.csv, line 602: column 'mass' holds numbers, and here 'high'; say as_groups mass if its cells are names of groups"
+    assert fault(content, by=["mass"]) == "made.csv, line 602: column 'mass' holds numbers, and here 'high'; say as_groups mass if its cells are names of groups"
     assert read_table("made.csv", ["E"], groups=["mass"]).feature("mass")[600] == "high"
-    assert fault("E,g\n1,a\n1,b\n1,7\n1,8\n1,c\n", names=["E"], features=["g"]).startswith("made.csv, line 4: column 'g' holds text, and here '7'; say as_groups g")
+    assert fault("E,g\n1,a\n1,b\n1,7\n1,8\n1,c\n", names=["E"], by=["g"]).startswith("made.csv, line 4: column 'g' holds text, and here '7'; say as_groups g")
 
 
 # --- the tables people have
@@ -102,7 +102,7 @@ EUROPEAN = "Größe;E;uE;Zustand\n1.204,5;0,31;0,25;fertig\n1.310,0;;0,25;fertig
 @pytest.mark.parametrize("encoding, given", [("latin-1", "latin-1"), ("utf-8", None), ("utf-8-sig", None), ("utf-16", None), ("utf-16-le", "utf-16-le")])
 def test_a_european_file_takes_one_call(encoding, given):
     with open("labor.csv", "wb") as file: file.write(EUROPEAN.encode(encoding))
-    error, uncertainty, table = uqcal._base.tables.read_errors("labor.csv", error="E", uncertainty="uE", features=["Größe"], decimal=",", thousands=".", encoding=given,
+    error, uncertainty, table = uqcal._base.tables.read_errors("labor.csv", error="E", uncertainty="uE", by=["Größe"], decimal=",", thousands=".", encoding=given,
                                                   drop_missing=True, where="Zustand == 'fertig'")
     np.testing.assert_array_equal([error, uncertainty, table.feature("Größe")], [[0.31, -0.12], [0.25, 0.2], [1204.5, 1377.5]])
     assert table.left_out == {"where": 1, "missing": 1} and list(table.places) == [2, 4]
@@ -140,8 +140,8 @@ def test_thousands_are_not_taken_for_decimals_where_another_column_shows_the_mar
     assert "column 'y' holds '7.910', which may be thousands, since column 'E' has a decimal comma in line 2, '0,5'" in fault("E;uE;y\n0,5;1;7.910\n", ["y", "E"])
     assert "'1,234', which may be thousands, since column 'y' has a decimal point" in fault("E\tuE\ty\n1,234\t2\t0.5\n")
     np.testing.assert_array_equal(read_table("made.csv", ["E"], decimal=".", thousands=",").numbers("E"), [1234])
-    fault(content, features=["y"])
-    assert "column 'y' has a decimal comma" in fault("E;uE;T;y\n1;2;1.204;7,91\n", features=["T"])
+    fault(content, by=["y"])
+    assert "column 'y' has a decimal comma" in fault("E;uE;T;y\n1;2;1.204;7,91\n", by=["T"])
     with open("made.csv", "w") as file: file.write(content)
     np.testing.assert_array_equal(read_table("made.csv", ["E", "uE"], decimal=",", thousands=".").numbers("E"), [-9997, -4732])
     np.testing.assert_array_equal(read_table("made.csv", ["E", "uE"], decimal=".").numbers("E"), [-9.997, -4.732])
@@ -153,7 +153,7 @@ def test_thousands_are_not_taken_for_decimals_where_another_column_shows_the_mar
 def test_decimals_with_another_mark_make_no_names_of_groups():
     "Fails where a feature whose numbers have the other mark throughout is read as text, each number a group."
     for content in ('E,uE,T\n1,2,"20,5"\n1,2,"21,5"\n', "E;uE;T\n0.5;2;20,5\n1;2;21,5\n"):
-        assert fault(content, features=["T"]) == ("made.csv, line 2: column 'T' holds '20,5', with another mark before decimals; name the marks by decimal "
+        assert fault(content, by=["T"]) == ("made.csv, line 2: column 'T' holds '20,5', with another mark before decimals; name the marks by decimal "
                                                   "and thousands, or say as_groups T if its cells are names of groups")
         assert list(read_table("made.csv", ["E"], groups=["T"]).feature("T")) == ["20,5", "21,5"]
 
@@ -171,7 +171,7 @@ def test_forms_of_a_table(form):
     write = {"csv.gz": lambda name: frame.to_csv(name, index=False), "parquet": frame.to_parquet, "feather": frame.to_feather,
              "xlsx": lambda name: frame.to_excel(name, index=False)}[form]
     write(f"made.{form}")
-    table = read_table(f"made.{form}", ["E", "uE"], features=["k"], groups=["g"], where="k > 7")
+    table = read_table(f"made.{form}", ["E", "uE"], by=["k"], groups=["g"], where="k > 7")
     np.testing.assert_array_equal([table.numbers("E"), table.feature("k")], [[-1, 2], [8, 9]])
     assert list(table.feature("g")) == ["b", "a"] and table.left_out == {"where": 1}
     assert list(table.places) == ([3, 4] if form in ("csv.gz", "xlsx") else [2, 3])
@@ -209,11 +209,11 @@ def test_encodings_that_do_not_fit():
 
 def test_probabilities_and_intervals():
     with open("made.csv", "w") as file: file.write("y,p,w,low,high\n1,0.5,2,0,1\n0,0.25,0,-1,1\n")
-    y, p, w, _ = read_probabilities("made.csv", outcome="y", score="p", weight="w")
-    values, bounds, _ = read_intervals("made.csv", value="y", lower="low", upper="high")
+    y, p, w, _ = read_probabilities("made.csv", y_true="y", y_prob="p", sample_weight="w")
+    values, bounds, _ = read_intervals("made.csv", y_true="y", lower="low", upper="high")
     np.testing.assert_array_equal([y, p, w, values], [[1, 0], [0.5, 0.25], [2, 0], [1, 0]])
     np.testing.assert_array_equal(bounds, [[0, 1], [-1, 1]])
-    assert fault("y,p\n2,0.5\n1,60\n0,-1\n", read=read_probabilities, outcome="y", score="p") == (
+    assert fault("y,p\n2,0.5\n1,60\n0,-1\n", read=read_probabilities, y_true="y", y_prob="p") == (
         "made.csv, line 2: column 'y' must hold 0 or 1, got 2; line 3: column 'p' must hold probabilities from 0 to 1, got 60, and in 1 more line")
     assert fault("value,lower,upper\n1,0,2\n1,3,2\n", read=read_intervals) == "made.csv, line 3: 'lower' is above 'upper'"
 

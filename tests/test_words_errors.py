@@ -315,7 +315,7 @@ def test_a_screen_has_24_lines_of_80_columns(kind):
     features = None
     if kind == "columns": features = {f"a rather long name {k}": rng.standard_normal(600) for k in range(9)} | {"kind": rng.choice(["a", "b"], 600)}
     if kind == "wide": error, features = error * np.where(np.arange(600) % 2, 1, 3), {"n" * 300: np.arange(600) % 2 > 0}
-    found = validate_errors(error, u, features=features, conclusions=kind != "alone", n_boot=99, n_resamples=99, n_mc=50, rng=1)
+    found = validate_errors(error, u, by=features, conclusions=kind != "alone", n_boot=99, n_resamples=99, n_mc=50, rng=1)
     lines = repr(found).split("\n")
     assert len(lines) <= 24 and max(map(len, lines)) <= 80 and any(line.startswith("VERDICT ") for line in lines) and lines[-1].strip()
     for text in (*found.details(), found.conclusion, found.step.sentence): check(text.replace("n" * 300, "n"))

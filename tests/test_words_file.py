@@ -53,7 +53,7 @@ CASES = [  # a cause, and what its sentence must hold
         "In 3 of 1,200 rows (0.25 %) the observed value is about 4.56 times", "rows 7 (line 9), 8 (line 10) and 9 (line 11)", "kJ/mol, the other in kcal/mol (a factor of 4.184)"]),
     (cause("mixed_units", **FIFTY, column="uncertainty", count=50, n=600, ratio=985.0, is_high=True, unit_factor=1e3), [
         "u forms two clusters", "50 of 600 rows (8.3 %) it is about 985 times as large", "another unit (a factor of 1,000)"]),
-    (cause("mixed_units", **FIFTY, column="error", count=50, n=600, ratio=17.0, is_high=False, unit_factor=None), ["E forms", "17 times as small", "another kind of rows"]),
+    (cause("mixed_units", **FIFTY, column="error", count=50, n=600, ratio=17.0, is_high=False, unit_factor=None), ["E forms", "17 times as small", "another group of rows"]),
     (cause("duplicate_rows", "seen", **FIFTY, count=50, n=100, times=2), ["50 of 100 rows (50 %)", "Each row occurs 2 times.", "joined or stacked twice"]),
     (cause("duplicate_rows", "seen", **FIFTY, count=50, n=1000, times=None), ["50 of 1,000 rows (5 %) repeat the error and u"]),
     (cause("zero_errors", "seen", [7, 8, 9], **SOME, below=None), ["exactly zero", "See rows"]),
@@ -193,10 +193,10 @@ CAUTIONS = [
         "126 rows stand at a limit", "The 190 of 400 rows that are predicted more than 2 u from it are validated.", "Not tested along site, year."]),
     (Caution(code="off_limits", facts={"n": 40, "clear": 9, "judged": False, "at_limit": 26, "not_asked": ()}), ["only 9 are predicted clear of it"]),
     (Caution(code="shared_uncertainty"), ["Rows with the same u"]),
-    (Caution(code="members_periodic", facts={"period": 240, "times": 10}), ["Members 240 rows apart", "10 times", "--cluster"]),
+    (Caution(code="members_periodic", facts={"period": 240, "times": 10}), ["Members 240 rows apart", "10 times", "--groups"]),
     (Caution(code="stretches_as_groups", facts={"sign": "nearby", "stretches": 25, "correlation": 0.05, "pvalue": 1e-4}), ["Rows up to 20 apart", "25 stretches"]),
     (Caution(code="stretches_as_groups", facts={"sign": "neighbours", "stretches": 25, "correlation": 0.2, "pvalue": 1e-9}), ["Adjacent rows", "0.20"]),
-    (Caution(code="groups_correlated", facts={"correlation": 0.31, "pvalue": 1e-4}), ["Groups that follow each other", "0.31", "--groups"]),
+    (Caution(code="groups_correlated", facts={"correlation": 0.31, "pvalue": 1e-4}), ["Adjacent groups", "0.31", "--groups"]),
 ]
 
 

@@ -49,7 +49,7 @@ def errors(kind, seed):
     if kind == "grouped":
         material = rng.choice(["glass", "steel", "wood"], n)
         z = z * np.where(material == "wood", 1.8, 1.0)
-        more["features"] = {"material": material, "depth": rng.normal(size=n)}
+        more["by"] = {"material": material, "depth": rng.normal(size=n)}
     if kind == "variance": u = u**2
     if kind == "few": more["n_calibration"] = 40
     return u * z, u, more
@@ -182,6 +182,7 @@ def judged_probabilities(kind, seed):
 def recalibrated_probabilities(kind, seed):
     from uqcal.corrections.probability_recalibration import recalibrate_probabilities
     y, prob, more = probabilities(kind, seed + 100)
+    if "cluster" in more: more["groups"] = more.pop("cluster")
     return recalibrate_probabilities(y, prob, rng=seed, **QUICK, **more)
 
 
@@ -197,7 +198,7 @@ def compared_models(score, seed):
     y = u * rng.standard_normal(n)
     if score == "interval":
         models = {"narrow": (-u, u), "right": (-1.645 * u, 1.645 * u), "one width": (np.full(n, -1.8), np.full(n, 1.8))}
-        return compare_scores(y, models, score=score, confidence_level=0.9, n_boot=199, rng=seed)
+        return compare_scores(y, models, score=score, level=0.9, n_boot=199, rng=seed)
     models = {"right": (np.zeros(n), u), "small": (np.zeros(n), 0.7 * u), "blind": (0.1 * rng.standard_normal(n), np.full(n, u.mean()))}
     return compare_scores(y, models, score=score, n_boot=199, rng=seed)
 
@@ -221,7 +222,7 @@ def rates_of(seed):
     frame = screened(seed)
     a, c = frame[frame.group == "a"], frame[frame.group == "c"]
     return {"plain": rate_difference(a.response, c.response),
-            "weighted": rate_difference(a.response, c.response, weight_a=a.weight, weight_b=c.weight)}
+            "weighted": rate_difference(a.response, c.response, sample_weight_a=a.weight, sample_weight_b=c.weight)}
 
 
 def parts_of(seed):
@@ -303,7 +304,7 @@ def commanded(words):
     from uqcal._command.cli import app
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         error, uncertainty, more = errors("grouped", 3)
-        pd.DataFrame({"E": error, "u": uncertainty, "material": more["features"]["material"]}).to_csv("errors.csv", index=False)
+        pd.DataFrame({"E": error, "u": uncertainty, "material": more["by"]["material"]}).to_csv("errors.csv", index=False)
         y, bounds, _ = intervals("narrow", 3)
         pd.DataFrame({"y": y, "low": bounds[:, 0], "high": bounds[:, 1]}).to_csv("bounds.csv", index=False)
         y, prob, _ = probabilities("overconfident", 3)

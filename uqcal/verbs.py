@@ -151,7 +151,7 @@ def _validate_mean_std(asked, options):
     statement = asked.statement
     is_error = not np.any(statement.mean)  # MeanStd(0, u): errors are given, not outcomes
     return validate_errors(
-        asked.y - statement.mean, statement.std, features=asked.named, groups=asked.labels,
+        asked.y - statement.mean, statement.std, by=asked.named, groups=asked.labels,
         observed=None if is_error else asked.y, **asked.how,
         n_calibration=statement.n_calibration,
         **options.known("statistics", "distribution", "n_boot", "n_resamples", "n_mc", "n_bins"))
@@ -510,7 +510,7 @@ def _all_classes(statement):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-kinds
 def _recalibrate_mean_std(asked):
     found = recalibrate_errors(asked.y - asked.statement.mean, asked.statement.std,
-                               features=asked.named, groups=asked.labels, **asked.how)
+                               by=asked.named, groups=asked.labels, **asked.how)
     held = MeanStd(asked.y - found.error, found.uncertainty)
     model = found.model if found.is_recalibrated else None
     return found, model, held, tuple(asked.named or ())
@@ -1148,7 +1148,7 @@ def compare_models(
         if len(levels) > 1: raise ValueError("models must claim one level, got "
                                              f"{', '.join(f'{one:g}' for one in sorted(levels))}")
         pairs = {name: (one.lower, one.upper) for name, one in models.items()}
-        return compare_scores(y, pairs, score="interval", confidence_level=levels.pop(), **chosen)
+        return compare_scores(y, pairs, score="interval", level=levels.pop(), **chosen)
     if isinstance(first, Probabilities):
         check_choice(score, "score", ["auto", "log", "brier"])
         probs = {name: one.prob for name, one in models.items()}

@@ -97,7 +97,7 @@ FOUND = {
     "a bound that is masked": ("y_intervals .row by row. must hold plain", lambda: regression_mean_width_score([[0.0, 1.0], [np.ma.masked, 2.0]])),
     "a number that signals": ("dof must be", lambda: simulate_calibrated(10, decimal.Decimal("sNaN"))),
     "a draw that signals": ("uniforms must", lambda: FosterForecaster().prequential([1, 0], uniforms=[0.5, decimal.Decimal("sNaN")])),
-    "clusters of two kinds": ("groups_a and groups_b must hold labels of one kind", lambda: comparison_graph(
+    "clusters of two kinds": ("cluster_a and cluster_b must hold labels of one kind", lambda: comparison_graph(
         Y, P, Y, P, groups_a=np.arange(Y.size) // 2, groups_b=np.arange(Y.size).astype("M8[D]"))),
     "a masked list of distributions": ("distributions must be", lambda: validate_errors(table.E, table.U, distributions=np.ma.masked)),
     "a masked list of statistics": ("statistics must be one or more names", lambda: validate_errors(table.E, table.U, statistics=np.ma.masked)),
@@ -143,7 +143,7 @@ def test_found(name):
     lambda: validate_errors(np.where(np.arange(table.E.size) == 5, 1e100, table.E), table.U, statistics=("zms", "ence"), n_bins=3, n_boot=20, n_resamples=20, n_mc=20, rng=1),
     lambda: FactorScaling().fit(np.where(np.arange(table.E.size) == 5, 1e-100, table.U), table.E),
     lambda: table.SAMPLE.along([-2**63, np.float16(0.5), *range(22)]),
-    lambda: recalibrate_errors(table.E, np.where(np.arange(table.E.size) == 5, 1e-100, table.U), features={"x": np.arange(table.E.size) * 5e-324}, n_boot=20, n_resamples=20, rng=1),
+    lambda: recalibrate_errors(table.E, np.where(np.arange(table.E.size) == 5, 1e-100, table.U), by={"x": np.arange(table.E.size) * 5e-324}, n_boot=20, n_resamples=20, rng=1),
     lambda: interval_report(table.E * 1e149, np.column_stack([-1e150 * np.ones(table.E.size), 1e150 * np.ones(table.E.size)]), 0.9, n_resamples=20, rng=1),
     lambda: interval_report(table.E * 1e149, np.column_stack([-table.U, table.U]), 0.9, n_resamples=20, rng=1),
     lambda: recalibrate_errors(table.E, table.U, n_folds=10**400, n_boot=20, n_resamples=20, rng=1),

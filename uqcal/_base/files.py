@@ -602,7 +602,7 @@ _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"),
 
 def encoding_of(first: bytes,  # how a file begins, four bytes or more
                 ) -> str:  # what the mark at its beginning says, else UTF-8
-    """The encoding of a text file that nobody named.
+    """The encoding of a text file where none was named.
 
     Parameters
     ----------

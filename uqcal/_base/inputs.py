@@ -11,7 +11,7 @@ import numbers
 import operator
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 # %% auto #0
-__all__ = ['refuse', 'printable', 'widen', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'check_errors',
-           'check_column', 'read_groups', 'read_labels', 'check_ratio', 'check_probabilities', 'check_outcomes',
-           'read_responses', 'positive_in_groups', 'check_weights', 'check_binary', 'check_class_probabilities',
-           'check_multiclass', 'check_labels', 'place_labels', 'check_count', 'check_jobs', 'check_fraction',
-           'check_choice', 'check_choices', 'check_generator', 'boxed']
+__all__ = ['refuse', 'printable', 'widen', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'named_columns',
+           'column_label', 'check_errors', 'check_column', 'read_groups', 'read_labels', 'check_ratio',
+           'check_probabilities', 'check_outcomes', 'read_responses', 'positive_in_groups', 'check_weights',
+           'check_binary', 'check_class_probabilities', 'check_multiclass', 'check_labels', 'place_labels',
+           'check_count', 'check_jobs', 'check_fraction', 'check_choice', 'check_choices', 'check_generator', 'boxed']
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -437,11 +437,65 @@ def check_labels_agree(
             raise ValueError(f"{first} and {name} must "
                              + _disagreement(first, labels, name, index))
 
+# %% ../../nbs/base/00_inputs.ipynb #named-columns
+def named_columns(
+    by: Any,  # an array or a Series, shape (n,), a DataFrame, or a dict of name → column; None
+    name: str = "by",  # what the caller calls it
+) -> list[tuple[Any, Any]]:  # names and columns; an array without a name is "group"
+    """Columns with their names, from whatever holds one or several.
+
+    Parameters
+    ----------
+    by : Any
+        An array or a Series, shape (n,), a DataFrame, or a dict of name → column; None.
+    name : str, default "by"
+        What the caller calls it.
+
+    Returns
+    -------
+    list[tuple[Any, Any]]
+        Names and columns; an array without a name is "group".
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    """
+    if by is None: return []
+    if hasattr(by, "columns") and hasattr(by, "__getitem__"):
+        return [(column, by[column]) for column in by.columns]
+    if isinstance(by, Mapping): return list(by.items())
+    if isinstance(by, (list, tuple)) or np.ndim(by) == 1:
+        label = getattr(by, "name", None)
+        return [("group" if label is None else label, by)]
+    raise TypeError(f"{name} must be an array, a Series, a DataFrame or a dict of name → array, "
+                    f"got {type(by).__name__}")
+
+# %% ../../nbs/base/00_inputs.ipynb #column-label
+def column_label(label: str,  # the name of a column, from `named_columns`
+                 name: str = "by",  # what the caller calls the argument
+                 ) -> str:
+    """What a refusal calls a column: the argument, or the part of it that has this name.
+
+    Parameters
+    ----------
+    label : str
+        The name of a column, from `named_columns`.
+    name : str, default "by"
+        What the caller calls the argument.
+
+    Returns
+    -------
+    str
+    """
+    if label == "group": return name
+    return f"{name}[{label!r}]"
+
 # %% ../../nbs/base/00_inputs.ipynb #cell-060a
 def _index_of(values):
     "The labels of rows as a pandas index; None where there are none."
     if isinstance(values, (pd.Series, pd.DataFrame)): return values.index
-    xarray = sys.modules.get("xarray")  # whoever has a DataArray has imported it
+    xarray = sys.modules.get("xarray")  # a DataArray exists only where xarray is imported
     if xarray is None or not isinstance(values, xarray.DataArray) or not values.dims: return None
     return values.indexes.get(values.dims[0])
 
@@ -713,7 +767,7 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
                      name: str = "y_prob",  # what the caller calls them
                      remedy: str = "scipy.special.expit",  # what makes probabilities of log-odds
                      ) -> np.ndarray:  # float64, shape (n,)
-    """Stated probabilities as a vector.
+    """Predicted probabilities as a vector.
 
     Parameters
     ----------
@@ -901,7 +955,7 @@ def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,);
 def check_binary(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans; or two
                          # labels, with pos_label
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); None for equal ones
     pos_label: Any = (),  # the label that counts as 1; as for `check_outcomes`
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # outcomes, probabilities and weights, float64,
@@ -913,7 +967,7 @@ def check_binary(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1, or booleans; or two labels, with pos_label.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     sample_weight : ArrayLike | None, optional
         Weights ≥ 0, shape (n,); None for equal ones.
     pos_label : Any, default ()
@@ -1002,7 +1056,7 @@ def check_class_probabilities(
 def check_multiclass(
     y_true: ArrayLike,  # true classes, whole numbers from 0 to K − 1, shape (n,); or labels of any
                         # kind, with classes
-    y_prob: ArrayLike,  # stated probabilities, shape (n, K), each row sums to 1
+    y_prob: ArrayLike,  # predicted probabilities, shape (n, K), each row sums to 1
     classes: ArrayLike | None = None,  # the label of each column, shape (K,)
 ) -> tuple[np.ndarray, np.ndarray]:  # int64 labels, shape (n,); float64 probabilities, shape (n, K)
     """Labels and the probabilities of all classes.
@@ -1013,7 +1067,7 @@ def check_multiclass(
         True classes, whole numbers from 0 to K − 1, shape (n,); or labels of any kind, with
         classes.
     y_prob : ArrayLike
-        Stated probabilities, shape (n, K), each row sums to 1.
+        Predicted probabilities, shape (n, K), each row sums to 1.
     classes : ArrayLike | None, optional
         The label of each column, shape (K,).
 
@@ -1079,7 +1133,7 @@ def check_labels(
 # %% ../../nbs/base/00_inputs.ipynb #cell-066
 def place_labels(
     y_true: ArrayLike,  # labels, shape (n,): text, numbers or truth values
-    classes: ArrayLike,  # the label of each column, shape (K,), no two alike, of the same kind
+    classes: ArrayLike,  # the label of each column, shape (K,), all different, of the same kind
     n_classes: int,  # K, how many columns there are
     name: str = "y_true",  # what the caller calls the labels
 ) -> np.ndarray:  # int64, shape (n,), from 0 to K − 1
@@ -1090,7 +1144,7 @@ def place_labels(
     y_true : ArrayLike
         Labels, shape (n,): text, numbers or truth values.
     classes : ArrayLike
-        The label of each column, shape (K,), no two alike, of the same kind.
+        The label of each column, shape (K,), all different, of the same kind.
     n_classes : int
         `K`, how many columns there are.
     name : str, default "y_true"

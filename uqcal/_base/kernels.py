@@ -153,7 +153,7 @@ def _as_read(function):
 
 # %% ../../nbs/base/04_kernels.ipynb #cell-038
 def _stand_for_the_same(a, b):
-    "Whether a loop finds the same in two values: the same thing, or numbers and texts alike."
+    "Whether a loop finds the same in two values: the same thing, or equal numbers and texts."
     if a is b: return True
     if isinstance(a, _Kernel): return _same(a, b)
     if type(a) is not type(b): return False

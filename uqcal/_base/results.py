@@ -234,7 +234,7 @@ class _ReadOnly(dict):
 
 # %% ../../nbs/base/01_results.ipynb #cell-030b
 def _owned(value):
-    "A value that nobody else can change: arrays and tables are copied, also in a dict or tuple."
+    "A value that no other code can change: arrays and tables are copied, also in a dict or tuple."
     if isinstance(value, dict):
         return _ReadOnly((name, _owned(one)) for name, one in value.items())
     if type(value) is tuple: return tuple(map(_owned, value))

@@ -635,7 +635,7 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .jsonl, .parqu
                                                    # input, or the bytes that came from there
                names: Sequence[str],  # columns of numbers
                *,
-               features: Sequence[str] = (),  # further columns, of numbers or text
+               by: Sequence[str] = (),  # further columns, of numbers or text
                groups: Sequence[str] = (),  # further columns of labels, which stay as they are
                kinds: Mapping[str, str] | None = None,  # by column what it stands for: "number",
                                                         # "positive", "error", "uncertainty",
@@ -661,7 +661,7 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .jsonl, .parqu
         .xz, .zst or .zip; "-" for CSV on standard input, or the bytes that came from there.
     names : Sequence[str]
         Columns of numbers.
-    features : Sequence[str], default ()
+    by : Sequence[str], default ()
         Further columns, of numbers or text.
     groups : Sequence[str], default ()
         Further columns of labels, which stay as they are.
@@ -696,19 +696,19 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .jsonl, .parqu
     """
     names = list(dict.fromkeys(names))
     groups = [name for name in dict.fromkeys(groups) if name not in names]
-    features = [name for name in dict.fromkeys(features) if name not in [*names, *groups]]
+    by = [name for name in dict.fromkeys(by) if name not in [*names, *groups]]
 
     outcomes = {name for name in names if (kinds or {}).get(name) in ("outcome", "response")}
 
     def roles(header):  # names of all columns
         "The columns to read as numbers, and those to read as text."
-        texts = [*features, *groups]
+        texts = [*by, *groups]
         spoken = [name for name in _mentioned(header, where or "") if name not in names + texts]
         return _Roles(names, texts + spoken, outcomes, groups)
     raw = _read(source, roles, decimal, thousands, encoding, progress)
     raw.labels = groups
-    _select(raw, [*names, *features, *groups], drop_missing, where)
-    return _finish(raw, [*names, *features, *groups], kinds or {})
+    _select(raw, [*names, *by, *groups], drop_missing, where)
+    return _finish(raw, [*names, *by, *groups], kinds or {})
 
 # %% ../../nbs/base/03_tables.ipynb #cell-048
 def _read(source, roles, decimal, thousands, encoding, progress):
@@ -758,7 +758,7 @@ def read_errors(
     uncertainty: str = "uncertainty",  # the column of uncertainties
     observed: str | None = None,  # the column of true values, in place of errors, with `predicted`
     predicted: str | None = None,  # the column of predictions
-    **options: Any,  # of `read_table`: features, decimal, encoding, drop_missing and so on
+    **options: Any,  # of `read_table`: by, decimal, encoding, drop_missing and so on
 ) -> tuple[np.ndarray, np.ndarray, Table]:  # errors, uncertainties, and the table they come from
     """Errors and uncertainties from a file.
 
@@ -775,7 +775,7 @@ def read_errors(
     predicted : str | None, optional
         The column of predictions.
     **options : Any
-        Of `read_table`: features, decimal, encoding, drop_missing and so on.
+        Of `read_table`: by, decimal, encoding, drop_missing and so on.
 
     Returns
     -------
@@ -794,7 +794,7 @@ def read_errors(
     if observed is None: names = [error]
     else: names = [observed, predicted]
     kinds = {**dict.fromkeys(names, "error"), uncertainty: "uncertainty"}
-    kinds |= {name: "number" for key in ("features", "groups") for name in options.get(key, ())
+    kinds |= {name: "number" for key in ("by", "groups") for name in options.get(key, ())
               if name not in kinds}
     table = read_table(source, [*names, uncertainty], kinds=kinds, **options)
     values = [table.columns[name] for name in names]
@@ -805,23 +805,23 @@ def read_errors(
 def read_probabilities(
     source: str | os.PathLike,  # as in `read_table`
     *,
-    outcome: str = "outcome",  # the column of outcomes, 0 or 1, or true and false, yes and no
-    score: str = "score",  # the column of stated probabilities of outcome 1
-    weight: str | None = None,  # the column of weights, if there is one
+    y_true: str = "outcome",  # the column of outcomes, 0 or 1, or true and false, yes and no
+    y_prob: str = "score",  # the column of predicted probabilities of outcome 1
+    sample_weight: str | None = None,  # the column of weights, if there is one
     **options: Any,  # of `read_table`: decimal, encoding, drop_missing and so on
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, Table]:  # outcomes, probabilities, weights
                                                                # or None, and the table
-    """Outcomes and stated probabilities from a file.
+    """Outcomes and predicted probabilities from a file.
 
     Parameters
     ----------
     source : str | os.PathLike
         As in `read_table`.
-    outcome : str, default "outcome"
+    y_true : str, default "outcome"
         The column of outcomes, 0 or 1, or true and false, yes and no.
-    score : str, default "score"
-        The column of stated probabilities of outcome 1.
-    weight : str | None, optional
+    y_prob : str, default "score"
+        The column of predicted probabilities of outcome 1.
+    sample_weight : str | None, optional
         The column of weights, if there is one.
     **options : Any
         Of `read_table`: decimal, encoding, drop_missing and so on.
@@ -836,28 +836,29 @@ def read_probabilities(
     ValueError, OSError
         As `read_table`, for values outside their range too.
     """
-    kinds = {outcome: "outcome", score: "probability"} | ({weight: "weight"} if weight else {})
+    kinds = {y_true: "outcome", y_prob: "probability"} | (
+        {sample_weight: "weight"} if sample_weight else {})
     table = read_table(source, list(kinds), kinds=kinds, **options)
-    return (table.columns[outcome], table.columns[score],
-            table.columns[weight] if weight else None, table)
+    return (table.columns[y_true], table.columns[y_prob],
+            table.columns[sample_weight] if sample_weight else None, table)
 
 # %% ../../nbs/base/03_tables.ipynb #cell-051b
 def read_intervals(
     source: str | os.PathLike,  # as in `read_table`
     *,
-    value: str = "value",  # the column of true values
+    y_true: str = "value",  # the column of true values
     lower: str = "lower",  # the column of lower bounds
     upper: str = "upper",  # the column of upper bounds
     crossed: bool = False,  # whether pairs whose lower bound is above the upper one may be there
-    **options: Any,  # of `read_table`: features, decimal, encoding, drop_missing and so on
+    **options: Any,  # of `read_table`: by, decimal, encoding, drop_missing and so on
 ) -> tuple[np.ndarray, np.ndarray, Table]:  # values, shape (n,); bounds, shape (n, 2); the table
-    """True values and the intervals that were stated for them, from a file.
+    """True values and the intervals predicted for them, from a file.
 
     Parameters
     ----------
     source : str | os.PathLike
         As in `read_table`.
-    value : str, default "value"
+    y_true : str, default "value"
         The column of true values.
     lower : str, default "lower"
         The column of lower bounds.
@@ -866,7 +867,7 @@ def read_intervals(
     crossed : bool, default False
         Whether pairs whose lower bound is above the upper one may be there.
     **options : Any
-        Of `read_table`: features, decimal, encoding, drop_missing and so on.
+        Of `read_table`: by, decimal, encoding, drop_missing and so on.
 
     Returns
     -------
@@ -878,14 +879,14 @@ def read_intervals(
     ValueError, OSError
         As `read_table`, for crossed bounds too unless they are allowed.
     """
-    kinds = {value: "error"} | dict.fromkeys((lower, upper), "bound")
-    kinds |= {name: "number" for key in ("features", "groups") for name in options.get(key, ())
+    kinds = {y_true: "error"} | dict.fromkeys((lower, upper), "bound")
+    kinds |= {name: "number" for key in ("by", "groups") for name in options.get(key, ())
               if name not in kinds}
-    table = read_table(source, [value, lower, upper], kinds=kinds, **options)
+    table = read_table(source, [y_true, lower, upper], kinds=kinds, **options)
     low, high = table.columns[lower], table.columns[upper]
     if not crossed and (wrong := low > high).any():
         faults = _Faults(table.source, table.place)
         for where in table.places[wrong].tolist():
             faults.add("crossed", where, f"{lower!r} is above {upper!r}")
         faults.refuse()
-    return table.columns[value], np.column_stack([low, high]), table
+    return table.columns[y_true], np.column_stack([low, high]), table

@@ -44,7 +44,7 @@ def conformal_rank(level: float,  # the coverage that is wanted, in (0, 1)
     return max(_up((n_calibration + 1) * level), 1)
 
 # %% ../../nbs/chance/17_coverage_counts.ipynb #cell-032
-def promised_coverage(level: float,  # the coverage that was stated, in (0, 1)
+def promised_coverage(level: float,  # the claimed level, in (0, 1)
                       n_calibration: int | None,  # points of the calibration; None for none
                       ) -> float:  # `level` itself without a calibration
     """The coverage, on average over calibrations, of split conformal intervals of this level.
@@ -52,7 +52,7 @@ def promised_coverage(level: float,  # the coverage that was stated, in (0, 1)
     Parameters
     ----------
     level : float
-        The coverage that was stated, in (0, 1).
+        The claimed level, in (0, 1).
     n_calibration : int | None
         Points of the calibration; None for none.
 

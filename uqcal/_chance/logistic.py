@@ -300,7 +300,7 @@ def _newton(features, targets, weights, offset):
     model = sm.GLM(targets, features, family=sm.families.Binomial(), freq_weights=weights,
                    offset=offset)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")      # separation is looked for afterwards, and recalibrated
+        warnings.simplefilter("ignore")      # separation is looked for afterwards
         return model.fit(maxiter=100, tol=1e-13, tol_criterion="params")
 
 # %% ../../nbs/chance/14_logistic.ipynb #ded93941

@@ -328,11 +328,11 @@ def cases_of(
 
 # %% ../../nbs/chance/39_rates.ipynb #cell-041
 def rate_difference(
-    outcome_a: ArrayLike,  # outcomes of the first group, shape (n_a,), each 0 or 1
-    outcome_b: ArrayLike,  # outcomes of the second group, shape (n_b,), each 0 or 1
+    y_true_a: ArrayLike,  # outcomes of the first group, shape (n_a,), each 0 or 1
+    y_true_b: ArrayLike,  # outcomes of the second group, shape (n_b,), each 0 or 1
     *,
-    weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,); None for equal ones
-    weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,); None for equal ones
+    sample_weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,); None for equal ones
+    sample_weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,); None for equal ones
     confidence: float = 0.95,  # level of the interval, in (0, 1)
     pos_label: Any = None,  # which of two labels counts as 1, unless outcomes hold 0 and 1
 ) -> RateDifference:  # first rate minus second
@@ -340,13 +340,13 @@ def rate_difference(
 
     Parameters
     ----------
-    outcome_a : ArrayLike
+    y_true_a : ArrayLike
         Outcomes of the first group, shape (n_a,), each 0 or 1.
-    outcome_b : ArrayLike
+    y_true_b : ArrayLike
         Outcomes of the second group, shape (n_b,), each 0 or 1.
-    weight_a : ArrayLike | None, optional
+    sample_weight_a : ArrayLike | None, optional
         Weights ≥ 0, shape (n_a,); None for equal ones.
-    weight_b : ArrayLike | None, optional
+    sample_weight_b : ArrayLike | None, optional
         Weights ≥ 0, shape (n_b,); None for equal ones.
     confidence : float, default 0.95
         Level of the interval, in (0, 1).
@@ -364,10 +364,10 @@ def rate_difference(
         For input that `check_outcomes` or `check_weights` refuses.
     """
     rates = []
-    outcome_a, outcome_b = positive_in_groups((outcome_a, outcome_b), ("outcome_a", "outcome_b"),
+    y_true_a, y_true_b = positive_in_groups((y_true_a, y_true_b), ("y_true_a", "y_true_b"),
                                               pos_label)
-    for outcome, weight, side in ((outcome_a, weight_a, "a"), (outcome_b, weight_b, "b")):
-        names = f"outcome_{side}", f"weight_{side}"
+    for outcome, weight, side in ((y_true_a, sample_weight_a, "a"), (y_true_b, sample_weight_b, "b")):
+        names = f"y_true_{side}", f"sample_weight_{side}"
         check_labels_agree(**dict(zip(names, (outcome, weight))))
         y = check_outcomes(outcome, names[0], None)
         w = check_weights(weight, y.size, names[1])

@@ -385,7 +385,7 @@ def is_settled(statistic: float,  # the value of the data
                level: float,  # at which the p-value of all of them rejects
                alternative: str = "greater",  # "greater" or "less"
                ) -> bool:  # whether the rest could turn that with a probability of 2e-5 at most
-    """Whether it can be told from the first sets on which side of a level the p-value of all will be.
+    """Whether the first sets show on which side of a level the p-value of all will be.
 
     Parameters
     ----------

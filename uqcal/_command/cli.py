@@ -48,7 +48,7 @@ def _read_errors(source, names, by_default, features=(), how=None):
     options = {key: value for key, value in (how or {}).items() if key != "groups"}
     groups = [name for name in (how or {}).get("groups", ()) if name in features]
     try:
-        values, stated, table = read_errors(source, uncertainty=uncertainty, features=[
+        values, stated, table = read_errors(source, uncertainty=uncertainty, by=[
             name for name in features if name not in groups], groups=groups, **chosen, **options)
     except UnknownColumn as error:
         if not by_default: raise
@@ -203,7 +203,7 @@ def _validated(read, names, feature, groups, **options):
     from uqcal.errors.validation import validate_errors
     errors, stated, table, columns = read
     chosen = {name: columns[name] for name in feature or ()}
-    return validate_errors(errors, stated, features=chosen or None,
+    return validate_errors(errors, stated, by=chosen or None,
                     groups=as_labels(columns.get(groups)), **options,
                     observed=table.columns[names[0]] if len(names) == 3 else None)
 
@@ -481,7 +481,7 @@ def _recalibrate_errors(source, context, roles, how, options):
         check_new_columns(table, list(_recalibrated_columns(table, 0.0, stated, roles)))
     from uqcal.corrections.error_recalibration import recalibrate_errors
     found = recalibrate_errors(errors, stated,
-                               features={name: columns[name] for name in feature or ()} or None,
+                               by={name: columns[name] for name in feature or ()} or None,
                  groups=as_labels(columns.get(groups)), **options)
     made = _recalibrated_columns(table, np.asarray(errors) - found.error, found.uncertainty, roles)
     if model is None: kept = []
@@ -591,7 +591,7 @@ def _applied(context, source, roles, how):
     given = list(filter(None, (roles[role] for role in ("error", "observed", "predicted"))))
     differing([*given, uncertainty])
     numbers = [name for name in model.names_ if name not in model.grouped_]
-    table = read_table(source, [*given, uncertainty], features=numbers, **how | {
+    table = read_table(source, [*given, uncertainty], by=numbers, **how | {
         "groups": list(model.grouped_)}, kinds={
             uncertainty: "uncertainty", **dict.fromkeys([*given, *numbers], "number")})
     u, features = table.columns[uncertainty], {name: table.columns[name]

@@ -458,8 +458,8 @@ def _compare_models(
     from uqcal.comparison.model_comparison import compare_scores
     found = compare_scores(
         y_true, predictions, score=score, dof=np.inf if dof is None else dof,
-        confidence_level=level, groups=as_labels(table.columns[groups]) if groups else None,
-        tolerance=tolerance, n_boot=n_boot, rng=seed, n_jobs=cores(jobs),
+        level=level, groups=as_labels(table.columns[groups]) if groups else None,
+        margin=tolerance, n_boot=n_boot, rng=seed, n_jobs=cores(jobs),
         progress=shows_bar(progress))
     if is_recalibrated(table): calls = {}
     else: calls = _model_calls(found, context)

@@ -155,14 +155,14 @@ def _stated_columns(observed, lower, upper, set_columns, sets, predicted, sort_b
 # %% ../../nbs/command/67_cli_intervals.ipynb #cell-088b
 def _read_stated(source, roles, sort_bounds, asked, labels, how):
     "True values, bounds or sets, the labels of sets, and the table they come from."
-    further = {"features": [name for name in asked if name not in labels],
+    further = {"by": [name for name in asked if name not in labels],
                "groups": [name for name in asked if name in labels]}
     observed, stated = roles["observed"], roles["stated"]
     if roles["kind"] != "bounds":
         return _read_sets(source, observed, stated, roles["kind"] == "lists", further, how)
-    if roles["predicted"]: further["features"].append(roles["predicted"])
+    if roles["predicted"]: further["by"].append(roles["predicted"])
     try:
-        y, bounds, table = read_intervals(source, value=observed, lower=stated[0], upper=stated[1],
+        y, bounds, table = read_intervals(source, y_true=observed, lower=stated[0], upper=stated[1],
                                           crossed=sort_bounds, **further, **how)
     except UnknownColumn as error:
         raise ValueError(f"{error}; name them with --observed, --lower and --upper") from None
@@ -184,7 +184,7 @@ def _text_label(value):
 def _read_sets(source, observed, stated, as_lists, further, how):
     "True labels, sets as booleans, and the label of each of their columns."
     further["groups"] = [observed, *(stated if as_lists else []), *further["groups"]]
-    kinds = dict.fromkeys([*further["groups"], *further["features"]], "number")
+    kinds = dict.fromkeys([*further["groups"], *further["by"]], "number")
     if not as_lists: kinds |= dict.fromkeys(stated, "outcome")
     table = read_table(source, [] if as_lists else stated, kinds=kinds, **further, **how)
     label = np.array([_text_label(one) for one in table.columns[observed]], dtype=object)
@@ -343,7 +343,7 @@ def _bounds_applied(context, source, how):
     names = [lower or columns["lower"], upper or columns["upper"]]
     differing(names)
     table = read_table(source, names, kinds=dict.fromkeys(names, "bound"), **how, **{
-        "groups" if columns["as_groups"] else "features": [by] if by else []})
+        "groups" if columns["as_groups"] else "by": [by] if by else []})
     bounds = np.column_stack([table.columns[name] for name in names])
     refuse_crossed(table, names)
     made = mend.predict(bounds, {by: table.columns[by]} if by else None)

@@ -1107,8 +1107,8 @@ def as_keywords(
         if not (name := context.params.get(role)): continue
         cast = "" if role != "feature" or not texts else ".astype({" + ", ".join(
             f"{json.dumps(one, ensure_ascii=False)}: str" for one in texts) + "})"
-        if role == "feature": word = "features"
-        else: word = role
+        if role == "feature": word = "by"
+        else: word = "groups"
         told.append(f"{word}=table[{json.dumps(name, ensure_ascii=False)}]{cast}")
     return told + [f"{name}={value!r}" for name, value in _given(context, *names).items()]
 

@@ -140,11 +140,11 @@ def read_scores(source: str,  # a file, or "-"
     labels, how = [*filter(None, (cluster, by))], how or {}
     try:
         if positive is None:
-            return read_probabilities(source, outcome=outcome, score=score, weight=weight,
-                                      groups=labels, features=list(features), **how)
+            return read_probabilities(source, y_true=outcome, y_prob=score, sample_weight=weight,
+                                      groups=labels, by=list(features), **how)
         kinds = {score: "probability"} | ({weight: "weight"} if weight else {})
         table = read_table(source, [*kinds], groups=[outcome, *labels], kinds=kinds,
-                           features=list(features), **how)
+                           by=list(features), **how)
     except UnknownColumn as error:
         raise ValueError(
             f"{error}; name them with --outcome, --score, --weight and --cluster") from None

@@ -31,7 +31,7 @@ _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution"
              "statistics": "--statistics", "n_bins": "--n-bins", "n_boot": "--n-boot",
              "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
              "n_calibration": "--n-calibration", "coverage": "--level",
-             "dof": "--dof", "confidence_level": "--level", "groups": "--groups",
+             "dof": "--dof", "level": "--level", "margin": "--tolerance", "groups": "--groups",
              "cluster": "--cluster", "tolerance": "--tolerance", "rng": "--seed",
              "kurtosis": "--kurtosis", "decimal": "--decimal", "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where", "error": "the errors",
@@ -45,7 +45,7 @@ def _message(error):
     else: text = str(error)
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.filename}: {error.strerror}"
-    text = re.sub(r"^features\['(.*?)'\](?= must)", r"--feature \1", text)
+    text = re.sub(r"^(?:by|features)\['(.*?)'\](?= must)", r"--feature \1", text)
     text = re.sub(r"\bsay as_groups (?=.* if its cells)", "say --as-groups ", text)
     text = text.replace("marks by decimal and thousands", "marks by --decimal and --thousands")
     text = text.replace("drop_missing leaves out", "--drop-missing leaves out")

@@ -471,7 +471,7 @@ def _gaps(p, w, end, group, n_sets, rng):
     return out
 
 # %% ../../nbs/sample/16_groups.ipynb #cell-008
-def group_gaps(probability: np.ndarray,  # stated probabilities of 1, shape (n,)
+def group_gaps(probability: np.ndarray,  # predicted probabilities of 1, shape (n,)
                weight: np.ndarray,  # weights, shape (n,)
                group: np.ndarray,  # the group of each row, whole numbers from 0, shape (n,)
                end: np.ndarray,  # one past the last row of each stretch, ascending
@@ -483,7 +483,7 @@ def group_gaps(probability: np.ndarray,  # stated probabilities of 1, shape (n,)
     Parameters
     ----------
     probability : np.ndarray
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     weight : np.ndarray
         Weights, shape (n,).
     group : np.ndarray

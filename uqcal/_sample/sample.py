@@ -285,7 +285,7 @@ def _positions(rows, sample):
 # %% ../../nbs/sample/10_sample.ipynb #cell-036
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Errors and their stated standard uncertainties, checked once; each order is found once.
+    """Errors and their predicted standard uncertainties, checked once; each order is found once.
 
     Both arrays are read-only copies.
 
@@ -296,7 +296,7 @@ class Sample:
     uncertainty : np.ndarray
         Standard uncertainties, shape (n,), > 0.
     groups : Any
-        Which rows belong together (one molecule, one patient): labels of any kind, shape
+        Labels of clusters of rows (one molecule, one patient): labels of any kind, shape
         (n,), of which an `Ordering` is made; None: no two rows do.
 
     Raises
@@ -310,7 +310,7 @@ class Sample:
     """
     error: np.ndarray = field(repr=False)  # errors, reference minus prediction, shape (n,)
     uncertainty: np.ndarray = field(repr=False)  # standard uncertainties, shape (n,), > 0
-    groups: Any = field(default=None, repr=False)  # which rows belong together (one molecule, one
+    groups: Any = field(default=None, repr=False)  # labels of clusters of rows (one molecule, one
     # patient): labels of any kind, shape (n,), of which an `Ordering` is made; None: no two rows do
 
     def __post_init__(self):
@@ -436,7 +436,7 @@ class Sample:
         if self.by_uncertainty.is_constant:
             raise ValueError(f"uncertainty must vary: all {self.n} values are "
                              f"{self.uncertainty[0]:.6g}, so there is nothing to be consistent "
-                             "with; judge their average size (zms), or give a feature as by")
+                             "with; test their average size (zms), or give a feature as by")
 
     def with_error(self,
                    error: ArrayLike,  # other errors of the same rows, shape (n,)
@@ -465,14 +465,14 @@ class Sample:
         return other
 
     def with_groups(self,
-                    groups: ArrayLike,  # which rows belong together, labels, shape (n,)
+                    groups: ArrayLike,  # cluster of each row, labels, shape (n,)
                     ) -> Sample:  # the same errors and uncertainties
         """The sample with these groups in place of its own.
 
         Parameters
         ----------
         groups : ArrayLike
-            Which rows belong together, labels, shape (n,).
+            Cluster of each row, labels, shape (n,).
 
         Returns
         -------
@@ -542,7 +542,7 @@ class Sample:
 # %% ../../nbs/sample/10_sample.ipynb #cell-042
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RegressionErrors(Sample):
-    """The errors and stated standard uncertainties of a regression model, and their origin.
+    """The errors and predicted standard uncertainties of a regression model, and their origin.
 
     The two arrays are read-only; `.copy()` gives one to change.
 
@@ -553,7 +553,7 @@ class RegressionErrors(Sample):
     uncertainty : np.ndarray
         Standard uncertainties, shape (n,), > 0.
     groups : Any
-        Which rows belong together (one molecule, one patient): labels of any kind, shape
+        Labels of clusters of rows (one molecule, one patient): labels of any kind, shape
         (n,), of which an `Ordering` is made; None: no two rows do.
     name : str
         The name to load it by.
@@ -577,7 +577,7 @@ class RegressionErrors(Sample):
     licence: str  # of the file
 
     def to_frame(self) -> pd.DataFrame:
-        """A table with the columns `error` and `uncertainty`, a row for each point, and `group` where rows belong together.
+        """A table with the columns `error` and `uncertainty`, a row for each point, and `group` where rows are clustered.
 
         Returns
         -------

@@ -445,7 +445,7 @@ def _tails(caution):
 def _few(caution):
     facts = caution.facts
     return (f"{facts['n']:,} independent rows are too few to show how heavy the tails are: the "
-            f"verdict may err in one of {facts['one_of']} cases.")
+            f"verdict may be wrong in one of {facts['one_of']} cases.")
 
 
 def _other(caution):

@@ -78,7 +78,7 @@ def _shift(effect):
 
 # %% ../../nbs/words/33_corrections.ipynb #w-span-of
 def _span_of(ends):
-    "Two ends, or one number where they look alike."
+    "Two ends, or one number where they look the same."
     low, high = map(three_digits, ends)
     if low == high: return low
     return f"{low} to {high}"
@@ -186,11 +186,11 @@ def _calibration_sentence(finding):
 _UNCHANGED = {
     "no fewer faults": "no candidate that scores better has fewer faults in cross-validation",
     "no gain": "no candidate gains more than its standard error",
-    "rows": "no fault is shown, and what a few rows decide is no reason to recalibrate",
-    "nothing": "no fault is shown",
-    "small": "no fault is shown. u may be too large, and these are too few rows to make it smaller "
+    "rows": "no fault was found, and what a few rows decide is no reason to recalibrate",
+    "nothing": "no fault was found",
+    "small": "no fault was found. u may be too large, and these are too few rows to make it smaller "
              "safely",
-    "no fault": "no fault is shown",
+    "no fault": "no fault was found",
     "impossible": "a few rows alone are the fault, which is no reason to recalibrate",
     "no map": "no map gains in cross-validation"}
 

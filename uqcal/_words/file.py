@@ -108,7 +108,7 @@ def _stretches(caution):
 
 
 def _fine_groups(caution):
-    return (f"Groups that follow each other in the file are correlated "
+    return (f"Adjacent groups in the file are correlated "
             f"{_correlation(caution.facts)}. If they belong to larger clusters, such as "
             f"laboratories or days, pass those as groups= (--groups). {_OTHERWISE}")
 
@@ -321,7 +321,7 @@ def _mixed_units(cause):
     facts = cause.facts
     if facts["is_high"]: size = "large"
     else: size = "small"
-    why = "another unit or another kind of rows"
+    why = "another unit or another group of rows"
     if facts["unit_factor"] is not None:
         why = f"another unit (a factor of {_times(facts['unit_factor'])})"
     return (f"{_COLUMNS[facts['column']]} forms two clusters with nothing between. In "

@@ -83,7 +83,7 @@ class MeanDifferences:
 # %% ../../nbs/comparison/81_mean_differences.ipynb #cell-041
 def mean_differences(
     difference: np.ndarray,  # of each pair at each point, shape (m, n)
-    unit: np.ndarray,  # which rows belong together: whole numbers from 0, shape (n,)
+    unit: np.ndarray,  # cluster of each row: whole numbers from 0, shape (n,)
     *,
     n_boot: int = 5000,  # number of resamples, ≥ 1; fewer where they are costly
     confidence: float = 0.95,  # of all intervals together
@@ -100,7 +100,7 @@ def mean_differences(
     difference : np.ndarray
         Of each pair at each point, shape (m, n).
     unit : np.ndarray
-        Which rows belong together: whole numbers from 0, shape (n,).
+        Cluster of each row: whole numbers from 0, shape (n,).
     n_boot : int, default 5000
         Number of resamples, ≥ 1; fewer where they are costly.
     confidence : float, default 0.95
@@ -215,7 +215,7 @@ def pair_differences(
     order: Sequence[tuple[str, str]],  # the names of each pair, the better first
     copied: bool,  # whether rows that are copies count once
     difference: np.ndarray,  # of each pair at each point, shape (m, n)
-    unit: np.ndarray,  # which rows belong together, shape (n,)
+    unit: np.ndarray,  # cluster of each row, shape (n,)
     **options: Any,  # of `mean_differences`
 ) -> tuple[MeanDifferences, np.ndarray]:  # the second of shape (m,)
     """Mean differences of all pairs, with limits that allow for what has hardly been seen, and the typical stakes paid by the model that this concerns; −1 where enough were, or there are none.
@@ -233,7 +233,7 @@ def pair_differences(
     difference : np.ndarray
         Of each pair at each point, shape (m, n).
     unit : np.ndarray
-        Which rows belong together, shape (n,).
+        Cluster of each row, shape (n,).
     **options : Any
         Of `mean_differences`.
 

@@ -40,7 +40,7 @@ def _all_points(scoring, models, table):
         points = np.stack([scoring.points(*columns) for columns in models.values()])
     for name, row in zip(map(shown_names(models).get, models), points):
         if (wrong := np.flatnonzero(~np.isfinite(row))).size:
-            advice = ("where 0 or 1 was stated and the other happened; take score='brier'"
+            advice = ("where 0 or 1 was predicted and the other happened; take score='brier'"
                       if scoring.name == "log loss" else "beyond all doubles; take score='crps'")
             raise ValueError(f"predictions[{name!r}]: the {SCORES[scoring.name]} is infinite "
                              f"at {table.row_names(wrong)} ({wrong.size} of {row.size} points), "
@@ -97,7 +97,7 @@ def _verdicts(found, tolerance, confidence):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049c
 def _points_needed(one, critical, tolerance, n):
-    """About how many points would settle an inconclusive pair, in two digits; None if that can't be
+    """About how many points would decide an inconclusive pair, in two digits; None if that can't be
     said."""
     mean, error = abs(one["difference"]), one["standard_error"]
     target = max(mean, tolerance - mean)
@@ -236,7 +236,7 @@ def _pair_table(order, points, after, board, found, unit, share, seen):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-055b
 def _judged(pairs, found, other, tolerance, confidence, n):
-    "The table of pairs with verdicts, reasons and what would settle them."
+    "The table of pairs with verdicts, reasons and what would decide them."
     verdict = _verdicts(found, tolerance, confidence)
     reason = np.where(np.broadcast_to(pairs.get("seen", -1), len(pairs)) < 0, "precision", "unseen")
     reason = np.where(verdict == "inconclusive", reason, "")
@@ -255,7 +255,7 @@ def _judged(pairs, found, other, tolerance, confidence, n):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-064s
 def _in_stretches(scores, table, cautions):
-    "The rows in stretches of the file where neighbours are alike, (2), and a caution."
+    "The rows in stretches of the file where neighbours are correlated, (2), and a caution."
     if table.groups is not None or table.n < 40: return table, cautions
     pairs = [(a, b) for a in range(len(scores)) for b in range(a)]
     ratio, near, number = np.transpose([_alikeness(_difference(scores[a], scores[b]))
@@ -573,11 +573,11 @@ def compare_scores(
                          # "log loss" of probabilities
     dof: float = np.inf,  # degrees of freedom of the distribution that uncertainties stand for, >
                           # 2; infinite for the normal one
-    confidence_level: float | None = None,  # coverage that intervals state, in (0, 1); of bounds of
+    level: float | None = None,  # claimed level of the intervals, in (0, 1); of bounds of
                                             # one side, the share of values on their finite side
     groups: ArrayLike | None = None,  # clusters of rows (one molecule, one patient):
                                       # labels, shape (n,)
-    tolerance: float | None = None,  # a mean difference that does no harm, > 0, in the unit of the
+    margin: float | None = None,  # a mean difference that does no harm, > 0, in the unit of the
                                      # score; None: what uncertainties wrong by a factor of 1.25
                                      # cost, or probabilities by a fifth of ȳ(1 − ȳ)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, where probabilities are
@@ -605,12 +605,12 @@ def compare_scores(
     dof : float, default np.inf
         Degrees of freedom of the distribution that uncertainties stand for, > 2; infinite
         for the normal one.
-    confidence_level : float | None, optional
-        Coverage that intervals state, in (0, 1); of bounds of one side, the share of values
-        on their finite side.
+    level : float | None, optional
+        Claimed level of the intervals, in (0, 1); of bounds of one side, the share of
+        values on their finite side.
     groups : ArrayLike | None, optional
         Clusters of rows (one molecule, one patient): labels, shape (n,).
-    tolerance : float | None, optional
+    margin : float | None, optional
         A mean difference that does no harm, > 0, in the unit of the score; None: what
         uncertainties wrong by a factor of 1.25 cost, or probabilities by a fifth of ȳ(1 −
         ȳ).
@@ -642,10 +642,10 @@ def compare_scores(
     ----------
     Gneiting & Raftery (2007); Dimitriadis, Gneiting & Jordan (2021).
     """
-    scoring = _scoring(check_choice(score, "score", list(SCORES)), dof, confidence_level)
+    scoring = _scoring(check_choice(score, "score", list(SCORES)), dof, level)
     confidence = check_fraction(confidence, "confidence")
-    if tolerance is not None and read_number(tolerance, "tolerance", minimum=0) == 0:
-        raise ValueError("tolerance must be above 0, got 0")
+    if margin is not None and read_number(margin, "margin", minimum=0) == 0:
+        raise ValueError("margin must be above 0, got 0")
     if pos_label is not None and score not in ("brier", "log loss"):
         raise ValueError(f"pos_label is for score='brier' or 'log loss', got score={score!r}")
     models = read_models(y_true, predictions, score, pos_label)
@@ -655,26 +655,26 @@ def compare_scores(
     table, cautions = with_repeats(models, table, scoring)
     options = dict(n_boot=check_count(n_boot, "n_boot"), confidence=confidence, n_jobs=n_jobs,
                    progress=progress)
-    found = _compared(scoring, models, table, tolerance, (*left_out, *cautions),
+    found = _compared(scoring, models, table, margin, (*left_out, *cautions),
                       check_generator(rng), options)
     if left_out: found = replace(found, points=found.points.set_axis(rows))
     return found
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-071
-def _scoring(score, dof, confidence_level):
-    "How points are scored, from options that belong together."
+def _scoring(score, dof, level):
+    "How points are scored, from options that depend on each other."
     dof = check_dof(dof)
     if dof < np.inf and score not in ("log", "crps"):
         raise ValueError(f"dof is for score='log' or 'crps', got score={score!r}")
-    if (confidence_level is None) == (score == "interval"):
-        raise ValueError("confidence_level must be given for score='interval', and for no other "
-                         f"score, got {confidence_level!r} for {score!r}")
+    if (level is None) == (score == "interval"):
+        raise ValueError("level must be given for score='interval', and for no other "
+                         f"score, got {level!r} for {score!r}")
     if score in ("log", "crps"): return ErrorScoring(score, dof=dof)
     if score != "interval": return OutcomeScoring(score)
-    return ErrorScoring(score, level=check_fraction(confidence_level, "confidence_level"))
+    return ErrorScoring(score, level=check_fraction(level, "level"))
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-072
-def _compared(scoring, models, table, tolerance, cautions, rng, options):
+def _compared(scoring, models, table, margin, cautions, rng, options):
     "The comparison of checked models."
     scores, n = _all_points(scoring, models, table), table.n
     copied = bool(cautions) and table.groups is not None
@@ -698,7 +698,7 @@ def _compared(scoring, models, table, tolerance, cautions, rng, options):
     asked = scoring, models, order, copied
     found, seen = pair_differences(*asked, difference, unit, rng=seed, **options)
     harmless, of = _harmless(scoring, models[names[0]])
-    if tolerance is not None: harmless, of = float(tolerance), ("given", 1.0)
+    if margin is not None: harmless, of = float(margin), ("given", 1.0)
     rows, deciders = _deciders(difference, unit, table)
     other = _without(rows, *asked, difference, unit, rng=seed, **options)
     top, share = _largest_shares(difference)

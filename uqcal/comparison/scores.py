@@ -93,7 +93,7 @@ def crps_of(z: np.ndarray,  # errors over their uncertainties, shape (n,)
 def crps(error: ArrayLike,  # errors, reference minus prediction, shape (n,)
          uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
          *,
-         dof: float = np.inf,  # degrees of freedom of the stated Student distribution, > 2;
+         dof: float = np.inf,  # degrees of freedom of the predicted Student distribution, > 2;
                                # infinite for the normal one
          ) -> np.ndarray:  # for each point, shape (n,), > 0, in the unit of the errors
     """The continuous ranked probability score of predictions ± uncertainties; smaller is better.
@@ -105,8 +105,8 @@ def crps(error: ArrayLike,  # errors, reference minus prediction, shape (n,)
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0.
     dof : float, default np.inf
-        Degrees of freedom of the stated Student distribution, > 2; infinite for the normal
-        one.
+        Degrees of freedom of the predicted Student distribution, > 2; infinite for the
+        normal one.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def negative_log_density(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,)
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
-    dof: float = np.inf,  # degrees of freedom of the stated Student distribution, > 2; infinite
+    dof: float = np.inf,  # degrees of freedom of the predicted Student distribution, > 2; infinite
                           # for the normal one
 ) -> np.ndarray:  # for each point, natural logarithms, shape (n,)
     """The log score of predictions ± uncertainties; smaller is better.
@@ -142,8 +142,8 @@ def negative_log_density(
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0.
     dof : float, default np.inf
-        Degrees of freedom of the stated Student distribution, > 2; infinite for the normal
-        one.
+        Degrees of freedom of the predicted Student distribution, > 2; infinite for the
+        normal one.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def interval_score(
     y_true: ArrayLike,  # true values, shape (n,)
     y_pred_low: ArrayLike,  # lower bounds, shape (n,), same unit
     y_pred_up: ArrayLike,  # upper bounds, shape (n,), same unit
-    confidence_level: float,  # the coverage that was stated, in (0, 1)
+    level: float,  # the claimed level, in (0, 1)
 ) -> np.ndarray:  # for each point, shape (n,), ≥ 0, in the unit of the values; infinite where a
                    # bound is
     """The interval score of Winkler; smaller is better.
@@ -180,8 +180,8 @@ def interval_score(
         Lower bounds, shape (n,), same unit.
     y_pred_up : ArrayLike
         Upper bounds, shape (n,), same unit.
-    confidence_level : float
-        The coverage that was stated, in (0, 1).
+    level : float
+        The claimed level, in (0, 1).
 
     Returns
     -------
@@ -199,7 +199,7 @@ def interval_score(
     Winkler (1972); Gneiting & Raftery (2007), Eq. 43.
     """
     y, low, up = read_bounds(y_true, y_pred_low, y_pred_up)
-    level, is_open = check_fraction(confidence_level, "confidence_level"), np.isinf(up - low)
+    level, is_open = check_fraction(level, "level"), np.isinf(up - low)
     low, up = (np.where(is_open, y, side) for side in (low, up))
     score = ErrorScoring("interval", level=level).points(y - (low + up) / 2, (up - low) / 2)
     return np.where(is_open, np.inf, score)
@@ -319,7 +319,7 @@ class BoundScoring:
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-048
 def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-                y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+                y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
                 *,
                 pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it
                                         # holds 0 and 1
@@ -331,7 +331,7 @@ def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
@@ -354,27 +354,27 @@ def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-048b
 def log_loss(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
-             y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+             y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
              *,
              pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
                                      # and 1
-             ) -> np.ndarray:  # for each point, shape (n,), ≥ 0; infinite where 0 or 1 was stated
+             ) -> np.ndarray:  # for each point, shape (n,), ≥ 0; infinite where 0 or 1 was predicted
                                # and the other happened
-    """Minus the log of the probability that was stated for what happened; smaller is better.
+    """Minus the log of the probability that was predicted for what happened; smaller is better.
 
     Parameters
     ----------
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     pos_label : Any, optional
         Which of two labels in y_true counts as 1, unless it holds 0 and 1.
 
     Returns
     -------
     np.ndarray
-        For each point, shape (n,), ≥ 0; infinite where 0 or 1 was stated and the other
+        For each point, shape (n,), ≥ 0; infinite where 0 or 1 was predicted and the other
         happened.
 
     Raises
@@ -407,20 +407,20 @@ def _quantiles(values):
 # %% ../../nbs/comparison/32_scores.ipynb #cell-053
 @dataclass(frozen=True)
 class ErrorScoring:
-    """How errors are scored beside the widths that were stated for them, and what corrects these.
+    """How errors are scored beside the widths that were predicted for them, and what corrects these.
 
     Parameters
     ----------
     name : str
         "log", "crps" or "interval".
     dof : float, default np.inf
-        Degrees of freedom of the stated distribution; infinite: normal.
+        Degrees of freedom of the predicted distribution; infinite: normal.
     level : float, default 0.9
         Coverage that intervals state.
     """
 
     name: str  # "log", "crps" or "interval"
-    dof: float = np.inf  # degrees of freedom of the stated distribution; infinite: normal
+    dof: float = np.inf  # degrees of freedom of the predicted distribution; infinite: normal
     level: float = 0.9  # coverage that intervals state
 
     def points(self, error: np.ndarray,  # shape (n,)
@@ -566,7 +566,7 @@ def _learnt_maps(scoring, steps, error, width):
 # %% ../../nbs/comparison/32_scores.ipynb #cell-056
 @dataclass(frozen=True)
 class OutcomeScoring:
-    """How stated probabilities are scored, and what corrects them.
+    """How predicted probabilities are scored, and what corrects them.
 
     Parameters
     ----------
@@ -576,16 +576,16 @@ class OutcomeScoring:
 
     name: str  # "brier" or "log loss"
 
-    def points(self, outcome: np.ndarray,  # 0.0 or 1.0, shape (n,)
-               probability: np.ndarray,  # of 1, shape (n,)
+    def points(self, y_true: np.ndarray,  # 0.0 or 1.0, shape (n,)
+               y_prob: np.ndarray,  # of 1, shape (n,)
                ) -> np.ndarray:  # penalties, shape (n,)
         """The score of each point; infinite for a log loss where the impossible happened.
 
         Parameters
         ----------
-        outcome : np.ndarray
+        y_true : np.ndarray
             0.0 or 1.0, shape (n,).
-        probability : np.ndarray
+        y_prob : np.ndarray
             Of 1, shape (n,).
 
         Returns
@@ -594,11 +594,11 @@ class OutcomeScoring:
             Penalties, shape (n,).
         """
         if self.name == "brier":
-            penalty = outcome - probability
+            penalty = y_true - y_prob
             penalty *= penalty
             return penalty
         with np.errstate(divide="ignore"):
-            return -np.where(outcome == 1, np.log(probability), np.log1p(-probability))
+            return -np.where(y_true == 1, np.log(y_prob), np.log1p(-y_prob))
 
     def steps(self, n_units: int,  # independent points
               ) -> tuple[str, ...]:  # none for fewer than 20, no curve below 100
@@ -619,8 +619,8 @@ class OutcomeScoring:
         return ("line", "flat")
 
     def learn(self, steps: Sequence[str],  # from `steps`
-              outcome: np.ndarray,  # of training points, shape (n,)
-              probability: np.ndarray,  # shape (n,)
+              y_true: np.ndarray,  # of training points, shape (n,)
+              y_prob: np.ndarray,  # shape (n,)
               ) -> dict[str, Callable]:  # by step: a map of (outcome, probability) to a corrected
                                          # pair
         """What these points teach.
@@ -629,9 +629,9 @@ class OutcomeScoring:
         ----------
         steps : Sequence[str]
             From `steps`.
-        outcome : np.ndarray
+        y_true : np.ndarray
             Of training points, shape (n,).
-        probability : np.ndarray
+        y_prob : np.ndarray
             Shape (n,).
 
         Returns
@@ -639,13 +639,13 @@ class OutcomeScoring:
         dict[str, Callable]
             By step: a map of (outcome, probability) to a corrected pair.
         """
-        platt = PlattScaling().fit(probability, outcome)
+        platt = PlattScaling().fit(y_prob, y_true)
         maps = {"line": lambda y, p: (y, platt.predict(p))}
         if "curve" in steps:
-            first, level = _isotonic_steps(outcome, probability)
+            first, level = _isotonic_steps(y_true, y_prob)
             maps["curve"] = lambda y, p: (y, level[np.maximum(
                 np.searchsorted(first, p, side="right") - 1, 0)])
-        base = (outcome.sum() + 0.5) / (outcome.size + 1)
+        base = (y_true.sum() + 0.5) / (y_true.size + 1)
         maps["flat"] = lambda y, p: (y, np.full(y.size, base))
         return {step: maps[step] for step in steps}
 
@@ -665,16 +665,16 @@ def _isotonic_steps(outcome, probability):
 _LEARNT_FROM = 10_000
 
 
-def split_rows(unit: np.ndarray,  # which rows belong together: whole numbers from 0, shape (n,)
+def split_rows(unit: np.ndarray,  # cluster of each row: whole numbers from 0, shape (n,)
                rng: np.random.Generator,  # a generator, which moves on
                n_folds: int = 10,  # folds, ≥ 2
                ) -> list[tuple[np.ndarray, np.ndarray]]:  # rows to learn from, and rows to judge
-    """Random splits in which each row is judged once and rows that belong together stay together.
+    """Random splits in which each row is judged once and clustered rows stay together.
 
     Parameters
     ----------
     unit : np.ndarray
-        Which rows belong together: whole numbers from 0, shape (n,).
+        Cluster of each row: whole numbers from 0, shape (n,).
     rng : np.random.Generator
         A generator, which moves on.
     n_folds : int, default 10
@@ -700,7 +700,7 @@ def held_out_points(
     steps: Sequence[str],  # corrections, from the scoring's `steps`
     splits: Sequence[tuple[np.ndarray, np.ndarray]],  # from `split_rows`
 ) -> Mapping[str, np.ndarray]:  # by step: the score of each point, shape (n,)
-    """Scores after each correction, of points that it was not learnt from.
+    """Scores after each correction, of points that it was not fitted to.
 
     Parameters
     ----------

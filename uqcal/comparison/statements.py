@@ -34,7 +34,7 @@ def _read_model(y_true, stated, score, pos_label):
     what = "(lower, upper)" if score == "interval" else (
         "(error, uncertainty)" if y_true is None else "(y_pred, uncertainty)")
     if not isinstance(stated, (tuple, list)) or len(stated) != 2:
-        raise TypeError(f"what is stated must be a pair of columns, {what}, got "
+        raise TypeError(f"a model's prediction must be a pair of columns, {what}, got "
                         f"{type(stated).__name__}")
     if score == "interval": return read_bounds(y_true, *stated)
     first, uncertainty = stated
@@ -167,13 +167,13 @@ def _refuse_open(models):
                               ("upper", 2, "(np.full(n, -np.inf), upper)")):
         if all(np.isfinite(columns[column]).all() for columns in models.values()):
             remedy += (f"; or compare the {end} bounds alone: give {pair} for every model, and "
-                       "confidence_level as the coverage of these")
+                       "level as the coverage that these claim")
     raise ValueError(f"{'; '.join(said)}, and the score of such a row is infinite; {remedy}")
 
 # %% ../../nbs/comparison/82_statements.ipynb #cell-047
 def row_table(y_true: Any,  # observed values, or None
               predictions: Mapping[str, Any],  # by a model's name, what it states
-              groups: Any,  # labels of rows that belong together, or None
+              groups: Any,  # labels of clustered rows, or None
               n: int,  # rows
               rows: np.ndarray | None = None,  # those that are scored; all unless given
               ) -> Sample:  # with their labels
@@ -186,7 +186,7 @@ def row_table(y_true: Any,  # observed values, or None
     predictions : Mapping[str, Any]
         By a model's name, what it states.
     groups : Any
-        Labels of rows that belong together, or None.
+        Labels of clustered rows, or None.
     n : int
         Rows.
     rows : np.ndarray | None, optional
@@ -280,7 +280,7 @@ def _copied_rows(models, is_outcome):
     None if not."""
     first, *stated = [column for name in sorted(models) for column in models[name]]
     if is_outcome: stated = stated[::2]
-    columns = pd.DataFrame(dict(enumerate([sum(stated), *stated])))  # neighbours are alike
+    columns = pd.DataFrame(dict(enumerate([sum(stated), *stated])))  # neighbours are similar
     number = columns.groupby(list(columns)).ngroup().to_numpy()
     if number.max() + 1 == number.size: return None
     if is_outcome: return repeated_cases(first, number)[0]

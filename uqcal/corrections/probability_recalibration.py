@@ -95,7 +95,7 @@ def _maps_for(y, p, unit):
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-007
 def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predict`; None for none
                      y: np.ndarray,  # outcomes, 0 or 1, shape (n,)
-                     p: np.ndarray,  # stated probabilities, shape (n,)
+                     p: np.ndarray,  # predicted probabilities, shape (n,)
                      fold: np.ndarray,  # the fold of each row, from 0, shape (n,)
                      by: np.ndarray | None = None,  # the group of each row, shape (n,), where the
                      # map takes it last
@@ -109,7 +109,7 @@ def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predi
     y : np.ndarray
         Outcomes, 0 or 1, shape (n,).
     p : np.ndarray
-        Stated probabilities, shape (n,).
+        Predicted probabilities, shape (n,).
     fold : np.ndarray
         The fold of each row, from 0, shape (n,).
     by : np.ndarray | None, optional
@@ -138,7 +138,7 @@ def _alike(q, p, fold):
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-007b
 def _log_losses(y, q):
-    "Minus the log of what was stated for what happened; 0 and 1 count as in the maps."
+    "Minus the log of the probability of what happened; 0 and 1 count as in the maps."
     q = inner_scores(q, inner_ends(q), False)
     return -np.log(np.where(y == 1, q, 1 - q))
 
@@ -258,7 +258,7 @@ class ProbabilityRecalibration(Report):
     chosen : str
         Its name among the candidates.
     before : CalibrationReport
-        On what was stated.
+        On what was predicted.
     after : CalibrationReport
         On each case by a fit to other folds.
     y_true : np.ndarray
@@ -271,7 +271,7 @@ class ProbabilityRecalibration(Report):
         Of the log score per row, in the cross-validation that chose.
     candidates : pd.DataFrame
         A row for each map, the simplest first: `gain`, by how much the log score per case
-        is lower than as stated (above zero where it is better), in the cross-validation
+        is lower than if unchanged (above zero where it is better), in the cross-validation
         that chose, `gap` to the best, with standard errors; `is_near`: within one of the
         best; `verdict` in cross-validation, "" where not judged.
     n_folds : int
@@ -288,14 +288,14 @@ class ProbabilityRecalibration(Report):
     model: Any = field(compare=False)  # the map, fitted to all cases; None where nothing is
                                        # recalibrated
     chosen: str  # its name among the candidates
-    before: CalibrationReport = field(repr=False)  # on what was stated
+    before: CalibrationReport = field(repr=False)  # on what was predicted
     after: CalibrationReport = field(repr=False)  # on each case by a fit to other folds
     y_true: np.ndarray = field(repr=False)  # outcomes, 0 or 1, shape (n,)
     y_prob: np.ndarray = field(repr=False)  # predicted probabilities, shape (n,)
     recalibrated: np.ndarray = field(repr=False)  # each case by a fit to other folds, shape (n,)
     gain: Finding  # of the log score per row, in the cross-validation that chose
     candidates: pd.DataFrame = field(repr=False)  # a row for each map, the simplest first: `gain`,
-    # by how much the log score per case is lower than as stated (above zero where it is better),
+    # by how much the log score per case is lower than if unchanged (above zero where it is better),
     # in the cross-validation that chose, `gap` to the best, with standard errors; `is_near`: within
     # one of the best; `verdict` in cross-validation, "" where not judged
     n_folds: int  # parts of which each was recalibrated by all others
@@ -390,7 +390,7 @@ class ProbabilityRecalibration(Report):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """The map, and the shares of events in bins of what was stated.
+        """The map, and the shares of events in bins of what was predicted.
 
         Parameters
         ----------
@@ -424,11 +424,11 @@ class ProbabilityRecalibration(Report):
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-018
 def recalibrate_probabilities(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, ten or more of each
-    y_prob: ArrayLike,  # stated probabilities of 1, shape (n,)
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     *,
     by: ArrayLike | None = None,  # groups that may be wrong in different ways, such as hospitals,
                                   # shape (n,); None where all rows share one map
-    groups: ArrayLike | None = None,  # labels of rows that belong together, shape (n,)
+    groups: ArrayLike | None = None,  # labels of clustered rows, shape (n,)
     n_folds: int = 10,  # parts, of which each is recalibrated by a fit to all others, ≥ 2
     tolerance: float = 1.25,  # factor of O/E and calibration slope that does no harm, above 1
     local_tolerance: float = 0.05,  # mean difference over a fifth of the rows that does no harm
@@ -450,12 +450,12 @@ def recalibrate_probabilities(
     y_true : ArrayLike
         Outcomes, shape (n,), each 0 or 1, ten or more of each.
     y_prob : ArrayLike
-        Stated probabilities of 1, shape (n,).
+        Predicted probabilities of 1, shape (n,).
     by : ArrayLike | None, optional
         Groups that may be wrong in different ways, such as hospitals, shape (n,); None
         where all rows share one map.
     groups : ArrayLike | None, optional
-        Labels of rows that belong together, shape (n,).
+        Labels of clustered rows, shape (n,).
     n_folds : int, default 10
         Parts, of which each is recalibrated by a fit to all others, ≥ 2.
     tolerance : float, default 1.25

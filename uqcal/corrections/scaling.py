@@ -24,7 +24,7 @@ __all__ = ['log_density', 'likely_dof', 'read_columns', 'AsStated', 'FactorScali
 
 # %% ../../nbs/corrections/19_scaling.ipynb #1da1b309
 from .._base.inputs import (check_choice, check_column, check_count, check_labels_agree,
-                                read_groups, read_vector)
+                                column_label, named_columns, read_groups, read_vector)
 from .._base.results import distinct_names, enumerated
 from .._words.corrections import map_text
 from .._sample.sample import Ordering, Sample, bin_means, bin_starts
@@ -86,15 +86,6 @@ def likely_dof(z: np.ndarray,  # errors over their uncertainties, shape (n,)
     if found.fun < -log_density(z).sum(): return float(2 + np.exp(found.x))
     return float("inf")
 
-# %% ../../nbs/corrections/19_scaling.ipynb #68dc5c07
-def _names_of(features):
-    "The names of columns, of a table or of a dictionary."
-    if hasattr(features, "columns") and hasattr(features, "__getitem__"):
-        return list(features.columns)
-    if isinstance(features, Mapping): return list(features)
-    raise TypeError("features must be a DataFrame or a dict of name → array, got "
-                    f"{type(features).__name__}")
-
 # %% ../../nbs/corrections/19_scaling.ipynb #0d9ea60f
 def _column(values, n, label):
     "Numbers, or names of groups."
@@ -103,8 +94,8 @@ def _column(values, n, label):
     return groups
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-012
-def read_columns(features: Any,  # DataFrame or dict of name → column, shape (n,) each: numbers,
-                                 # or text, categories, truth values as groups; None for none
+def read_columns(by: Any,  # an array or a Series, shape (n,), a DataFrame, or a dict of name →
+                           # column: numbers, or text, categories, truth values as groups; None
                  n: int,  # the number of points
                  **others: Any,  # inputs beside them, whose pandas labels must agree
                  ) -> dict[str, np.ndarray]:  # by name: float64, or objects where they are groups
@@ -112,9 +103,9 @@ def read_columns(features: Any,  # DataFrame or dict of name → column, shape (
 
     Parameters
     ----------
-    features : Any
-        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
-        truth values as groups; None for none.
+    by : Any
+        An array or a Series, shape (n,), a DataFrame, or a dict of name → column: numbers,
+        or text, categories, truth values as groups; None.
     n : int
         The number of points.
     **others : Any
@@ -128,13 +119,13 @@ def read_columns(features: Any,  # DataFrame or dict of name → column, shape (
     Raises
     ------
     TypeError
-        For anything but columns with names. Raises ValueError for missing values, another
-        length, and labels that differ.
+        For anything but columns. Raises ValueError for missing values, another length, and
+        labels that differ.
     """
-    if features is None: return {}
-    names = _names_of(features)
-    check_labels_agree(**others, **{f"features[{name!r}]": features[name] for name in names})
-    return {str(name): _column(features[name], n, f"features[{str(name)!r}]") for name in names}
+    columns = {str(name): column for name, column in named_columns(by)}
+    said = {name: column_label(name) for name in columns}
+    check_labels_agree(**others, **{said[name]: column for name, column in columns.items()})
+    return {name: _column(column, n, said[name]) for name, column in columns.items()}
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-013
 class _Fitted(Storable):
@@ -145,8 +136,8 @@ class _Fitted(Storable):
     def fit(self,
             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
             error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
-            features: Any = None,  # DataFrame or dict of name → column, shape (n,) each
-            groups: ArrayLike | None = None,  # which rows belong together, labels, shape (n,);
+            by: Any = None,  # DataFrame or dict of name → column, shape (n,) each
+            groups: ArrayLike | None = None,  # cluster of each row, labels, shape (n,);
             # None where all are independent
             ) -> Self:  # the object itself
         """Learn from the errors of a calibration set.
@@ -157,10 +148,10 @@ class _Fitted(Storable):
             Standard uncertainties, shape (n,), > 0.
         error : ArrayLike
             Errors, reference minus prediction, shape (n,), same unit.
-        features : Any, optional
+        by : Any, optional
             DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
-            Which rows belong together, labels, shape (n,); None where all are independent.
+            Cluster of each row, labels, shape (n,); None where all are independent.
 
         Returns
         -------
@@ -173,7 +164,7 @@ class _Fitted(Storable):
             For bad data, naming the argument, and where all errors are zero.
         """
         sample = Sample(error, uncertainty, groups)
-        return self.fit_of(sample, read_columns(features, sample.n, error=error,
+        return self.fit_of(sample, read_columns(by, sample.n, error=error,
                                                 uncertainty=uncertainty, groups=groups))
 
     def _remember(self, names, columns):
@@ -181,21 +172,21 @@ class _Fitted(Storable):
         self.names_ = list(names)
         self.grouped_ = [name for name in names if columns[name].dtype.kind == "O"]
 
-    def _given(self, uncertainty, features, **others):
+    def _given(self, uncertainty, by, **others):
         "Uncertainties and features of other points, checked, and labels of others against theirs."
         check_is_fitted(self)
         u = read_vector(uncertainty, "uncertainty", positive=True)
         check_labels_agree(**others, uncertainty=uncertainty)
-        columns = read_columns(features, u.size, **others, uncertainty=uncertainty)
+        columns = read_columns(by, u.size, **others, uncertainty=uncertainty)
         missing = [name for name in self.names_ if name not in columns]
         if missing:
-            raise ValueError(f"features must hold {enumerated(list(map(repr, missing)))}, which "
+            raise ValueError(f"by must hold {enumerated(list(map(repr, missing)))}, which "
                              "the fit used")
         for name in self.names_:
             kinds = {True: "names of groups", False: "numbers"}
             held = columns[name].dtype.kind == "O"
             if held != (name in self.grouped_):
-                raise ValueError(f"features[{name!r}] must hold {kinds[not held]} as in the fit, "
+                raise ValueError(f"{column_label(name)} must hold {kinds[not held]} as in the fit, "
                                  f"got {kinds[held]}")
         return u, columns
 
@@ -217,7 +208,7 @@ class _Scaling(_Fitted):
             if np.abs(self._log_factor(sample.uncertainty, columns) - before).max() < 1e-5: return
 
     def fit_of(self,
-               sample: Sample,  # errors and uncertainties, with groups where rows belong together
+               sample: Sample,  # errors and uncertainties, with groups where rows are clustered
                columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                ) -> Self:  # the object itself
         """`fit` for a checked sample.
@@ -225,7 +216,7 @@ class _Scaling(_Fitted):
         Parameters
         ----------
         sample : Sample
-            Errors and uncertainties, with groups where rows belong together.
+            Errors and uncertainties, with groups where rows are clustered.
         columns : Mapping[str, np.ndarray]
             Features by name, from `read_columns`.
 
@@ -257,16 +248,16 @@ class _Scaling(_Fitted):
     def _measure(self, sample): pass  # how uncertain the fit is, where that is told
 
     def transform(self,
-                  uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
-                  features: Any = None,  # the features of the fit for these points
+                  uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
+                  by: Any = None,  # the features of the fit for these points
                   ) -> np.ndarray:  # recalibrated ones, shape (m,), > 0, same unit
         """The recalibrated uncertainties.
 
         Parameters
         ----------
         uncertainty : ArrayLike
-            Stated standard uncertainties, shape (m,), > 0.
-        features : Any, optional
+            Predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
             The features of the fit for these points.
 
         Returns
@@ -279,7 +270,7 @@ class _Scaling(_Fitted):
         ValueError, TypeError
             For bad data, naming the argument. Raises NotFittedError before the fit.
         """
-        return self.transform_of(*self._given(uncertainty, features))
+        return self.transform_of(*self._given(uncertainty, by))
 
     def transform_of(self,
                      uncertainty: np.ndarray,  # checked, shape (m,)
@@ -319,12 +310,12 @@ def _student_error(scaled, log_factor, dof, group):
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-055
 class AsStated(_Scaling):
-    "Uncertainties left as they are stated: what every correction has to beat."
+    "Uncertainties left as predicted: what every correction has to beat."
     likelihood = "normal"
 
     def _learn(self, sample, columns, square): self.factor_ = 1.0
 
-    def _lift(self, log): pass  # what is as stated stays so
+    def _lift(self, log): pass  # what is unchanged stays so
 
     def _log_factor(self, uncertainty, columns): return np.zeros(uncertainty.size)
 
@@ -593,7 +584,7 @@ def _between(distance, count, within):
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-034
 def credible_means(values: np.ndarray,  # shape (n,)
                    cell: np.ndarray,  # which of k cells each value is of, whole numbers, shape (n,)
-                   group: np.ndarray | None = None,  # which values belong together, shape (n,)
+                   group: np.ndarray | None = None,  # cluster of each value, shape (n,)
                    ) -> tuple[np.ndarray, float]:  # shape (k,), and the mean that they share
     """Means of cells, each drawn towards the common mean as far as its scatter asks for.
 
@@ -604,7 +595,7 @@ def credible_means(values: np.ndarray,  # shape (n,)
     cell : np.ndarray
         Which of k cells each value is of, whole numbers, shape (n,).
     group : np.ndarray | None, optional
-        Which values belong together, shape (n,).
+        Cluster of each value, shape (n,).
 
     Returns
     -------
@@ -778,7 +769,7 @@ class _Shift(_Fitted):
     "A correction of predictions: what is to be added to them, and so is to be taken from errors."
 
     def fit_of(self,
-               sample: Sample,  # errors and uncertainties, with groups where rows belong together
+               sample: Sample,  # errors and uncertainties, with groups where rows are clustered
                columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                ) -> Self:  # the object itself
         """`fit` for a checked sample.
@@ -786,7 +777,7 @@ class _Shift(_Fitted):
         Parameters
         ----------
         sample : Sample
-            Errors and uncertainties, with groups where rows belong together.
+            Errors and uncertainties, with groups where rows are clustered.
         columns : Mapping[str, np.ndarray]
             Features by name, from `read_columns`.
 
@@ -805,16 +796,16 @@ class _Shift(_Fitted):
         return self
 
     def predict(self,
-                uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
-                features: Any = None,  # the features of the fit for these points
+                uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
+                by: Any = None,  # the features of the fit for these points
                 ) -> np.ndarray:  # shape (m,), in the unit of the uncertainties
         """The mean error of such points, which is to be added to their predictions.
 
         Parameters
         ----------
         uncertainty : ArrayLike
-            Stated standard uncertainties, shape (m,), > 0.
-        features : Any, optional
+            Predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
             The features of the fit for these points.
 
         Returns
@@ -827,7 +818,7 @@ class _Shift(_Fitted):
         ValueError, TypeError
             For bad data, naming the argument. Raises NotFittedError before the fit.
         """
-        return self.predict_of(*self._given(uncertainty, features))
+        return self.predict_of(*self._given(uncertainty, by))
 
     def _values(self, uncertainty, columns):
         "What the shift depends on."
@@ -979,7 +970,7 @@ class ErrorMap(_Fitted):
     shifts : Sequence[Any], default ()
         LinearShift(…), StepShift(…), in this order.
     limits : tuple[float, float] | None, optional
-        Of the factor by which errors are larger than stated, once they are shifted, from
+        Of the factor by which errors are larger than predicted, once they are shifted, from
         `average_test`: uncertainties then get smaller on average only where the upper one
         is below 1; None: as fitted.
     """
@@ -988,7 +979,7 @@ class ErrorMap(_Fitted):
                  scaling: Any,  # AsStated(), FactorScaling(), LogLinearScaling(), …
                  shifts: Sequence[Any] = (),  # LinearShift(…), StepShift(…), in this order
                  limits: tuple[float, float] | None = None,  # of the factor by which errors are
-                 # larger than stated, once they are shifted, from `average_test`: uncertainties
+                 # larger than predicted, once they are shifted, from `average_test`: uncertainties
                  # then get smaller on average only where the upper one is below 1; None: as fitted
                  ):
         self.scaling, self.shifts, self.limits = scaling, shifts, limits
@@ -1012,16 +1003,16 @@ class ErrorMap(_Fitted):
         self.ranges_ = {name: [float(x.min()), float(x.max())] for name, x in used.items()}
 
     def outside(self,
-                uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
-                features: Any = None,  # the features of the fit for these points
+                uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
+                by: Any = None,  # the features of the fit for these points
                 ) -> np.ndarray:  # truth values, shape (m,)
         """Whether each row lies outside the range of the fit, in u or in a feature that it uses.
 
         Parameters
         ----------
         uncertainty : ArrayLike
-            Stated standard uncertainties, shape (m,), > 0.
-        features : Any, optional
+            Predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
             The features of the fit for these points.
 
         Returns
@@ -1034,14 +1025,14 @@ class ErrorMap(_Fitted):
         ValueError, TypeError
             For bad data, naming the argument.
         """
-        u, columns = self._given(uncertainty, features)
+        u, columns = self._given(uncertainty, by)
         found = (u < self.u_range_[0]) | (u > self.u_range_[1])
         for name, (low, high) in self.ranges_.items():
             found |= (columns[name] < low) | (columns[name] > high)
         return found
 
     def fit_of(self,
-               sample: Sample,  # errors and uncertainties, with groups where rows belong together
+               sample: Sample,  # errors and uncertainties, with groups where rows are clustered
                columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                ) -> Self:  # the object itself
         """`fit` for a checked sample.
@@ -1049,7 +1040,7 @@ class ErrorMap(_Fitted):
         Parameters
         ----------
         sample : Sample
-            Errors and uncertainties, with groups where rows belong together.
+            Errors and uncertainties, with groups where rows are clustered.
         columns : Mapping[str, np.ndarray]
             Features by name, from `read_columns`.
 
@@ -1110,16 +1101,16 @@ class ErrorMap(_Fitted):
         return map_text(self.effect)
 
     def transform(self,
-                  uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
-                  features: Any = None,  # the features of the fit for these points
+                  uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
+                  by: Any = None,  # the features of the fit for these points
                   ) -> np.ndarray:  # recalibrated ones, shape (m,), > 0, same unit
         """The recalibrated uncertainties, which are those of the shifted predictions.
 
         Parameters
         ----------
         uncertainty : ArrayLike
-            Stated standard uncertainties, shape (m,), > 0.
-        features : Any, optional
+            Predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
             The features of the fit for these points.
 
         Returns
@@ -1132,37 +1123,37 @@ class ErrorMap(_Fitted):
         ValueError, TypeError
             For bad data, naming the argument.
         """
-        return self.apply_of(*self._given(uncertainty, features))[1]
+        return self.apply_of(*self._given(uncertainty, by))[1]
 
     def shift(self,
-              uncertainty: ArrayLike,  # stated standard uncertainties, shape (m,), > 0
-              features: Any = None,  # the features of the fit for these points
-              ) -> np.ndarray:  # shape (m,), same unit; zeros where no bias is recalibrated
+              uncertainty: ArrayLike,  # predicted standard uncertainties, shape (m,), > 0
+              by: Any = None,  # the features of the fit for these points
+              ) -> np.ndarray:  # shape (m,), same unit; zeros where no bias is corrected
         """The mean error of such points, which is to be added to their predictions.
 
         Parameters
         ----------
         uncertainty : ArrayLike
-            Stated standard uncertainties, shape (m,), > 0.
-        features : Any, optional
+            Predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
             The features of the fit for these points.
 
         Returns
         -------
         np.ndarray
-            Shape (m,), same unit; zeros where no bias is recalibrated.
+            Shape (m,), same unit; zeros where no bias is corrected.
 
         Raises
         ------
         ValueError, TypeError
             For bad data, naming the argument.
         """
-        return self.apply_of(*self._given(uncertainty, features))[0]
+        return self.apply_of(*self._given(uncertainty, by))[0]
 
     def apply(self,
               prediction: ArrayLike,  # the model's predictions, shape (m,), same unit
-              uncertainty: ArrayLike,  # their stated standard uncertainties, shape (m,), > 0
-              features: Any = None,  # the features of the fit for these points
+              uncertainty: ArrayLike,  # their predicted standard uncertainties, shape (m,), > 0
+              by: Any = None,  # the features of the fit for these points
               ) -> tuple[np.ndarray, np.ndarray]:  # predictions and uncertainties, shape (m,)
         """Predictions with their bias taken out, and the uncertainties they then have.
 
@@ -1171,8 +1162,8 @@ class ErrorMap(_Fitted):
         prediction : ArrayLike
             The model's predictions, shape (m,), same unit.
         uncertainty : ArrayLike
-            Their stated standard uncertainties, shape (m,), > 0.
-        features : Any, optional
+            Their predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
             The features of the fit for these points.
 
         Returns
@@ -1185,6 +1176,6 @@ class ErrorMap(_Fitted):
         ValueError, TypeError
             For bad data, naming the argument.
         """
-        u, columns = self._given(uncertainty, features, prediction=prediction)
+        u, columns = self._given(uncertainty, by, prediction=prediction)
         shift, recalibrated = self.apply_of(u, columns)
         return check_column(prediction, u.size, "prediction") + shift, recalibrated

@@ -479,7 +479,7 @@ def _of_usual_size(test):
 class BiasTest(SignificanceTest):
     """Whether errors are biased, on the whole or somewhere; what `bias_test` returns.
 
-    Means are those of the scaled errors Z = E/u, in stated uncertainties. `statistic` and
+    Means are those of the scaled errors Z = E/u, in predicted uncertainties. `statistic` and
     `pvalue` are those of a change along the order or among the groups.
 
     Attributes
@@ -656,7 +656,7 @@ class BiasTest(SignificanceTest):
         return _where(self, what or _WHAT[self.by])
 
     def points_needed(self,
-                      tolerance: float,  # a bias in stated uncertainties that would matter, > 0
+                      tolerance: float,  # a bias in predicted uncertainties that would matter, > 0
                       of: str = "mean",  # "mean", or "stretches" for every one of them
                       ) -> float:  # infinite where limits are
         """About how many such points would show a bias, or exclude one beyond the tolerance.
@@ -664,7 +664,7 @@ class BiasTest(SignificanceTest):
         Parameters
         ----------
         tolerance : float
-            A bias in stated uncertainties that would matter, > 0.
+            A bias in predicted uncertainties that would matter, > 0.
         of : str, default "mean"
             "mean", or "stretches" for every one of them.
 
@@ -821,7 +821,7 @@ def _plot_groups(test, ax):
     ax.set_yticks(y, [f"{plain_text(f'{name!s:.20}')} ({count:,})"
                       for name, count in zip(table["first"], table["count"])])
     ax.set(xlim=(-reach, reach), ylim=(-0.6, len(table) - 0.4),
-           xlabel="mean of Z of the group, in stated uncertainties\n"
+           xlabel="mean of Z of the group, in predicted uncertainties\n"
            f"(bars: {100 * test.confidence:g} % for all groups at once; dashed: all points)",
            ylabel="group (points)")
     return ax
@@ -1036,7 +1036,7 @@ def centred_of(
 
     Z loses its mean, the means of at most 20 blocks along an order, or those of groups, and
     is stretched so that its mean square stays what it would be around the true means. Rows
-    of a group of few rows belong together after that, as the `groups` of the sample.
+    of a group of few rows become clusters after that, as the `groups` of the sample.
 
     Parameters
     ----------

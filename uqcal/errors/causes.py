@@ -481,7 +481,7 @@ def _without(causes, known):
 # %% ../../nbs/errors/29_causes.ipynb #cell-048
 def causes_of(
     sample: Sample,  # errors and uncertainties
-    features: Mapping[str, Ordering] | None = None,  # columns to look along, by name
+    orders: Mapping[str, Ordering] | None = None,  # columns to look along, by name
     *,
     observed: np.ndarray | None = None,  # observed values, shape (n,), where they are known
     least: str = "likely",  # how well supported a cause is that is told: "seen", "likely" or
@@ -493,7 +493,7 @@ def causes_of(
     ----------
     sample : Sample
         Errors and uncertainties.
-    features : Mapping[str, Ordering] | None, optional
+    orders : Mapping[str, Ordering] | None, optional
         Columns to look along, by name.
     observed : np.ndarray | None, optional
         Observed values, shape (n,), where they are known.
@@ -511,7 +511,7 @@ def causes_of(
     found = _all_causes(sample, observed, clear)
     keep = not_flagged(sample, found) & clear
     if keep.any():
-        for name, order in (features or {}).items():
+        for name, order in (orders or {}).items():
             found += causes_along(sample, name, order, keep)
     found = [one for one in found
              if STRENGTHS.index(one.strength) >= STRENGTHS.index(least)]
@@ -586,7 +586,7 @@ def find_causes(
     *,
     observed: ArrayLike | None = None,  # observed values of the same rows, shape (n,), where they
                                         # are known: units and limits show in them
-    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+    groups: ArrayLike | None = None,  # labels of clusters of rows (one molecule, one patient):
                                       # labels of any kind, shape (n,); None: no two rows do
     least: str = "likely",  # how well supported a cause is that is told: "seen", "likely" or
                             # "possible", which tells all
@@ -606,7 +606,7 @@ def find_causes(
         Observed values of the same rows, shape (n,), where they are known: units and limits
         show in them.
     groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient): labels of any kind, shape
+        Labels of clusters of rows (one molecule, one patient): labels of any kind, shape
         (n,); None: no two rows do.
     least : str, default "likely"
         How well supported a cause is that is told: "seen", "likely" or "possible", which

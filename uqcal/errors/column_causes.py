@@ -270,7 +270,7 @@ def _in_row_order(sample, rest, place):
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-018b
 def _long_run(x):
-    "Standard deviation, or what neighbours that are alike make of it: from means of 40 pieces."
+    "Standard deviation, or what correlated neighbours make of it: from means of 40 pieces."
     length = x.size // 40
     if length < 5: return x.std()
     means = x[:40 * length].reshape(40, length).mean(axis=1)
@@ -309,7 +309,7 @@ def _edge(sample):
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-019b
 def _ends(top):
     "Whether spacings shrink towards the largest, where those of a tail grow."
-    spacings = -np.diff(top) * np.arange(1, top.size)  # alike in size along an exponential tail
+    spacings = -np.diff(top) * np.arange(1, top.size)  # similar in size along an exponential tail
     m = spacings.size // 4
     ratio = spacings[:m].mean() / max(spacings[m:].mean(), 1e-300)
     return m >= 8 and top[0] > top[m] and gammainc(m, m * ratio / 0.55) < 3e-4

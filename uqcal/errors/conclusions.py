@@ -20,7 +20,7 @@ from ..statistics.consistency import (NothingToTest, check_shuffles, consistency
                                           link_of)
 from .factors import average_of, factors_of
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
-                                printable)
+                                column_label, named_columns, printable)
 from .._chance.resampling import affordable, joint_pvalues, monte_carlo_pvalue
 from .._base.results import Interval, distinct_names, three_digits
 from ..reports import Finding, Place, Step
@@ -121,7 +121,7 @@ def _is_within(interval, low, high):
 
 
 def _two_sided(limits_at, stated, estimate, answer, setup):
-    "Limits: toward what is stated those of the joint test, away from it those of one side."
+    "Limits: toward what is predicted those of the joint test, away from it those of one side."
     joint = limits_at(1 - answer.level)
     alone = limits_at(1 - 2 * setup.level + answer.level)
     if estimate > stated: low, high = joint.low, alone.high
@@ -716,8 +716,8 @@ def _heaviest_row(sample, found, level):
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-026
 def read_features(
-    features: Any,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text,
-                    # categories, truth values as groups; None for no features
+    by: Any,  # an array or a Series, shape (n,), a DataFrame, or a dict of name → column: numbers,
+              # or text, categories, truth values as groups; None for no features
     sample: Sample,  # the points that they describe
     **others: Any,  # further inputs of the same rows by name, whose labels must agree
 ) -> dict[str, Ordering]:  # the order of the points along each feature, by its name
@@ -725,9 +725,9 @@ def read_features(
 
     Parameters
     ----------
-    features : Any
-        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
-        truth values as groups; None for no features.
+    by : Any
+        An array or a Series, shape (n,), a DataFrame, or a dict of name → column: numbers,
+        or text, categories, truth values as groups; None for no features.
     sample : Sample
         The points that they describe.
     **others : Any
@@ -741,34 +741,26 @@ def read_features(
     Raises
     ------
     TypeError
-        For anything but columns with names.
-    ValueError
-        For equal names and for a column that is constant, has gaps or another length,
-        naming it.
+        For anything but columns. Raises ValueError for equal names and for a column that is
+        constant, has gaps or another length, naming it.
     """
-    if features is None: return {}
-    is_frame = hasattr(features, "columns") and hasattr(features, "__getitem__")
-    if not (is_frame or isinstance(features, Mapping)):
-        raise TypeError("features must be a DataFrame or a dict of name → array, got "
-                        f"{type(features).__name__}")
-    names = list(features.columns if is_frame else features)
-    labels = [printable(name) for name in names]
+    given = named_columns(by)
+    labels = [printable(name) for name, _ in given]
     for label in labels:
         if labels.count(label) > 1:
-            raise ValueError(f"features must have different names: {label!r} is there "
+            raise ValueError(f"by must have different names: {label!r} is there "
                              f"{labels.count(label)} times")
-    columns = {label: features[name] for label, name in zip(labels, names)}
+    columns = dict(zip(labels, (column for _, column in given)))
+    said = {label: column_label(label) for label in labels}
     for label, column in columns.items():
-        if column is None: raise TypeError(f"features[{label!r}] must be a column, got None")
-    check_labels_agree(**others, **{f"features[{label!r}]": column for label,
-                                    column in columns.items()})
-    return {label: sample.along(column, f"features[{label!r}]")
-            for label, column in columns.items()}
+        if column is None: raise TypeError(f"{said[label]} must be a column, got None")
+    check_labels_agree(**others, **{said[label]: column for label, column in columns.items()})
+    return {label: sample.along(column, said[label]) for label, column in columns.items()}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-027
 def conclusions_of(
     sample: Sample,  # errors and uncertainties, n ≥ 2
-    features: Mapping[str, Ordering],  # from `read_features`; empty for none
+    orders: Mapping[str, Ordering],  # from `read_features`; empty for none
     *,
     tolerance: float = 1.25,  # largest factor between the errors' size and u that does
                               # no harm, > 1; for bias, tolerance − 1 times u
@@ -790,7 +782,7 @@ def conclusions_of(
     ----------
     sample : Sample
         Errors and uncertainties, n ≥ 2.
-    features : Mapping[str, Ordering]
+    orders : Mapping[str, Ordering]
         From `read_features`; empty for none.
     tolerance : float, default 1.25
         Largest factor between the errors' size and u that does no harm, > 1; for bias,
@@ -828,13 +820,13 @@ def conclusions_of(
                    isinstance(n_resamples, str),
                    dict(rng=check_generator(rng), n_jobs=n_jobs, progress=progress),
                    n_calibration)
-    findings, rows = _answers(sample, features, setup), suspect_rows(sample)
+    findings, rows = _answers(sample, orders, setup), suspect_rows(sample)
     is_apart = rows.size > 0
     if not is_apart: rows = _heaviest_row(sample, findings, setup.level)
     if not rows.size or sample.n - rows.size < 4: return findings
     left = np.delete(np.arange(sample.n), rows)
     if sample.groups is not None and np.unique(sample.groups.codes[left]).size < 2: return findings
-    kept = {name: along.keep(left) for name, along in features.items()}
+    kept = {name: along.keep(left) for name, along in orders.items()}
     without = _answers(sample.keep(left), kept, setup if is_apart else setup.fewer)
     return _unless_rows_decide(sample, findings, without, rows, is_apart)
 
@@ -899,7 +891,7 @@ def draw_conclusions(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
-    features: Any = None,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text,
+    by: Any = None,  # array, Series, DataFrame or dict of name → column, shape (n,) each: numbers, or text,
                            # categories, truth values as groups
     groups: ArrayLike | None = None,  # clusters of rows (one molecule, one patient),
                                       # shape (n,); None where all are independent
@@ -926,9 +918,9 @@ def draw_conclusions(
         Errors, reference minus prediction, shape (n,), n ≥ 2.
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0.
-    features : Any, optional
-        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
-        truth values as groups.
+    by : Any, optional
+        Array, Series, DataFrame or dict of name → column, shape (n,) each: numbers, or
+        text, categories, truth values as groups.
     groups : ArrayLike | None, optional
         Clusters of rows (one molecule, one patient), shape (n,); None where all are
         independent.
@@ -973,7 +965,7 @@ def draw_conclusions(
     if sample.n < 2:
         raise ValueError(
             "error must hold at least two points: a single one says nothing of scatter")
-    return conclusions_of(sample, read_features(features, sample), tolerance=tolerance,
+    return conclusions_of(sample, read_features(by, sample), tolerance=tolerance,
                           n_boot=n_boot, n_resamples=n_resamples, confidence=confidence,
                           n_calibration=n_calibration, rng=rng, n_jobs=n_jobs, progress=progress)
 

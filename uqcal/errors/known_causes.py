@@ -34,7 +34,7 @@ class Cause(Result):
         "seen" for a fact that anyone can check in the file, "likely" where the mistake
         explains what is seen, "possible" where other things do as well.
     factor : float | None
-        How many times too large the stated values are; None where no factor is involved.
+        How many times too large the predictions are; None where no factor is involved.
     also : tuple[str, ...]
         Codes of mistakes that would look the same.
     facts : dict[str, Any]
@@ -46,7 +46,7 @@ class Cause(Result):
     name: str  # a code for what went wrong, such as "unit" or "few_members"
     strength: str  # "seen" for a fact that anyone can check in the file, "likely" where the
                    # mistake explains what is seen, "possible" where other things do as well
-    factor: float | None = None  # how many times too large the stated values are; None where no
+    factor: float | None = None  # how many times too large the predictions are; None where no
                                  # factor is involved
     also: tuple[str, ...] = ()  # codes of mistakes that would look the same
     facts: dict[str, Any] = field(repr=False, default_factory=dict)  # numbers, names and codes
@@ -80,7 +80,7 @@ class Constant:
     name : str
         Of the mistake, as in `Cause.name`.
     factor : float
-        How many times too large the stated values become.
+        How many times too large the predictions become.
     looks : str
         What the column then holds: the key of its words, such as "half_width_95".
     rarity : float, default 1.0
@@ -90,7 +90,7 @@ class Constant:
     """
 
     name: str  # of the mistake, as in `Cause.name`
-    factor: float  # how many times too large the stated values become
+    factor: float  # how many times too large the predictions become
     looks: str  # what the column then holds: the key of its words, such as "half_width_95"
     rarity: float = 1.0  # 0 for what happens daily; counts against it where several fit
     details: tuple[Any, ...] = ()  # what its words need: two units, a power of ten, a number

@@ -497,7 +497,7 @@ def validate_errors(
     *,
     statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # or "rce", "correlation", "nll"
     conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
-    features: Any = None,  # DataFrame or dict of columns to look along: numbers, or groups as text
+    by: Any = None,  # DataFrame or dict of columns to look along: numbers, or groups as text
     groups: ArrayLike | None = None,  # labels of clusters of rows, shape (n,), if there are any
     observed: ArrayLike | None = None,  # observed values, shape (n,), in which units and limits of
                                         # detection show; rows near such a limit are left out
@@ -527,7 +527,7 @@ def validate_errors(
         Or "rce", "correlation", "nll".
     conclusions : bool, default True
         Whether to draw conclusions by tests that assume no distribution.
-    features : Any, optional
+    by : Any, optional
         DataFrame or dict of columns to look along: numbers, or groups as text.
     groups : ArrayLike | None, optional
         Labels of clusters of rows, shape (n,), if there are any.
@@ -578,7 +578,7 @@ def validate_errors(
     whole = Sample(error, uncertainty, groups)
     given, repeats, doubts = _independent(whole)
     observed = read_observed(observed, given, error=error, uncertainty=uncertainty, groups=groups)
-    orders = _check_features(features, given, conclusions)
+    orders = _check_features(by, given, conclusions)
     sample, judged_orders, off_limits = _clear_of_limits(given, orders, observed)
     looked_at, scored = given, sample
     if any(one.code == "stretches_as_groups" for one in doubts):  # rows of a stretch are no copies
@@ -621,7 +621,7 @@ _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-032-a
 def _check_statistics(names, distribution, conclusions):
-    "Known statistics without repetition; NLL only where errors are stated to be normal."
+    "Known statistics without repetition; NLL only where errors are assumed to be normal."
     if conclusions and not isinstance(names, str) and len(names) == 0: return ()
     names = check_choices(names, "statistics", _STATISTICS)
     if "nll" in names and distribution != "normal":
@@ -630,13 +630,13 @@ def _check_statistics(names, distribution, conclusions):
     return names
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-033
-def _check_features(features, sample, conclusions):
+def _check_features(by, sample, conclusions):
     "The orders of the features, checked before anything is computed."
     if not isinstance(conclusions, (bool, np.bool_)):
         raise TypeError(f"conclusions must be True or False, got {conclusions!r:.40}")
-    if features is not None and not conclusions:
-        raise ValueError("features go with conclusions=True, for which they are needed")
-    return read_features(features, sample)
+    if by is not None and not conclusions:
+        raise ValueError("by goes with conclusions=True, for which it is needed")
+    return read_features(by, sample)
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-033b
 def _check_distributions(distribution, distributions):

@@ -533,7 +533,7 @@ class Extrapolation(SignificanceTest):
         Root mean square of E/u, by which errors were divided; 1 for method="paper", which
         takes them as they are.
     n_groups : int | None
-        Groups of rows that belong together; None where rows don't.
+        Clusters of rows; None without `groups`.
     points : pd.DataFrame
         For each number of bins: n_bins, bin_size, x, value, is_fitted; after shuffles also
         their mean, shuffled, and the value's pvalue.
@@ -549,7 +549,7 @@ class Extrapolation(SignificanceTest):
                   # nothing of the average, see `factor`
     factor: float  # root mean square of E/u, by which errors were divided; 1 for
                    # method="paper", which takes them as they are
-    n_groups: int | None = None  # groups of rows that belong together; None where rows don't
+    n_groups: int | None = None  # clusters of rows; None without `groups`
     points: pd.DataFrame = field(repr=False)  # for each number of bins: n_bins,
     # bin_size, x, value, is_fitted; after shuffles also their mean, shuffled, and the value's
     # pvalue
@@ -580,7 +580,7 @@ class Extrapolation(SignificanceTest):
         else: shown = "Scaled errors are"
         return (f"{found}. {shown} larger in some bins than in others (p = {self.pvalue:.2g}, "
                 f"permutation{groups}). Whether {three_digits(self.factor)}, the root mean square "
-                "of E/u, agrees with 1 is not judged here: see average_test.")
+                "of E/u, agrees with 1 is not tested here: see average_test.")
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each number of bins, with `factor`, by which errors were divided, and the reference of normal and of t6 errors.
@@ -661,7 +661,7 @@ def extrapolate(
     fit_above: int = 20,  # the line is fitted to N above this, ≥ 0
     by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
                                   # is given
-    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+    groups: ArrayLike | None = None,  # labels of clusters of rows (one molecule, one patient):
                                       # labels, shape (n,); for method="permutation" only
     method: str = "permutation",  # shuffled scaled errors; or "paper": least squares as if the
                                   # points of the line were independent
@@ -691,7 +691,7 @@ def extrapolate(
     by : ArrayLike | None, optional
         What to sort by, shape (n,): the uncertainties, unless a feature is given.
     groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient): labels, shape (n,); for
+        Labels of clusters of rows (one molecule, one patient): labels, shape (n,); for
         method="permutation" only.
     method : str, default "permutation"
         Shuffled scaled errors; or "paper": least squares as if the points of the line were

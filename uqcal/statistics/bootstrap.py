@@ -384,7 +384,7 @@ class _Sorted:
     pairs: dict  # for "cc" and "correlation": groups of equal values of both, and their numbers
     n_bins: int
     ties: str  # "share" or "order"
-    code: np.ndarray | None  # the group of each point, where rows belong together
+    code: np.ndarray | None  # the group of each point, where rows are clustered
 
     @classmethod
     def of(cls, names,  # of statistics
@@ -473,7 +473,7 @@ def bca_intervals(
     by: ArrayLike | None = None,  # what these bins are sorted by and "correlation" refers to, shape
                                   # (n,): the uncertainties unless given
     ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
-    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+    groups: ArrayLike | None = None,  # labels of clusters of rows (one molecule, one patient):
                                       # labels, shape (n,); they are drawn together
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -502,7 +502,7 @@ def bca_intervals(
     ties : str, default "share"
         Rows of one value "share" their mean among bins, or keep their "order".
     groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient): labels, shape (n,); they are
+        Labels of clusters of rows (one molecule, one patient): labels, shape (n,); they are
         drawn together.
     rng : int | np.random.Generator | None, optional
         Seed or generator; None draws fresh entropy: numbers differ from run to run.
@@ -640,7 +640,7 @@ def bca_interval(
     by: ArrayLike | None = None,  # what the bins are sorted by and "correlation" refers to, shape
                                   # (n,); for names only
     ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
-    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+    groups: ArrayLike | None = None,  # labels of clusters of rows (one molecule, one patient):
                                       # labels, shape (n,); they are drawn together
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -669,7 +669,7 @@ def bca_interval(
     ties : str, default "share"
         Rows of one value "share" their mean among bins, or keep their "order".
     groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient): labels, shape (n,); they are
+        Labels of clusters of rows (one molecule, one patient): labels, shape (n,); they are
         drawn together.
     rng : int | np.random.Generator | None, optional
         Seed or generator; None draws fresh entropy: numbers differ from run to run.

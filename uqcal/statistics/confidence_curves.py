@@ -181,7 +181,7 @@ def _resampled_means(draws, group, w, s, kept):
 
 # %% ../../nbs/statistics/25_confidence_curves.ipynb #cell-020b
 def _resample(points, n, rng):
-    "Curves and stated curves r(p) of n bootstrap resamples, shape (n, 2, n_points)."
+    "Curves and predicted curves r(p) of n bootstrap resamples, shape (n, 2, n_points)."
     rest = points.group, points.w, points.s
     groups = points.sample.groups
     if groups is None:
@@ -267,7 +267,7 @@ class ConfidenceCurve(SignificanceTest):
     n_boot : int
         Bootstrap resamples behind interval and band.
     n_groups : int | None
-        Groups of rows that belong together; None where rows don't.
+        Clusters of rows; None without `groups`.
     removed : np.ndarray
         Share left out, shape (n_points,), 0 … < 1.
     value : np.ndarray
@@ -288,7 +288,7 @@ class ConfidenceCurve(SignificanceTest):
     confidence: float  # level of the interval and of all bands
     is_heavy: bool  # whether Z² is so skewed that the interval is too short if 0 is wrong
     n_boot: int  # bootstrap resamples behind interval and band
-    n_groups: int | None = None  # groups of rows that belong together; None where rows don't
+    n_groups: int | None = None  # clusters of rows; None without `groups`
     removed: np.ndarray = field(repr=False)  # share left out, shape (n_points,), 0 … < 1
     value: np.ndarray = field(repr=False)  # error of the rest, shape (n_points,), unit of E
     band: np.ndarray = field(repr=False)  # its bootstrap limits, pointwise, shape (2, n_points)
@@ -365,7 +365,7 @@ def confidence_curve(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2, not all zero
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
     *,
-    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+    groups: ArrayLike | None = None,  # labels of clusters of rows (one molecule, one patient):
                                       # labels, shape (n,); for distribution="empirical" only
     metric: str = "rmse",  # "rmse" or "mae"
     n_points: int = 100,  # number of shares removed, 0, 1/n_points, …, 1 − 1/n_points; ≥ 2
@@ -388,7 +388,7 @@ def confidence_curve(
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0, not all equal.
     groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient): labels, shape (n,); for
+        Labels of clusters of rows (one molecule, one patient): labels, shape (n,); for
         distribution="empirical" only.
     metric : str, default "rmse"
         "rmse" or "mae".

@@ -90,7 +90,7 @@ def check_shuffles(
     if (along or sample.by_uncertainty).is_constant:
         raise NothingToTest(f"uncertainty must vary: all {n} values are "
                             f"{sample.uncertainty[0]:.6g}, so there is nothing to be consistent "
-                            "with; judge their average size (zms), or give a feature as by",
+                            "with; test their average size (zms), or give a feature as by",
                             "all uncertainties are equal, so there is nothing to compare")
     if keys.min() == keys.max():
         raise NothingToTest(f"|error| / uncertainty must vary: all {n} values are "
@@ -121,7 +121,7 @@ def check_groups(sample: Sample,  # errors and uncertainties
     number = sample.groups.labels.size
     try: check_group_number(sample.groups)
     except ValueError as error:
-        raise NothingToTest(str(error), f"only {number} groups of rows that belong together, too "
+        raise NothingToTest(str(error), f"only {number} clusters, too "
                             "few to tell anything from chance") from None
     if along is not None and along.kind == "groups" and (
             np.unique(sample.groups.codes + number * along.codes).size == number
@@ -129,7 +129,7 @@ def check_groups(sample: Sample,  # errors and uncertainties
         raise NothingToTest(f"by must hold several of the {number} groups in most of its own: it "
                             f"has {along.labels.size} groups, so there is nothing to compare "
                             "within one; leave one of the two out", "its groups are nearly those "
-                            "of rows that belong together, so there is nothing to compare")
+                            "clusters, so there is nothing to compare")
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-016
 def _sizes(sample, along):
@@ -477,7 +477,7 @@ def under_hypothesis(
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-034
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    """Where errors are least like what is stated: a stretch of the order, or one of the groups.
+    """Where errors are least like what is predicted: a stretch of the order, or one of the groups.
 
     Attributes
     ----------
@@ -492,7 +492,7 @@ class Stretch:
     excess : float
         Mean of Z²/ZMS − 1 there; for "kuiper-rank" of the centred rank of |Z| as a share.
     factor : float | None
-        How many times as large as stated errors are there; None for ranks.
+        How many times as large as predicted errors are there; None for ranks.
     below : float | None
         The same for all points before it; None where there are none.
     above : float | None
@@ -507,7 +507,7 @@ class Stretch:
     share: float  # its share of all points, in (0, 1]
     excess: float  # mean of Z²/ZMS − 1 there; for "kuiper-rank" of the centred rank of |Z| as a
                    # share
-    factor: float | None  # how many times as large as stated errors are there; None for ranks
+    factor: float | None  # how many times as large as predicted errors are there; None for ranks
     below: float | None  # the same for all points before it; None where there are none
     above: float | None  # the same for all points after it
     elsewhere: float | None  # the same for all other points
@@ -542,7 +542,7 @@ class ConsistencyTest(SignificanceTest):
     n_bins : int | None
         Number of bins or groups; None where the statistic needs none.
     n_groups : int | None
-        Groups of rows that belong together; None where rows don't.
+        Clusters of rows; None without `groups`.
     n_planned : int | None
         Sets there were to be, of which fewer settle a p-value.
     graph : pd.DataFrame
@@ -554,7 +554,7 @@ class ConsistencyTest(SignificanceTest):
     by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
     zms: float  # mean squared scaled error of all points, before the scaling
     n_bins: int | None = None  # number of bins or groups; None where the statistic needs none
-    n_groups: int | None = None  # groups of rows that belong together; None where rows don't
+    n_groups: int | None = None  # clusters of rows; None without `groups`
     n_planned: int | None = None  # sets there were to be, of which fewer settle a p-value
     graph: pd.DataFrame = field(repr=False)  # the cumulative graph: by, count,
                                              # share,
@@ -569,7 +569,7 @@ class ConsistencyTest(SignificanceTest):
 
     @property
     def stretch(self) -> Stretch | None:
-        "Where errors are least like what is stated; None for correlations, which know no place."
+        "Where errors are least like what is predicted; None for correlations, which know no place."
         if self.alternative == "two-sided": return None
         return _stretch(self)
 
@@ -582,7 +582,7 @@ class ConsistencyTest(SignificanceTest):
 
     def where(self, what: str | None = None,  # what sorts the points; None: "the uncertainty" …
               ) -> str:  # the end of a sentence that begins "The errors are"
-        """Where errors are large or small for what is stated, and by how much.
+        """Where errors are large or small for what is predicted, and by how much.
 
         Parameters
         ----------
@@ -707,7 +707,7 @@ def _stretch(test):
 
     def factor(excess,  # sum of Z²/ZMS − 1 over some points, divided by n
                part):  # their share of the points
-        "How many times as large as stated the errors are; None for ranks, or of no points."
+        "How many times as large as predicted the errors are; None for ranks, or of no points."
         if test.name == "kuiper-rank" or part < 1e-9: return None
         return float(np.sqrt(test.zms * max(1 + excess / part, 0)))
 
@@ -721,7 +721,7 @@ def _stretch(test):
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-082
 def _repeats(test):
-    "How many independent observations there are, where rows belong together."
+    "How many independent observations there are, where rows are clustered."
     if test.n_groups is None: return ""
     return f", {test.n:,} rows in {test.n_groups:,} groups"
 
@@ -737,7 +737,7 @@ def _where(test, what):
     at = test.stretch
     size = (f"{'larger' if at.excess > 0 else 'smaller'} relative to their uncertainties than "
             "elsewhere")
-    if at.factor is not None: size = f"{at.factor:.2f} times as large as stated"
+    if at.factor is not None: size = f"{at.factor:.2f} times as large as predicted"
     if test.by == "groups":
         if at.elsewhere is None: rest = ""
         else: rest = f" and {at.elsewhere:.2f} times in the others"
@@ -822,7 +822,7 @@ def consistency_test(
     statistic: str = "kuiper",  # "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc"
     by: ArrayLike | None = None,  # what to sort by, shape (n,): the uncertainties, unless a feature
                                   # (numbers, or groups as text) is given
-    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+    groups: ArrayLike | None = None,  # labels of clusters of rows (one molecule, one patient):
                                       # labels, shape (n,)
     n_bins: int = 20,  # bins of equal count for "zmse" and "ence", from 1 to n // 2; groups are
                        # their own bins
@@ -849,7 +849,7 @@ def consistency_test(
         What to sort by, shape (n,): the uncertainties, unless a feature (numbers, or groups
         as text) is given.
     groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient): labels, shape (n,).
+        Labels of clusters of rows (one molecule, one patient): labels, shape (n,).
     n_bins : int, default 20
         Bins of equal count for "zmse" and "ence", from 1 to n // 2; groups are their own
         bins.
@@ -1010,12 +1010,12 @@ class LinkTest(SignificanceTest):
     null_distribution : np.ndarray | None
         Statistic of each set, shape (n_resamples,).
     n_groups : int | None
-        Groups of rows that belong together; None where rows don't.
+        Clusters of rows; None without `groups`.
     n_planned : int | None
         Sets there were to be, of which fewer settle a p-value.
     """
 
-    n_groups: int | None = None  # groups of rows that belong together; None where rows don't
+    n_groups: int | None = None  # clusters of rows; None without `groups`
     n_planned: int | None = None  # sets there were to be, of which fewer settle a p-value
 
     @property
@@ -1048,7 +1048,7 @@ def link_test(
     error: ArrayLike,  # errors, shape (n,), n ≥ 4, whose sizes are not all equal
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0, not all equal
     *,
-    groups: ArrayLike | None = None,  # which rows belong together (one molecule, one patient):
+    groups: ArrayLike | None = None,  # labels of clusters of rows (one molecule, one patient):
                                       # labels, shape (n,)
     n_resamples: int = 9999,  # number of shuffles, ≥ 1; fewer above 200,000 points
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -1064,7 +1064,7 @@ def link_test(
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0, not all equal.
     groups : ArrayLike | None, optional
-        Which rows belong together (one molecule, one patient): labels, shape (n,).
+        Labels of clusters of rows (one molecule, one patient): labels, shape (n,).
     n_resamples : int, default 9999
         Number of shuffles, ≥ 1; fewer above 200,000 points.
     rng : int | np.random.Generator | None, optional

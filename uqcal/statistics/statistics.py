@@ -685,7 +685,7 @@ def _log_interval(values, along, start, ties, confidence):
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-034
 @dataclass(frozen=True, kw_only=True)
 class ConditionalCalibration(Result):
-    """What was stated and what came in each bin of equal count; what `conditional_calibration` returns.
+    """What was predicted and what was observed in each bin of equal count; what `conditional_calibration` returns.
 
     Attributes
     ----------
@@ -756,7 +756,7 @@ def _plot_conditional(result, ax):
         ax.plot(ends, ends, color="0.4", lw=1, ls="--")
         ax.annotate("dashed: calibrated", (0.97, 0.04), xycoords="axes fraction", ha="right",
                     color="0.4")
-        ax.set(xscale="log", yscale="log", xlabel="stated: root mean variance of the bin (unit of "
+        ax.set(xscale="log", yscale="log", xlabel="predicted: root mean variance of the bin (unit of "
                "u)", ylabel="observed: root mean squared error of the bin (unit of E)")
         plain_ticks(ax.xaxis, ax.yaxis)
     else:
@@ -781,7 +781,7 @@ def conditional_calibration(
     ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
     confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
 ) -> ConditionalCalibration:  # `.ence`, `.zmse`, `.to_frame()`, `.plot()`
-    """Stated and observed dispersion in bins of equal count, sorted by the uncertainty or a feature.
+    """Predicted and observed dispersion in bins of equal count, sorted by the uncertainty or a feature.
 
     Parameters
     ----------
