@@ -74,7 +74,7 @@ def test_data_come_first_and_the_rest_by_name(room):
 
 def test_the_first_document_takes_errors_first():
     from uqcal.errors.conclusions import draw_conclusions
-    from uqcal.errors.validation import validate
+    from uqcal.errors.validation import validate_errors
     for one in (validate, draw_conclusions): assert list(inspect.signature(one).parameters)[:2] == ["error", "uncertainty"]
 
 
