@@ -452,7 +452,7 @@ class Desk(Storable):
 
 # %% ../../nbs/base/18_tickets.ipynb #cell-022
 class OnlineForecaster(Desk):
-    """A forecaster whose outcomes may come late and in any order: each is booked once, where its forecast was made.
+    """A forecaster whose outcomes come late, in any order: each counts once, for its own forecast.
 
     A subclass has `predict` and `partial_fit`, or its own `issue` and `book`.
     """

@@ -366,7 +366,8 @@ def rate_difference(
     rates = []
     y_true_a, y_true_b = positive_in_groups((y_true_a, y_true_b), ("y_true_a", "y_true_b"),
                                               pos_label)
-    for outcome, weight, side in ((y_true_a, sample_weight_a, "a"), (y_true_b, sample_weight_b, "b")):
+    for outcome, weight, side in ((y_true_a, sample_weight_a, "a"),
+                                  (y_true_b, sample_weight_b, "b")):
         names = f"y_true_{side}", f"sample_weight_{side}"
         check_labels_agree(**dict(zip(names, (outcome, weight))))
         y = check_outcomes(outcome, names[0], None)

@@ -435,8 +435,8 @@ def copies_of(sample: Sample,  # errors and uncertainties
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042
 def repeated_cases(
     y: np.ndarray,  # outcomes, 0 or 1, or numbers of classes, shape (n,), in the order of the file
-    p: np.ndarray,  # predicted probabilities, shape (n,), or numbers of what was predicted, such that
-                    # neighbours are similar
+    p: np.ndarray,  # predicted probabilities, shape (n,), or numbers of distinct predictions, such
+                    # that neighbours are similar
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each case, equal where they must be
     # copies, None where nothing is known; and a caution, None without a sign
     """Cases that repeat each other, as far as outcomes and probabilities tell.
@@ -446,7 +446,7 @@ def repeated_cases(
     y : np.ndarray
         Outcomes, 0 or 1, or numbers of classes, shape (n,), in the order of the file.
     p : np.ndarray
-        Predicted probabilities, shape (n,), or numbers of what was predicted, such that
+        Predicted probabilities, shape (n,), or numbers of distinct predictions, such that
         neighbours are similar.
 
     Returns
@@ -518,8 +518,8 @@ def related_cases(
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-042s
 def _stretch_length(rest, rare):
-    """How many rows of the file to take together, 0 where neighbours are uncorrelated or too few, and
-    whether these are still correlated: of what is left of outcomes, the rarer of which is so often."""
+    """How many rows of the file to take together, 0 where neighbours are uncorrelated or few, and
+    whether these are still correlated: of what is left of outcomes, whose rarer one is so often."""
     n, rest = rest.size, rest - rest.mean()
     if n < 100 or rare < 20 or not rest.any(): return 0, False
     next_, *others = [_serial(rest, lag)[1] for lag in (1, 2, 3)]

@@ -188,8 +188,8 @@ _UNCHANGED = {
     "no gain": "no candidate gains more than its standard error",
     "rows": "no fault was found, and what a few rows decide is no reason to recalibrate",
     "nothing": "no fault was found",
-    "small": "no fault was found. u may be too large, and these are too few rows to make it smaller "
-             "safely",
+    "small": "no fault was found. u may be too large, and these are too few rows to make it "
+             "smaller safely",
     "no fault": "no fault was found",
     "impossible": "a few rows alone are the fault, which is no reason to recalibrate",
     "no map": "no map gains in cross-validation"}

@@ -358,8 +358,8 @@ def log_loss(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              *,
              pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0
                                      # and 1
-             ) -> np.ndarray:  # for each point, shape (n,), ≥ 0; infinite where 0 or 1 was predicted
-                               # and the other happened
+             ) -> np.ndarray:  # for each point, shape (n,), ≥ 0; infinite where 0 or 1 was
+                               # predicted and the other happened
     """Minus the log of the probability that was predicted for what happened; smaller is better.
 
     Parameters

@@ -305,7 +305,7 @@ def _first_without_fault(table, better, judge, before, tolerance):
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-063
 def _independent(sample):
-    "The sample with rows that repeat each other as groups, and a caution where rows are correlated."
+    "The sample with repeated rows as groups, and a caution where rows are correlated."
     if sample.groups is not None: return sample, ()
     repeats = repeats_of(sample)
     if not repeats.is_suspect: return sample, ()
@@ -704,13 +704,13 @@ def recalibrate_errors(
                        # or more of them not zero
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
-    by: Any = None,  # DataFrame or dict of name → column, shape (n,) each: numbers, or
-                           # text, categories, truth values as groups
+    by: Any = None,  # array, Series, DataFrame or dict of name → column, shape (n,) each:
+                     # numbers, or text, categories, truth values as groups
     groups: ArrayLike | None = None,  # labels of clusters of rows (one molecule, one patient),
                                       # shape (n,); None where all are independent
     n_folds: int = 10,  # parts, of which each is recalibrated by a fit to all others, ≥ 2
     tolerance: float = 1.25,  # largest factor between the errors' size and the predicted one
-                              # that does no harm, > 1; for bias, tolerance − 1 predicted uncertainties
+                              # that does no harm, > 1; for bias, tolerance − 1 times u
     n_boot: int = 5000,  # bootstrap resamples for each interval, ≥ 1
     n_resamples: int | str = "auto",  # shuffles for each question, ≥ 1; "auto": 9,999, and above
                                       # 10,000 points what settles the answers
@@ -732,8 +732,8 @@ def recalibrate_errors(
     uncertainty : ArrayLike
         Standard uncertainties, shape (n,), same unit, > 0.
     by : Any, optional
-        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
-        truth values as groups.
+        Array, Series, DataFrame or dict of name → column, shape (n,) each: numbers, or
+        text, categories, truth values as groups.
     groups : ArrayLike | None, optional
         Labels of clusters of rows (one molecule, one patient), shape (n,); None where all
         are independent.
@@ -741,7 +741,7 @@ def recalibrate_errors(
         Parts, of which each is recalibrated by a fit to all others, ≥ 2.
     tolerance : float, default 1.25
         Largest factor between the errors' size and the predicted one that does no harm, >
-        1; for bias, tolerance − 1 predicted uncertainties.
+        1; for bias, tolerance − 1 times u.
     n_boot : int, default 5000
         Bootstrap resamples for each interval, ≥ 1.
     n_resamples : int | str, default "auto"

@@ -239,7 +239,7 @@ def _step(found):
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-017b
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ProbabilityRecalibration(Report):
-    """What was recalibrated, and what its own cases say, cross-validated; what `recalibrate_probabilities` returns.
+    """What was recalibrated, with cross-validated findings; what `recalibrate_probabilities` returns.
 
     Attributes
     ----------

@@ -136,7 +136,7 @@ class _Fitted(Storable):
     def fit(self,
             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
             error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
-            by: Any = None,  # DataFrame or dict of name → column, shape (n,) each
+            by: Any = None,  # array, Series, DataFrame or dict of name → column, shape (n,) each
             groups: ArrayLike | None = None,  # cluster of each row, labels, shape (n,);
             # None where all are independent
             ) -> Self:  # the object itself
@@ -149,7 +149,7 @@ class _Fitted(Storable):
         error : ArrayLike
             Errors, reference minus prediction, shape (n,), same unit.
         by : Any, optional
-            DataFrame or dict of name → column, shape (n,) each.
+            Array, Series, DataFrame or dict of name → column, shape (n,) each.
         groups : ArrayLike | None, optional
             Cluster of each row, labels, shape (n,); None where all are independent.
 

@@ -891,8 +891,8 @@ def draw_conclusions(
     error: ArrayLike,  # errors, reference minus prediction, shape (n,), n ≥ 2
     uncertainty: ArrayLike,  # standard uncertainties, shape (n,), same unit, > 0
     *,
-    by: Any = None,  # array, Series, DataFrame or dict of name → column, shape (n,) each: numbers, or text,
-                           # categories, truth values as groups
+    by: Any = None,  # array, Series, DataFrame or dict of name → column, shape (n,) each:
+                     # numbers, or text, categories, truth values as groups
     groups: ArrayLike | None = None,  # clusters of rows (one molecule, one patient),
                                       # shape (n,); None where all are independent
     tolerance: float = 1.25,  # largest factor between the errors' size and u that does

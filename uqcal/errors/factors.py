@@ -677,7 +677,7 @@ def points_for(
 # %% ../../nbs/errors/27_factors.ipynb #cell-057sc
 @dataclass(frozen=True, kw_only=True)
 class AverageTest(SignificanceTest):
-    """Whether errors have the predicted size on average, and the factor; what `average_test` returns.
+    """Whether errors have the predicted size on average; what `average_test` returns.
 
     Attributes
     ----------
@@ -881,7 +881,7 @@ def average_test(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> AverageTest:  # `.estimate`, `.confidence_interval`, `.pvalue`, `.sentence`, `.plot()`
-    """Whether errors have the predicted size on average, with limits of the factor that they are off.
+    """Whether errors have the predicted size on average, with limits of the factor.
 
     By a studentised bootstrap that draws the largest squares from a fitted tail.
 
@@ -1495,7 +1495,8 @@ class ValidBins(Result):
         else: out = ""
         if high < self.confidence: few = " Chance alone does not leave so few."
         else: few = ""
-        return (f"Errors can be as large as predicted in {self.n_valid} of {self.n_bins} bins{out}: a "
+        return ("Errors can be as large as predicted in "
+                f"{self.n_valid} of {self.n_bins} bins{out}: a "
                 f"fraction of {self.estimate:.2f} ({low:.2f} to {high:.2f}); right "
                 f"uncertainties reach {self.confidence:g} on average.{few}")
 

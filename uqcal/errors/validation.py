@@ -497,7 +497,8 @@ def validate_errors(
     *,
     statistics: Sequence[str] = ("zms", "cc", "ence", "zmse"),  # or "rce", "correlation", "nll"
     conclusions: bool = True,  # whether to draw conclusions by tests that assume no distribution
-    by: Any = None,  # DataFrame or dict of columns to look along: numbers, or groups as text
+    by: Any = None,  # array, Series, DataFrame or dict of columns to look along: numbers, or
+                     # groups as text
     groups: ArrayLike | None = None,  # labels of clusters of rows, shape (n,), if there are any
     observed: ArrayLike | None = None,  # observed values, shape (n,), in which units and limits of
                                         # detection show; rows near such a limit are left out
@@ -528,7 +529,8 @@ def validate_errors(
     conclusions : bool, default True
         Whether to draw conclusions by tests that assume no distribution.
     by : Any, optional
-        DataFrame or dict of columns to look along: numbers, or groups as text.
+        Array, Series, DataFrame or dict of columns to look along: numbers, or groups as
+        text.
     groups : ArrayLike | None, optional
         Labels of clusters of rows, shape (n,), if there are any.
     observed : ArrayLike | None, optional

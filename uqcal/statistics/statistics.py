@@ -685,7 +685,7 @@ def _log_interval(values, along, start, ties, confidence):
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-034
 @dataclass(frozen=True, kw_only=True)
 class ConditionalCalibration(Result):
-    """What was predicted and what was observed in each bin of equal count; what `conditional_calibration` returns.
+    """Predicted and observed size in each bin of equal count; what `conditional_calibration` returns.
 
     Attributes
     ----------
@@ -756,8 +756,8 @@ def _plot_conditional(result, ax):
         ax.plot(ends, ends, color="0.4", lw=1, ls="--")
         ax.annotate("dashed: calibrated", (0.97, 0.04), xycoords="axes fraction", ha="right",
                     color="0.4")
-        ax.set(xscale="log", yscale="log", xlabel="predicted: root mean variance of the bin (unit of "
-               "u)", ylabel="observed: root mean squared error of the bin (unit of E)")
+        ax.set(xscale="log", yscale="log", xlabel="predicted: root mean variance of the bin (unit "
+               "of u)", ylabel="observed: root mean squared error of the bin (unit of E)")
         plain_ticks(ax.xaxis, ax.yaxis)
     else:
         x, y, low, high = ((bins["by_low"] + bins["by_high"]) / 2,
