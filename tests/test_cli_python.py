@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 
 import uqcal
+from uqcal.errors.validation import validate_errors
 from uqcal.probabilities.calibration import calibration_report
 from uqcal._command.cli import main
 from uqcal.intervals.coverage import interval_report
 from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal.corrections.error_recalibration import recalibrate_errors
-from uqcal.comparison.model_comparison import compare_models
+from uqcal.comparison.model_comparison import compare_scores
 from uqcal.corrections.probability_recalibration import recalibrate_probabilities
 from uqcal.subgroups.screening import screen
 from uqcal.adapters.rows import recalibrate_rows
@@ -49,7 +50,7 @@ def numbers(capsys, *args):
 
 def test_validate(table, capsys):
     found = numbers(capsys, "validate", "t.csv", "--observed", "y", "--predicted", "f", "--uncertainty", "u", "--feature", "x", "--groups", "c", "--n-boot", 60, "--n-mc", 40, "--n-resamples", 199, "--seed", 5)
-    result = uqcal.validate(table["y"] - table["f"], table["u"], features=table[["x"]], groups=table["c"], n_boot=60, n_mc=40, n_resamples=199, rng=5)
+    result = validate_errors(table["y"] - table["f"], table["u"], features=table[["x"]], groups=table["c"], n_boot=60, n_mc=40, n_resamples=199, rng=5)
     for name, one in json.loads(result.to_json()).items():  # the command names lines of the file beside rows
         assert re.sub(r" \(line [\d,]+\)", "", json.dumps(found[name])) == json.dumps(one), name
 
@@ -105,7 +106,7 @@ def test_compare(table, capsys):
 @pytest.mark.parametrize(("score", "columns"), [("log", ("f", "u")), ("crps", ("f", "u"))])
 def test_compare_models(table, capsys, score, columns):
     found = numbers(capsys, "compare-models", "t.csv", "--observed", "y", "--score", score, "--model", "one=f,u", "--model", "two=f2,u2", "--groups", "c", "--n-boot", 199, "--seed", 5)
-    result = compare_models(table["y"], {"one": (table["f"], table["u"]), "two": (table["f2"], table["u2"])}, score=score, groups=table["c"], n_boot=199, rng=5)
+    result = compare_scores(table["y"], {"one": (table["f"], table["u"]), "two": (table["f2"], table["u2"])}, score=score, groups=table["c"], n_boot=199, rng=5)
     assert [row["pvalue"] for row in found["pairs"]] == result.pairs["pvalue"].tolist() and [row["low"] for row in found["pairs"]] == result.pairs["low"].tolist()
     assert [row["score"] for row in found["models"]] == result.models["score"].tolist() and found["conclusion"] == result.conclusion
 
@@ -117,7 +118,7 @@ def test_recalibrate(capsys):
     assert "".join(rows) == Path("made.csv").read_text(encoding="utf-8")
 
 
-SAME = [("validate", uqcal.validate), ("calibration", calibration_report), ("intervals", interval_report), ("mend", recalibrate_errors), ("compare", screen), ("compare-models", compare_models), ("recalibrate", recalibrate_rows)]
+SAME = [("validate", validate_errors), ("calibration", calibration_report), ("intervals", interval_report), ("mend", recalibrate_errors), ("compare", screen), ("compare-models", compare_models), ("recalibrate", recalibrate_rows)]
 
 
 @pytest.mark.parametrize(("command", "function"), SAME)

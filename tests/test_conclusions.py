@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uqcal import load_demo, validate
+from uqcal import load_demo
+from uqcal.errors.validation import validate_errors
 from uqcal._chance import distributions
 from uqcal.errors.conclusions import check_tolerance, draw_conclusions, next_step, part_tables
 from uqcal._chance.resampling import joint_pvalues
@@ -320,7 +321,7 @@ def test_a_link_must_be_as_strong_as_its_spread_allows():
 def test_limits_that_nothing_bounds_are_null_in_a_file():
     "Errors of which most are zero have limits that are infinite; JSON knows none. Caught: intervals written as they are."
     error = np.where(np.arange(100) < 97, 0.0, [1.0] * 98 + [-1.0] * 2)
-    found = validate(error, np.full(100, 0.5) + 0.001 * np.arange(100), n_boot=199, n_resamples=199, n_mc=50, rng=1)
+    found = validate_errors(error, np.full(100, 0.5) + 0.001 * np.arange(100), n_boot=199, n_resamples=199, n_mc=50, rng=1)
     wide = [one for one in found.findings if one.low is not None and np.isinf(one.confidence_interval).any()]
     written = {one["name"]: one for one in json.loads(found.to_json(), parse_constant=pytest.fail)["findings"]}
     assert wide and all(None in (written[one.name]["low"], written[one.name]["high"]) for one in wide)
@@ -329,7 +330,7 @@ def test_limits_that_nothing_bounds_are_null_in_a_file():
 def test_what_is_wrong_with_the_column_comes_before_mends():
     "Variances in place of uncertainties are looked for in the file before anybody rescales. Caught: causes without a factor passed over."
     error, uncertainty = sample(3, 400)
-    found = validate(error, uncertainty**2, n_boot=199, n_resamples=199, n_mc=50, rng=1)
+    found = validate_errors(error, uncertainty**2, n_boot=199, n_resamples=199, n_mc=50, rng=1)
     assert "variance" in [one.name for one in found.causes] and (found.step.verb, found.step.why, found.step.facts["cause"].name) == ("check", "file", "variance")
 
 
@@ -377,7 +378,7 @@ def test_rows_that_belong_together_count_once():
 def test_groups_of_many_sizes_are_answered_and_their_link_too():
     sizes = np.arange(2, 30)
     error, uncertainty = sample(3, sizes.sum())
-    found = validate(error, uncertainty, groups=np.repeat(sizes, sizes), n_boot=99, n_resamples=199, n_mc=199, rng=1)
+    found = validate_errors(error, uncertainty, groups=np.repeat(sizes, sizes), n_boot=99, n_resamples=199, n_mc=199, rng=1)
     link = found["ranking"]
     low, high = link.facts["expected_low"], link.facts["expected_high"]
     assert link.status == "valid" and low < link.estimate
@@ -391,7 +392,7 @@ def test_groups_of_many_sizes_are_answered_and_their_link_too():
 def test_small_files_written_more_than_once_are_not_wiser(rows, times):
     for seed in range(6):
         error, uncertainty = sample(seed, rows, 0.5)
-        found = validate(np.repeat(error + uncertainty, times), np.repeat(uncertainty, times), n_boot=99, n_resamples=199, n_mc=99, rng=1)
+        found = validate_errors(np.repeat(error + uncertainty, times), np.repeat(uncertainty, times), n_boot=99, n_resamples=199, n_mc=99, rng=1)
         assert found.cautions[0].code == "counted_once" and found.settings["groups"] == rows and bool(found.scores) == (rows > 5)
         if rows <= 5:
             assert {one.status for one in found.findings} == {"inconclusive"}
@@ -514,11 +515,11 @@ def test_a_plain_mistake_in_the_file_comes_first_and_scores_alone_praise_nothing
     rng = np.random.default_rng(1)
     uncertainty = rng.uniform(0.5, 2, 400)
     few = dict(n_boot=99, n_resamples=99, n_mc=50, statistics=("zms", "cc"), rng=1)
-    step = validate(np.abs(rng.normal(0, uncertainty)), uncertainty, **few).step
+    step = validate_errors(np.abs(rng.normal(0, uncertainty)), uncertainty, **few).step
     assert (step.verb, step.why, step.facts["cause"].name) == ("check", "file", "absolute_errors")
     error = rng.normal(0, uncertainty)
-    assert validate(error, np.abs(error), **few).step.facts["cause"].name == "uncertainty_from_error"
-    found = validate(error, uncertainty, conclusions=False, **few)
+    assert validate_errors(error, np.abs(error), **few).step.facts["cause"].name == "uncertainty_from_error"
+    found = validate_errors(error, uncertainty, conclusions=False, **few)
     assert {one.status for one in found.findings} == {"valid"} and (found.step.verb, found.step.why) == ("validate", "conclusions")
 
 
@@ -658,7 +659,7 @@ def test_results_show_themselves():
 # in validate
 
 def quick(error, uncertainty, **options):
-    return validate(error, uncertainty, **{"n_boot": 200, "n_resamples": 399, "n_mc": 100, "n_bins": 5, "rng": 3, **options})
+    return validate_errors(error, uncertainty, **{"n_boot": 200, "n_resamples": 399, "n_mc": 100, "n_bins": 5, "rng": 3, **options})
 
 
 def test_validate_draws_conclusions_and_changes_nothing_else():
@@ -807,16 +808,16 @@ def test_rows_carry_the_label_that_they_have_in_the_table():
     shuffled = pd.Series(error).sample(frac=1, random_state=1)
     for column, u, row, label in ((by_name, uncertainty, 100, "label m100"), (by_line, uncertainty, 100, "line 102"), (
             shuffled, uncertainty[shuffled.index], shuffled.index.get_loc(100), "label 100")):
-        found = validate(column, u, n_boot=1999, n_resamples=99, n_mc=50, rng=1)
+        found = validate_errors(column, u, n_boot=1999, n_resamples=99, n_mc=50, rng=1)
         assert f"{row:,} ({label}) alone" in found.conclusion and f"Row {row:,} ({label}) (E = " in found.step.sentence
         assert f"Row {row:,} ({label}) alone decides" in found["on average"].sentence
         assert f"row {row:,} ({label})" in next_step(found.findings).sentence
-    plain = validate(pd.Series(error), uncertainty, n_boot=99, n_resamples=99, n_mc=50, rng=1)
+    plain = validate_errors(pd.Series(error), uncertainty, n_boot=99, n_resamples=99, n_mc=50, rng=1)
     assert "ow 100 alone" in plain.conclusion and "label" not in plain.conclusion
 
 
 def test_the_conclusion_of_the_demo_is_short():
-    found = validate(load_demo().error, load_demo().uncertainty, n_boot=199, n_resamples=199, n_mc=50, rng=1)
+    found = validate_errors(load_demo().error, load_demo().uncertainty, n_boot=199, n_resamples=199, n_mc=50, rng=1)
     assert len(found.conclusion) <= 200 and found.conclusion.count(". ") <= 2
     assert found.cautions[0].code == "stretches_as_groups" and found.cautions[0].decides
 
@@ -841,14 +842,14 @@ def test_references_and_ranges_that_ignore_groups_say_so():
     rng = np.random.default_rng(6)
     own = np.repeat(np.arange(60), np.arange(1, 61))  # sixty groups of sixty sizes
     u = np.exp(0.5 * rng.normal(size=own.size))
-    found = validate(u * rng.normal(size=own.size), u, groups=own, n_boot=99, n_resamples=99, n_mc=50, rng=1)
+    found = validate_errors(u * rng.normal(size=own.size), u, groups=own, n_boot=99, n_resamples=99, n_mc=50, rng=1)
     link = found["ranking"]
     assert f"{link.facts['expected_low']:.2f} to {link.facts['expected_high']:.2f}" in link.sentence
     assert "references_ignore_groups" in [one.code for one in found.cautions]
     for name in ("ence", "zmse"):  # whose references double where rows of a group are alike
         assert (found.scores[name].status, found.scores[name].reason) == ("inconclusive", "groups")
     assert "groups" not in (found.scores["cc"].reason, found.scores["zms"].reason)
-    alone = validate(u * rng.normal(size=own.size), u, n_boot=99, n_resamples=99, n_mc=50, rng=1)
+    alone = validate_errors(u * rng.normal(size=own.size), u, n_boot=99, n_resamples=99, n_mc=50, rng=1)
     assert "references_ignore_groups" not in [one.code for one in alone.cautions]
 
 
@@ -871,7 +872,7 @@ def test_rows_that_may_be_copies_where_neighbours_can_not_be_compared_are_said()
     "Found by damaged table 18,179. Mutation: naming a lag that was not looked for."
     e = np.repeat([-3.0, -2, -1, 0, 1, 2], [6, 6, 18, 12, 12, 24])
     u = np.repeat([3.0, 2, 1, 3, 2, 2, 1, 3], [6, 6, 12, 6, 12, 12, 12, 12])
-    found = validate(e, u, rng=1, n_boot=99, n_resamples=99, n_mc=99, n_bins=2)
+    found = validate_errors(e, u, rng=1, n_boot=99, n_resamples=99, n_mc=99, n_bins=2)
     assert found.cautions[0].code == "copies" and (found.cautions[0].facts["repeated"], found.cautions[0].facts["n"]) == (70, 78)
     assert found.cautions[0].facts["lag"] is None and "neighbo" not in found.cautions[0].sentence
 
@@ -903,11 +904,11 @@ def test_no_score_of_the_average_decides_against_uncertainties_that_were_fitted(
     u = np.exp(0.4 * rng.standard_normal(1500))
     error = 0.94 * u * rng.standard_normal(1500)
     asked = dict(statistics=("zms", "nll"), distribution="normal", n_boot=499, n_mc=99, n_resamples=99, rng=1)
-    plain, fitted = (validate(error, u, **asked, **more) for more in ({}, dict(n_calibration=1500)))
+    plain, fitted = (validate_errors(error, u, **asked, **more) for more in ({}, dict(n_calibration=1500)))
     assert {score.status for score in plain.scores.values()} == {"invalid"}
     for score in fitted.scores.values():
         assert (score.status, score.reason, score.facts["n_calibration"]) == ("inconclusive", "fitted", 1500)
-    alone = validate(error, u, conclusions=False, n_calibration=1500, **asked).findings[0]
+    alone = validate_errors(error, u, conclusions=False, n_calibration=1500, **asked).findings[0]
     assert (alone.name, alone.status) == ("on average", "inconclusive")
 
 
@@ -927,13 +928,13 @@ def test_the_next_step_asks_first_why_adjacent_rows_are_correlated():
     u, group = np.exp(0.5 * rng.standard_normal(300)), np.repeat(np.arange(60), 5)
     z = 0.9 * rng.standard_normal(60)[group] + 0.44 * rng.standard_normal(300)
     few = dict(n_boot=99, n_resamples=99, n_mc=20, rng=1)
-    assert validate(1.6 * z * u, u, **few).step.why == "clusters" and validate(1.6 * z * u, u, groups=group, **few).step.why == "errors"
+    assert validate_errors(1.6 * z * u, u, **few).step.why == "clusters" and validate_errors(1.6 * z * u, u, groups=group, **few).step.why == "errors"
 
 
 def test_a_drift_is_no_reason_to_say_that_nothing_is_wrong():
     rng = np.random.default_rng(9)
     u = np.exp(0.5 * rng.standard_normal(400))
-    found = validate(u * rng.standard_normal(400) * np.linspace(0.4, 1.6, 400), u, n_boot=199, n_resamples=99, n_mc=20, rng=1)
+    found = validate_errors(u * rng.standard_normal(400) * np.linspace(0.4, 1.6, 400), u, n_boot=199, n_resamples=99, n_mc=20, rng=1)
     assert any(one.name == "drift" for one in found.causes)
     assert all(one.status != "invalid" for one in found.findings) and (found.step.verb, found.step.why) == ("check", "drift")
 
@@ -984,7 +985,7 @@ def test_unequal_groups_need_more_than_a_pvalue():
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_column_that_holds_the_outcome_is_no_feature(sign):
     "Perfect predictions and uncertainties, and what was observed as a feature: biased, then too large, then recalibrated. Mutation: no look at what is left without the error; a bias along a true feature is still shown."
-    from uqcal import recalibrate_errors
+    from uqcal.corrections.error_recalibration import recalibrate_errors
     rng = np.random.default_rng(5)
     predicted, u = rng.standard_normal(300), np.exp(0.4 * rng.standard_normal(300))
     error = u * rng.standard_normal(300)
@@ -1005,7 +1006,7 @@ def test_a_column_that_holds_the_outcome_ends_no_report():
     u = 0.5 * np.exp(0.2 * rng.standard_normal(200))
     predicted = rng.standard_normal(200)
     y = predicted + u * rng.standard_normal(200)
-    found = validate(y - predicted, u, features={"y": y}, n_boot=99, n_resamples=99, rng=0)
+    found = validate_errors(y - predicted, u, features={"y": y}, n_boot=99, n_resamples=99, rng=0)
     assert found["bias by y"].reason == found["size by y"].reason == "outcome" and "Inconclusive along y." in found.conclusion
     found.to_json(), found.details(), repr(found)
 
@@ -1027,7 +1028,7 @@ def test_a_fault_of_the_file_comes_first_whatever_was_found():
     u = np.exp(0.5 * rng.standard_normal(2000))
     e, slip = u * rng.standard_normal(2000), np.where(np.arange(2000) == 7, 1000 * u, u)
     options = dict(n_boot=999, n_resamples=999, rng=0)
-    slipped, clean, few = validate(e, slip, **options), validate(e, u, **options), validate(e[:200], slip[:200], **options)
+    slipped, clean, few = validate_errors(e, slip, **options), validate_errors(e, u, **options), validate_errors(e[:200], slip[:200], **options)
     for found in (slipped, few):
         assert (found.step.verb, found.step.why) == ("check", "file") and any(one.code == "cause" and one.decides for one in found.cautions) and "NEXT     Check the file first." in repr(found)
     assert slipped.verdict == "valid" and few.verdict == "valid"
@@ -1036,5 +1037,5 @@ def test_a_fault_of_the_file_comes_first_whatever_was_found():
 
 def test_a_pair_of_which_one_row_is_left_out_leaves_no_group_to_judge():
     "Mutation: what lies outside a group counts as one that can be judged, which ended `validate` with an error of numpy."
-    found = validate(np.array([-2.9, 0.4, 1.1, -0.7, 1.9]), np.array([1, 1.1, 1.2, 1.3, 1.4]), features={"t": list("aabcd")}, rng=0)
+    found = validate_errors(np.array([-2.9, 0.4, 1.1, -0.7, 1.9]), np.array([1, 1.1, 1.2, 1.3, 1.4]), features={"t": list("aabcd")}, rng=0)
     assert found["size by t"].sentence and "invalid" not in {one.status for one in found.findings}

@@ -5,8 +5,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal import (ConformalSets, OnlineMixture, calibration_graph, calibration_report, compare_models, comparison_graph, ece_test, expected_calibration_error,
-                   kuiper_test, recalibrate_probabilities, rate_difference, reliability_diagram, screen, subpopulation_graph, top_label_ece)
+from uqcal.comparison.model_comparison import compare_scores
+from uqcal.conformal import ConformalSets
+from uqcal.corrections.probability_recalibration import recalibrate_probabilities
+from uqcal.groups import calibration_graph, comparison_graph, rate_difference, screen, subpopulation_graph
+from uqcal.metrics import expected_calibration_error, reliability_diagram, top_label_ece
+from uqcal.probabilities.calibration import calibration_report
+from uqcal.streams import OnlineMixture
+from uqcal.tests import ece_test, kuiper_test
 from uqcal.probabilities.calibration import brier_decomposition, largest_difference
 from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, spiegelhalter_test
 from uqcal._command.cli import main
@@ -54,7 +60,7 @@ FITS = {kind.__name__: lambda y, p, kind=kind, **more: kind().fit(p, y, **more).
 OVER_TIME = {find.__name__: lambda y, p, find=find, **more: np.ravel(find(y, p, **more)).tolist()
              for find in (calibeating.calibration_error, sharpness, refinement, running_calibration_error, running_sharpness)}
 WHOLE = {"recalibrate_probabilities": lambda y, p, **more: recalibrate_probabilities(y, p, n_boot=99, **DRAWN, **more).recalibrated.tolist(),
-         "compare_models": lambda y, p, **more: compare_models(y, {"a": p, "b": [0.5] * len(p)}, score="brier", n_boot=99, rng=0, **more).sentence}
+         "compare_models": lambda y, p, **more: compare_scores(y, {"a": p, "b": [0.5] * len(p)}, score="brier", n_boot=99, rng=0, **more).sentence}
 UNWEIGHTED = FITS | OVER_TIME | WHOLE | {"brier_score": lambda y, p, **more: brier_score(y, p, **more).sum(), "log_loss": lambda y, p, **more: log_loss(y, p, **more).sum()}
 
 
@@ -96,7 +102,7 @@ def test_graphs_and_screens_take_labels_and_truth_values():
     with pytest.raises(ValueError, match=r"pos_label must be a label of outcome_a and outcome_b \('no', 'yes'\)"): rate_difference(words[at], words[~at], pos_label="x")
     one, other = (comparison_of_partitions(in_parts(frame), "a", "b", y_true=name, score="s", by="g") for name in ("r", "true"))
     assert one.kuiper == other.kuiper
-    with pytest.raises(ValueError, match="pos_label is for score='brier' or 'log loss'"): compare_models(r, {"a": (s, s + 1), "b": (s, s + 2)}, pos_label=1)
+    with pytest.raises(ValueError, match="pos_label is for score='brier' or 'log loss'"): compare_scores(r, {"a": (s, s + 1), "b": (s, s + 2)}, pos_label=1)
 
 
 @pytest.mark.parametrize("made", [OnlineMixture, tops, CalibrationMonitor, lambda: PeriodicRefit(PlattScaling())])

@@ -354,7 +354,7 @@ def test_the_command_refuses_in_one_line(capsys, tmp_path, monkeypatch, args, sa
 def test_states_are_text_that_any_process_reads(tmp_path):
     run("bounds", late("bounds"), tmp_path / "s.json", key="id", method="aci", level=0.999)
     state = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
-    assert state["content"]["class"] == "_BoundRows" and "NaN" not in (tmp_path / "s.json").read_text(encoding="utf-8")
+    assert state["content"]["class"] == "BoundRows" and "NaN" not in (tmp_path / "s.json").read_text(encoding="utf-8")
 
 
 ROWS = {"errors": (recalibrate_error_rows, {"uncertainty": "u", "error": "y"}, "id,u,y", ["{},1,", "{},,0.5", "{},2,0.5"]),

@@ -102,7 +102,7 @@ EUROPEAN = "Größe;E;uE;Zustand\n1.204,5;0,31;0,25;fertig\n1.310,0;;0,25;fertig
 @pytest.mark.parametrize("encoding, given", [("latin-1", "latin-1"), ("utf-8", None), ("utf-8-sig", None), ("utf-16", None), ("utf-16-le", "utf-16-le")])
 def test_a_european_file_takes_one_call(encoding, given):
     with open("labor.csv", "wb") as file: file.write(EUROPEAN.encode(encoding))
-    error, uncertainty, table = uqcal.read_errors("labor.csv", error="E", uncertainty="uE", features=["Größe"], decimal=",", thousands=".", encoding=given,
+    error, uncertainty, table = uqcal._base.tables.read_errors("labor.csv", error="E", uncertainty="uE", features=["Größe"], decimal=",", thousands=".", encoding=given,
                                                   drop_missing=True, where="Zustand == 'fertig'")
     np.testing.assert_array_equal([error, uncertainty, table.feature("Größe")], [[0.31, -0.12], [0.25, 0.2], [1204.5, 1377.5]])
     assert table.left_out == {"where": 1, "missing": 1} and list(table.places) == [2, 4]

@@ -29,7 +29,7 @@ from uqcal.corrections.scaling import FactorScaling
 from uqcal.comparison.scores import negative_log_density
 from uqcal.statistics.statistics import cc
 from uqcal.adapters.streams import RecalibratedClassifier
-from uqcal.errors.validation import validate
+from uqcal.errors.validation import validate_errors
 
 NAMES = sorted(table.TABLE)
 MOST = {"n_boot": 200, "n_mc": 200, "n_resamples": 200, "n_points": 200, "size": 200, "n": 2000, "n_calibration": 200}
@@ -99,8 +99,8 @@ FOUND = {
     "a draw that signals": ("uniforms must", lambda: FosterForecaster().prequential([1, 0], uniforms=[0.5, decimal.Decimal("sNaN")])),
     "clusters of two kinds": ("groups_a and groups_b must hold labels of one kind", lambda: comparison_graph(
         Y, P, Y, P, groups_a=np.arange(Y.size) // 2, groups_b=np.arange(Y.size).astype("M8[D]"))),
-    "a masked list of distributions": ("distributions must be", lambda: validate(table.E, table.U, distributions=np.ma.masked)),
-    "a masked list of statistics": ("statistics must be one or more names", lambda: validate(table.E, table.U, statistics=np.ma.masked)),
+    "a masked list of distributions": ("distributions must be", lambda: validate_errors(table.E, table.U, distributions=np.ma.masked)),
+    "a masked list of statistics": ("statistics must be one or more names", lambda: validate_errors(table.E, table.U, statistics=np.ma.masked)),
     "no list of names": ("names must be one or more names", lambda: bca_intervals(np.array(0.0), table.E, table.U)),
     "sizes that don't vary": ("uncertainty must vary", lambda: link_test(table.E, np.full(table.E.size, 1e149))),
     "a dof that signals": ("dof must be above 2", lambda: negative_log_density(table.E, table.U, dof=decimal.Decimal("sNaN"))),
@@ -140,7 +140,7 @@ def test_found(name):
 
 @pytest.mark.parametrize("run", [
     lambda: find_repeats(table.E * 1e-300 * 1e-23, table.U), lambda: draw_conclusions(table.E * 1e-300, table.U, n_boot=20, n_resamples=20, rng=1),
-    lambda: validate(np.where(np.arange(table.E.size) == 5, 1e100, table.E), table.U, statistics=("zms", "ence"), n_bins=3, n_boot=20, n_resamples=20, n_mc=20, rng=1),
+    lambda: validate_errors(np.where(np.arange(table.E.size) == 5, 1e100, table.E), table.U, statistics=("zms", "ence"), n_bins=3, n_boot=20, n_resamples=20, n_mc=20, rng=1),
     lambda: FactorScaling().fit(np.where(np.arange(table.E.size) == 5, 1e-100, table.U), table.E),
     lambda: table.SAMPLE.along([-2**63, np.float16(0.5), *range(22)]),
     lambda: recalibrate_errors(table.E, np.where(np.arange(table.E.size) == 5, 1e-100, table.U), features={"x": np.arange(table.E.size) * 5e-324}, n_boot=20, n_resamples=20, rng=1),

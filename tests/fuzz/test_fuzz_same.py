@@ -14,7 +14,7 @@ from uqcal.errors import conclusions
 from uqcal.subgroups import against_everyone, cumulative, screening
 from uqcal._chance import distributions
 from uqcal.intervals import intervals
-from uqcal.errors.validation import validate
+from uqcal.errors.validation import validate_errors
 
 # --- data: random in size and shape, of decimals that single precision keeps, no two uncertainties, scores or features alike
 
@@ -49,7 +49,7 @@ CALLS = {
     "consistency": (errors(consistency.consistency_test, n_resamples=40, rng=1), "unit"), "link": (errors(consistency.link_test, n_resamples=40, rng=1), "unit"),
     "scaling": (errors(bin_scaling.extrapolate, n_bins=(2, 3, 4, 5, 6), min_bin_size=2, fit_above=1, method="paper", rng=1), "unit"),
     "conclusions": (lambda d: conclusions.draw_conclusions(d["error"], d["uncertainty"], features={"x": d["x"]}, **FEW), "unit"),
-    "validate": (lambda d: validate(d["error"], d["uncertainty"], n_bins=4, n_mc=20, statistics=("zms", "ence"), **FEW), "unit"),
+    "validate": (lambda d: validate_errors(d["error"], d["uncertainty"], n_bins=4, n_mc=20, statistics=("zms", "ence"), **FEW), "unit"),
     "gamma": (lambda d: distributions.fit_inverse_gamma(d["uncertainty"]), "order"),
     "reliability": (binary(reliability.reliability_diagram, n_bins=6), "order"), "ece": (binary(reliability.expected_calibration_error, n_bins=6), "order"),
     "kuiper": (binary(calibration_tests.kuiper_test, method="asymptotic"), "order"), "spiegelhalter": (binary(calibration_tests.spiegelhalter_test, method="asymptotic"), "order"),
