@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 # %% auto #0
-__all__ = ['ErrorStreamSummary', 'recalibrate_error_rows', 'CoverageAlarm', 'BoundStreamSummary', 'recalibrate_bound_rows']
+__all__ = ['ErrorStreamSummary', 'recalibrate_error_rows', 'recalibrate_mean_rows', 'CoverageAlarm', 'BoundStreamSummary',
+           'recalibrate_bound_rows']
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #a2bb30ac
 from ..online.error_monitor import UncertaintyAlarm, UncertaintyMonitor
@@ -65,7 +66,7 @@ class ErrorStreamSummary(StreamCounts):
     method : str
         The method's short name.
     rows : int
-        Rows written.
+        Rows written in this run, as all that follows.
     learnt : int
         Rows that had an outcome.
     alarms : int
@@ -146,13 +147,14 @@ class _ErrorTally(StreamTally):
         super().__init__(run_length)
         self.kurtosis = kurtosis
 
+    def fresh_monitor(self):
+        "A monitor of uncertainties."
+        return UncertaintyMonitor(run_length=self.run_length, kurtosis=self.kurtosis)
+
     def start(self):
         "Sums of nothing."
-        self.monitor_, self.after_ = (
-            UncertaintyMonitor(run_length=self.run_length, kurtosis=self.kurtosis)
-            for _ in range(2))
-        for monitor in (self.monitor_, self.after_): monitor.restart()  # refuses what can't be
         self.squares_, self.largest_ = [0.0, 0.0], [(0.0, 0), (0.0, 0)]
+        self.gains_ = [0.0, 0.0, 0.0]  # in log score, their squares, and what these should be
 
     def count(self, u, error, made):
         """Take in stated u, errors and what was made of u; the alarms of what was stated.
@@ -167,8 +169,15 @@ class _ErrorTally(StreamTally):
             square = np.minimum(np.abs(error) / scale, _LARGEST)**2
             self.squares_[k] = _summed(self.squares_[k], square)
             self.largest_[k] = _larger(self.largest_[k], square, self.learnt_)
+        self._gain(np.abs(error) / u, np.minimum(np.abs(error) / made, _LARGEST), np.log(made / u))
         self.after_.prequential(made, np.clip(error, -_LARGEST * made, _LARGEST * made))
         return self.monitor_.prequential(u, error).alarms
+
+    def _gain(self, ratio, z, moved):
+        "Take in gains in log score, from |error| / u before and after, and the change of log u."
+        gain = 0.5 * (ratio**2 - z**2) - moved
+        for k, values in enumerate((gain, np.clip(gain, -1e140, 1e140)**2, 2 * moved**2)):
+            self.gains_[k] = _summed(self.gains_[k], values)
 
     def point(self):
         "Mean Z² before and after."
@@ -188,7 +197,7 @@ def _check_error(u, error, texts, names):
 class _Errors(KeyedRows):
     "All that rows with uncertainties have left behind."
     what, wanted = "uncertainties", "be above 0"
-    roles = ("uncertainty", "error", "key")
+    roles = ("std", "error", "key")
 
     def __init__(self, method="mixture", run_length=1_000_000, kurtosis=9.0):
         self.method, self.run_length, self.kurtosis, self.told = method, run_length, kurtosis, []
@@ -224,13 +233,16 @@ class _Errors(KeyedRows):
         "What went through."
         tally, n = self.tally_, max(self.tally_.learnt_, 1)
         before, after = (total / n for total in tally.squares_)
-        gain, gain_error, is_heavy = self.forecaster_.gain_
+        gain, gain_error = tally.gains_[0] / n, math.sqrt(max(tally.gains_[1:])) / n
+        is_heavy = self.forecaster_.gain_[2]
+        first, second = (tally.counted_here(one.first_alarm_)
+                         for one in (tally.monitor_, tally.after_))
         was, corrected = (
-            alarm_finding(name, monitor.first_alarm_, monitor.alarms_, tally.learnt_, self.what,
-                          mean, **_largest(mean, largest, n))
-            for name, monitor, mean, largest in zip(
-                ("as it was", "corrected"), (tally.monitor_, tally.after_), (before, after),
-                tally.largest_))
+            alarm_finding(name, alarm, monitor.alarms_, tally.learnt_, self.what, mean,
+                          **_largest(mean, largest, n))
+            for name, alarm, monitor, mean, largest in zip(
+                ("as it was", "corrected"), (first, second), (tally.monitor_, tally.after_),
+                (before, after), tally.largest_))
         findings = (was, corrected, gain_finding(gain, gain_error, is_heavy, score="log",
                                                  n=tally.learnt_))
         return ErrorStreamSummary(
@@ -239,8 +251,8 @@ class _Errors(KeyedRows):
             zms_before=before, zms_after=after,
             gain=gain, gain_error=gain_error, is_heavy=is_heavy,
             largest=tuple(tally.largest_),
-            alarm=tally.monitor_.first_alarm_, alarms=tally.monitor_.alarms_,
-            alarm_after=tally.after_.first_alarm_, alarms_after=tally.after_.alarms_)
+            alarm=first, alarms=tally.monitor_.alarms_,
+            alarm_after=second, alarms_after=tally.after_.alarms_)
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-044
 def recalibrate_error_rows(
@@ -255,7 +267,7 @@ def recalibrate_error_rows(
     kurtosis: float = 9.0,  # up to which the monitors keep that promise, ≥ 1
     **options: Any,  # as in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`,
                      # `state`, `every`, `resume`, `on_error`, `tell`, `complain`
-) -> ErrorStreamSummary:  # what went through, since the state was made
+) -> ErrorStreamSummary:  # what went through in this run
     """Write each row again with an uncertainty that was made before the row's error was used.
 
     Parameters
@@ -283,7 +295,7 @@ def recalibrate_error_rows(
     Returns
     -------
     ErrorStreamSummary
-        What went through, since the state was made.
+        What went through in this run.
 
     Raises
     ------
@@ -294,6 +306,116 @@ def recalibrate_error_rows(
     if key is None: columns = (uncertainty, error)
     else: columns = (uncertainty, error, key)
     return stream_rows(source, write, _Errors("mixture", run_length, kurtosis), columns, (name,),
+                       **options)
+
+# %% ../../nbs/adapters/62_error_streams.ipynb #mean-rows
+class _MeanRows(_Errors):
+    "The same for rows with a prediction, its standard deviation, and what was observed."
+    wanted = "hold a number"
+    roles = ("predicted", "std", "observed", "key")
+
+    def begin(self):
+        "No row seen yet."
+        self.predicted_ = {}  # by key, where what was observed comes later
+        return super().begin()
+
+    def read(self, texts, names, numbers):
+        """All from texts of cells, given names of columns and how numbers are written.
+
+        Parameters
+        ----------
+        texts
+        names
+        numbers
+        """
+        mean, std, y = (_number(text, name, numbers) for text, name in zip(texts[:3], names))
+        _check_error(std, y - mean, texts[1:], names[1:])
+        return mean, std, y
+
+    def many(self, rows):
+        """Standard deviations of rows without keys.
+
+        Parameters
+        ----------
+        rows
+        """
+        return super().many(np.column_stack([rows[:, 1], rows[:, 2] - rows[:, 0]]))
+
+    def one(self, stated, y, key):
+        """The same of a row with a key, under which its prediction is kept.
+
+        Parameters
+        ----------
+        stated
+        y
+        key
+        """
+        mean, std = stated
+        kept = self.predicted_.get(key, mean)
+        if mean == mean and not math.isclose(mean, kept, rel_tol=1e-6, abs_tol=1e-12):
+            raise ValueError(f"key {key!r:.60} has the prediction {kept:.10g}, but this row holds "
+                             f"{mean:.10g}: leave that cell empty, or give the case a key of its "
+                             "own")
+        made = super().one([std], y - kept, key)
+        if y != y: self.predicted_[key] = mean
+        else: self.predicted_.pop(key, None)
+        return made
+
+# %% ../../nbs/adapters/62_error_streams.ipynb #mean-rows-call
+def recalibrate_mean_rows(
+    source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest row first
+    write: Callable[[str], object],  # takes whole lines of text, one or many at a time
+    *,
+    mean: str,  # the column of predictions
+    std: str,  # the column of their standard deviations, > 0
+    y_true: str,  # the column of observed values, or nothing where not known
+    key: str | None = None,  # the column of keys, where observed values come in later rows
+    name: str = "recalibrated",  # the column that is added
+    run_length: int = 1_000_000,  # of the monitors: outcomes between false alarms, on average
+    kurtosis: float = 9.0,  # up to which the monitors keep that promise, ≥ 1
+    **options: Any,  # as in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`,
+                     # `state`, `every`, `resume`, `on_error`, `tell`, `complain`
+) -> ErrorStreamSummary:  # what went through in this run
+    """Write each row again with a standard deviation made before its observed value was used.
+
+    Parameters
+    ----------
+    source : BinaryIO
+        Bytes of a CSV table with a line of column names; oldest row first.
+    write : Callable[[str], object]
+        Takes whole lines of text, one or many at a time.
+    mean : str
+        The column of predictions.
+    std : str
+        The column of their standard deviations, > 0.
+    y_true : str
+        The column of observed values, or nothing where not known.
+    key : str | None, optional
+        The column of keys, where observed values come in later rows.
+    name : str, default "recalibrated"
+        The column that is added.
+    run_length : int, default 1_000_000
+        Of the monitors: outcomes between false alarms, on average.
+    kurtosis : float, default 9.0
+        Up to which the monitors keep that promise, ≥ 1.
+    **options : Any
+        As in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`, `state`,
+        `every`, `resume`, `on_error`, `tell`, `complain`.
+
+    Returns
+    -------
+    ErrorStreamSummary
+        What went through in this run.
+
+    Raises
+    ------
+    ValueError
+        For the first row that can't be used, naming its line, after all rows before it were
+        written and the state with them, and for a state that is damaged or of another kind.
+    """
+    if key is None: columns = (mean, std, y_true)
+    else: columns = (mean, std, y_true, key)
+    return stream_rows(source, write, _MeanRows("mixture", run_length, kurtosis), columns, (name,),
                        **options)
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-048
@@ -365,7 +487,7 @@ class BoundStreamSummary(StreamCounts):
     method : str
         The method's short name.
     rows : int
-        Rows written.
+        Rows written in this run, as all that follows.
     learnt : int
         Rows that had an outcome.
     alarms : int
@@ -440,10 +562,12 @@ class _BoundTally(StreamTally):
         super().__init__(run_length)
         self.level = level
 
+    def fresh_monitor(self):
+        "A monitor of misses."
+        return CalibrationMonitor(run_length=self.run_length)
+
     def start(self):
         "Sums of nothing."
-        self.monitor_, self.after_ = (CalibrationMonitor(run_length=self.run_length)
-                                      for _ in range(2))
         self.covered_, self.width_, self.infinite_ = [0, 0], [0.0, 0.0], [0, 0]
 
     def count(self, stated, y, made):
@@ -504,6 +628,7 @@ class _BoundRows(KeyedRows):
     "How rows with intervals are learnt, written and summed up."
     what, wanted = "intervals", "hold a number"
     roles = ("lower", "upper", "observed", "key")
+    width = 2
 
     def __init__(self, level=0.9, method="tracker", run_length=1_000_000):
         self.level, self.method, self.run_length, self.told = level, method, run_length, []
@@ -555,11 +680,12 @@ class _BoundRows(KeyedRows):
         before, after = (covered / n for covered in tally.covered_)
         width, width_after = (math.inf if infinite else total / n
                            for total, infinite in zip(tally.width_, tally.infinite_))
-        known = not tally.booked_ and hasattr(self.forecaster_, "tracker_")
+        is_late = tally.is_late_ or tally.booked_ > 0
+        known = not is_late and hasattr(self.forecaster_, "tracker_")
         if known: bound = getattr(self.forecaster_.tracker_, "bound_", None)
         else: bound = None
         one_sided = known and self.forecaster_.coverage_ > self.forecaster_.tracker_.coverage_
-        first, second = (_coverage_alarm(one.first_alarm_, self.level)
+        first, second = (_coverage_alarm(tally.counted_here(one.first_alarm_), self.level)
                          for one in (tally.monitor_, tally.after_))
         findings = tuple(
             alarm_finding(name, alarm, monitor.alarms_, tally.learnt_, self.what, covered,
@@ -568,7 +694,7 @@ class _BoundRows(KeyedRows):
                 ("as it was", "corrected"), (first, second), (tally.monitor_, tally.after_),
                 (before, after), (width, width_after), tally.infinite_))
         guarantee = Caution(code="coverage_guarantee", facts={
-            "booked": tally.booked_, "bound": bound, "one_sided": one_sided, "level": self.level,
+            "booked": is_late, "bound": bound, "one_sided": one_sided, "level": self.level,
             "method": self.method})
         return BoundStreamSummary(
             **tally.counts(self), findings=findings, step=stream_step(findings),
@@ -594,7 +720,7 @@ def recalibrate_bound_rows(
     run_length: int = 1_000_000,  # of the monitors: outcomes between false alarms, on average
     **options: Any,  # as in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`,
                      # `state`, `every`, `resume`, `on_error`, `tell`, `complain`
-) -> BoundStreamSummary:  # what went through, since the state was made
+) -> BoundStreamSummary:  # what went through in this run
     """Write each row again with bounds that were made before the row's true value was used.
 
     Parameters
@@ -626,7 +752,7 @@ def recalibrate_bound_rows(
     Returns
     -------
     BoundStreamSummary
-        What went through, since the state was made.
+        What went through in this run.
 
     Raises
     ------
