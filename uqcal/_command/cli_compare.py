@@ -5,24 +5,29 @@
 # %% ../../nbs/command/69_cli_compare.ipynb #compare-imports
 from __future__ import annotations
 
+import fnmatch
 import json
 import shlex
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
 
 from .. import __version__
-from .cli_parts import (FILE, ROWS, Cluster, Decimal, DropMissing, Encoding, Groups,
-                                     InParts, Jobs, JsonFile, Positive, Progress, Report, Seed,
-                                     Thousands, Verbose, Where, aligned, as_json, as_labels,
-                                     check_outputs, check_sizes, cores, deliver, differing,
-                                     how_read, in_python, is_recalibrated, label_in_parts, on_lines,
-                                     on_one_line, open_parts, option, options_in_parts, outcomes_of,
-                                     refuse_crossed, row_details, screen_text, shows_bar,
-                                     source_facts, tell_of_parts, typed)
+from .cli_parts import (FILE, ROWS, Decimal, DropMissing, Encoding, Groups, InParts,
+                                     Jobs, JsonFile, Positive, Progress, Report, Seed, Thousands,
+                                     Verbose, Where, aligned, as_json, as_labels, check_outputs,
+                                     check_sizes, cores, deliver, differing, first_words, how_read,
+                                     in_python, is_recalibrated, label_in_parts, on_lines,
+                                     on_one_line, open_parts, option, options_in_parts,
+                                     outcomes_of, refuse_crossed, row_details, screen_text,
+                                     shows_bar, source_facts, tell_of_parts, typed, wrapped)
+from .cli_streams import Figure, data_file, write_figure
 from .running import new_app
 from .._base.inputs import printable
+from .._base.results import enumerated
 from .._base.tables import UnknownColumn, read_table
 
 # %% auto #0
@@ -31,126 +36,143 @@ __all__ = ['comparison_commands']
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-047
 comparison_commands = new_app()
 
-_COMPARE = """Compare groups at equal scores, by cumulative differences.
+_COMPARE_GROUPS = """Compare groups at equal scores, by cumulative differences.
 
 FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
-as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Without --a and --b
-all pairs of groups are compared. With --dask FILE may be a pattern in quotes, for many files.
+as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input; demo for a table
+that travels with uqcal. Each group is compared with everyone, or with one group (--reference);
+--only compares one group, and a file of two groups is one comparison. With --dask FILE may be a
+pattern in quotes, for many files.
 
 \b
 Examples:
-  uqcal compare loans.csv --response repaid --score rating --group sex
-  uqcal compare patients.csv --response healed --score propensity \\
-    --group arm --a treated --b control --report arms.html
-  uqcal compare loans.csv --response repaid --score rating --group county \\
-    --weight w --everyone
-  uqcal compare 'part-*.parquet' --response repaid --score rating \\
-    --group sex --dask
+  uqcal compare-groups demo
+  uqcal compare-groups loans.csv --observed repaid --score rating --by sex
+  uqcal compare-groups patients.csv --observed healed --score risk --by hospital \\
+    --only C --report C.html
+  uqcal compare-groups survey.csv --observed voted --score age --by county \\
+    --weight w --groups household --reference Kings
+  uqcal compare-groups 'part-*.parquet' --observed repaid --score rating \\
+    --by sex --dask
 
 Exit code: 0 done; 2 input or options can't be used.
 """
-_GROUP_A = option("Group to compare; without --b, with everyone.", "LABEL", "--a")
+_OUTCOME = option("Column of what was observed, 0 and 1 or real numbers.", "COL")
+_SCORED = option("Column of the scores at which groups are compared.", "COL")
+_BY = option("Column of the groups, text or numbers.", "COL", "--by")
+_WEIGHT = option("Column of weights, not negative.", "COL")
+_ONLY = option("Compare this group alone.", "GROUP")
+_REFERENCE = option("Compare with everyone (all), or with this group.  [default: all; of two "
+                    "groups the other one]", "GROUP")
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-049
-@comparison_commands.command("compare", help=_COMPARE)
-def _compare(
+@comparison_commands.command("compare-groups", help=_COMPARE_GROUPS)
+def _compare_groups(
     context: typer.Context, file: Annotated[str, FILE],
-    response: Annotated[str, option("Column of the responses, 0 and 1 or real numbers.", "NAME",
-                                    default=True)] = "response",
-    score: Annotated[str, option("Column of the scores.", "NAME", default=True)] = "score",
-    group: Annotated[str, option("Column of the groups, text or numbers.", "NAME",
-                                 default=True)] = "group",
-    weight: Annotated[str | None, option("Column of weights, not negative.", "NAME")] = None,
-    cluster: Cluster = None, positive: Positive = None,
-    a: Annotated[str | None, _GROUP_A] = None,
-    b: Annotated[str | None, option("Group to compare --a with.", "LABEL", "--b")] = None,
-    everyone: Annotated[bool, option("Compare each group with everyone, not with each other.",
-                                     None, "--everyone")] = False,
+    observed: Annotated[str | None, _OUTCOME] = None, score: Annotated[str | None, _SCORED] = None,
+    by: Annotated[str | None, _BY] = None, only: Annotated[str | None, _ONLY] = None,
+    reference: Annotated[str | None, _REFERENCE] = None, groups: Groups = None,
+    weight: Annotated[str | None, _WEIGHT] = None, positive: Positive = None,
     n_resamples: Annotated[int, option("Shuffles of each comparison.", "NUMBER", "--n-resamples",
                                        default=True)] = 9999,
-    seed: Seed = 0, jobs: Jobs = -1,
-    report: Annotated[str | None, option("Write an HTML report with pictures.", "FILE")] = None,
-    json_file: JsonFile = None,
+    seed: Seed = 0, jobs: Jobs = -1, verbose: Verbose = False, json_file: JsonFile = None,
+    report: Report = None, figure: Figure = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
     where: Where = None, drop_missing: DropMissing = False, progress: Progress = None,
-    in_parts: InParts = False, verbose: Verbose = False):
-    if in_parts: return _comparison_in_parts(context)
-    check_outputs(file, jobs, report=report, json=json_file)
+    in_parts: InParts = False):
+    columns = _asked_groups(context.params)
+    if in_parts: return _groups_in_parts(context, columns)
+    source, label = data_file(file)
+    check_outputs(source, jobs, report=report, figure=figure, json=json_file)
     check_sizes(n_resamples=n_resamples)
     table, frame = _read_groups(
-        file, [response, score, *filter(None, [weight])], [group, *filter(None, [cluster])],
-        how_read(decimal, thousands, encoding, where, drop_missing, progress), positive)
-    sides = _compared_groups(frame["group"], a, b, everyone)
+        source, columns, how_read(decimal, thousands, encoding, where, drop_missing, progress),
+        positive)
+    if file == "demo": table = replace(table, source=label)
+    sides = _compared_groups(frame["group"], only, reference)
     options = dict(n_resamples=n_resamples, rng=seed, n_jobs=cores(jobs),
                    progress=shows_bar(progress))
-    result = _comparison(frame, sides, everyone, options)
-    details = _comparison_details(table, (response, score, group, weight, cluster), seed)
+    result = _comparison(frame, sides, options)
+    details = _comparison_details(table, columns, seed)
+    if figure is not None: write_figure(_picture_of(result), figure)
     from uqcal._base.page import write_whole
-    deliver(screen_text(result, table, _next_command(result.step, context), verbose,
+    deliver(screen_text(result, table, _next_command(result.step, columns, context), verbose,
                         _comparison_tables(result)),
             as_json(data=table.source, groups=sides, seed=seed, **source_facts(table),
                     **_comparison_numbers(result)),
             report, json_file,
             lambda path: write_whole(_comparison_page(frame, sides, result, details), path))
 
+# %% ../../nbs/command/69_cli_compare.ipynb #asked-groups
+def _asked_groups(params):
+    "The columns by their role, of `demo` those of rain; further ones where they were named."
+    columns = {name: params[name] for name in ("observed", "score", "by")}
+    if params["file"] == "demo" and not any(columns.values()):
+        columns = {"observed": "rain", "score": "rain_prob", "by": "season"}
+    lacking = [f"--{name} COL" for name, column in columns.items() if column is None]
+    if lacking:
+        raise ValueError("name what was observed, the score and the groups: --observed COL "
+                         f"--score COL --by COL; {enumerated(lacking)} not given")
+    more = {name: params[name] for name in ("weight", "groups") if params[name] is not None}
+    differing([*columns.values(), *more.values()])
+    return columns | more
+
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-051
-def _read_groups(file, names, labels, how=None, positive=None):
+def _read_groups(file, columns, how=None, positive=None):
     """The table of a file, and a frame of responses, scores, groups as text and, if any, weights
     and clusters."""
     import pandas as pd
-    if len({*names, *labels}) < len(names) + len(labels):
-        raise ValueError(f"the columns must differ, got {', '.join(map(repr, names + labels))}")
-    kinds = dict.fromkeys([*names[:2], *labels], "number") | dict.fromkeys(names[2:], "weight")
-    kinds[names[0]] = "response"
-    if positive is None: numbers, texts = (names, labels)
-    else: numbers, texts = (names[1:], [names[0], *labels])
-    try: table = read_table(file, numbers, groups=texts, kinds=kinds, **(how or {}))
+    kinds = {columns["by"]: "number", columns["score"]: "number", columns["observed"]: "response"}
+    if "groups" in columns: kinds[columns["groups"]] = "number"
+    if "weight" in columns: kinds[columns["weight"]] = "weight"
+    labels = [columns[role] for role in ("by", "groups") if role in columns]
+    if positive is not None: labels.append(columns["observed"])
+    numbers = [name for name in kinds if name not in labels]
+    try: table = read_table(file, numbers, groups=labels, kinds=kinds, **(how or {}))
     except UnknownColumn as error:
-        raise ValueError(f"{error}; name them with --response, --score, --group, --weight and "
-                         "--cluster") from None
-    columns = {role: table.columns[name]
-               for role, name in zip(("response", "score", "weight"), names)}
+        raise ValueError(f"{error}; name them with --observed, --score, --by, --weight and "
+                         "--groups") from None
+    frame = {"response": table.columns[columns["observed"]],
+             "score": table.columns[columns["score"]]}
     if positive is not None:
-        columns["response"] = outcomes_of(columns["response"], names[0], positive)
-    columns["group"] = table.columns[labels[0]]
-    if labels[1:]: columns["cluster"] = as_labels(table.columns[labels[1]])
-    frame = pd.DataFrame(columns)
+        frame["response"] = outcomes_of(frame["response"], columns["observed"], positive)
+    if "weight" in columns: frame["weight"] = table.columns[columns["weight"]]
+    frame["group"] = table.columns[columns["by"]]
+    if "groups" in columns: frame["cluster"] = as_labels(table.columns[columns["groups"]])
+    frame = pd.DataFrame(frame)
     if "weight" in frame:
         if not frame["weight"].any():
-            raise ValueError(f"column {names[2]!r} must hold a weight above zero")
+            raise ValueError(f"column {columns['weight']!r} must hold a weight above zero")
         frame = frame[frame["weight"] > 0].reset_index(drop=True)
     return table, frame
 
-# %% ../../nbs/command/69_cli_compare.ipynb #cf59da99
-def _check_sides(a, b, everyone):
-    if b is not None and a is None: raise ValueError("--b needs --a")
-    if everyone and (a is not None or b is not None):
-        raise ValueError("--everyone compares all groups; leave out --a and --b, or give --a alone "
-                         "for one group")
-
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-051b
-def _compared_groups(groups, a, b, everyone):
-    "Two labels, a label and None for everyone, or None for all."
+def _compared_groups(groups, only, reference):
+    """Who is compared: a label and another one, or None for everyone; None and a label for all
+    groups with that one, None twice for all with everyone."""
     from uqcal._base.inputs import check_choice
     known = sorted(set(groups))
-    _check_sides(a, b, everyone)
-    for name, label in (("--a", a), ("--b", b)):
-        if label is not None: check_choice(label, name, known)
+    if only is not None: check_choice(only, "--only", known)
+    if reference is not None: check_choice(reference, "--reference", ["all", *known])
     if len(known) < 2:
-        raise ValueError("there must be at least two groups to compare, all points are in "
+        raise ValueError("there must be at least two groups to compare, all rows are in "
                          f"{known[0]!r}")
-    if a is not None and a == b: raise ValueError(f"--a and --b must differ, both are {a!r}")
-    return (a, b) if a is not None else tuple(known) if len(known) == 2 and not everyone else None
+    if only is not None and only == reference:
+        raise ValueError(f"--only and --reference must differ, both are {only!r}")
+    if len(known) == 2 and only is None and reference is None: return tuple(known)
+    if reference == "all": reference = None
+    if len(known) == 2 and only is None and reference is not None:
+        only = next(label for label in known if label != reference)
+    return only, reference
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-051b-b
-def _comparison(frame, sides, everyone, options):
+def _comparison(frame, sides, options):
     "What is found of two sides, or of all groups."
     from uqcal.subgroups.screening import pair_report, screen
-    weight, cluster = ("weight" if "weight" in frame else None,
-                       "cluster" if "cluster" in frame else None)
-    if sides is None:
-        result = screen(frame, response="response", score="score", groups="group", weight=weight,
-                        cluster=cluster, against="all" if everyone else "pairs", **options)
+    if sides[0] is None:
+        columns = {name: name for name in ("weight", "cluster") if name in frame}
+        result = screen(frame, response="response", score="score", groups="group",
+                        against=sides[1] or "all", **columns, **options)
         return _with_rest(result, options)
     counted, cautions = _counted_together(frame, sides)
     is_first = counted["group"] == sides[0]
@@ -159,7 +181,7 @@ def _comparison(frame, sides, everyone, options):
     rows = {"a": sides[0], "b": sides[1], "n_a": int(is_first.sum()), "n_b": int(is_other.sum())}
     return pair_report(_pair_graph(counted, sides, options), rows, cautions)
 
-
+# %% ../../nbs/command/69_cli_compare.ipynb #pair-graph
 def _pair_graph(frame, sides, options):
     "The graph of two sides."
     from uqcal.subgroups.two_groups import comparison_graph
@@ -174,6 +196,12 @@ def _pair_graph(frame, sides, options):
             for side, part in (("a", first), ("b", second))}
     return comparison_graph(first["response"], first["score"], second["response"], second["score"],
                             **more, **options)
+
+# %% ../../nbs/command/69_cli_compare.ipynb #picture-of
+def _picture_of(result):
+    "What draws the picture of a pair, or of the largest deviations."
+    if hasattr(result, "table"): return result.plot
+    return result.graph.plot
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-051b-n
 def _counted_together(frame, sides):
@@ -196,20 +224,24 @@ def _counted_together(frame, sides):
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-051b-o
 def _comparison_details(table, columns, seed):
     "What a report of a comparison says of its data."
-    facts = {"Data": table.source, "Columns": ", ".join(filter(None, columns)), "Seed": str(seed)}
+    facts = {"Data": table.source, "Columns": ", ".join(columns.values()), "Seed": str(seed)}
     return facts | row_details(source_facts(table))
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-053
-def _next_command(step, context):
+def _next_command(step, columns, context):
     "The command that takes the next step; empty where no command does."
-    if step.verb not in ("look", "repeat") or step.why == "graph": return ""
-    kept = typed(context, "response", "score", "group", "weight", "cluster", "positive", "decimal",
-                 "thousands", "encoding", "where", "drop_missing")
-    more = [f"--{name.replace('_', '-')} {shlex.quote(str(value))}"
-            for name, value in step.arguments.items() if value is not None]
-    if step.verb == "look": more.append("--report report.html")
-    elif context.params["everyone"]: more.append("--everyone")
-    return on_lines([f"uqcal compare {shlex.quote(context.params['file'])}", *kept, *more])
+    params = context.params
+    if step.verb not in ("look", "repeat") or step.why == "graph" and params["report"]: return ""
+    named = [f"--{name} {shlex.quote(column)}" for name, column in columns.items()]
+    if step.why == "groups":
+        named.append(f"--only {shlex.quote(str(step.arguments['a']))}")
+        if step.arguments["b"] is not None:
+            named.append(f"--reference {shlex.quote(str(step.arguments['b']))}")
+    else: named += typed(context, "only", "reference")
+    named += typed(context, "positive", *ROWS)
+    if step.verb == "repeat": named.append(f"--n-resamples {step.arguments['n_resamples']}")
+    else: named.append("--report report.html")
+    return on_lines([f"uqcal compare-groups {shlex.quote(params['file'])}", *named])
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-053b
 def _graph_rows(graph):
@@ -233,7 +265,7 @@ def _most_telling(screening, n_rows):
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-055d
 def _screening_rows(screening, n_rows):
     "The largest deviations as text."
-    pairs = screening.against == "pairs"
+    pairs = screening.against != "all"
     rows = [("a", *(["b"] if pairs else []), "rows", "steps", "difference", "Kuiper / σ", "p",
              "p (Holm)", "p (BH)")]
     for row in _most_telling(screening, n_rows).to_dict("records"):
@@ -262,8 +294,6 @@ def _screening_marks(screening, n_rows):
 def _with_rest(result, options):
     """The screening with a caution on what is left without the groups that differ most from
     everyone, left out one after the other until none differs."""
-    from dataclasses import replace
-
     from uqcal.reports import Caution
     if result.against != "all" or result.differ.sum() < 2: return result
     left_out, rest, most = [], result, min(3, result.data["group"].nunique() // 3)
@@ -281,7 +311,7 @@ def _comparison_tables(result):
     "The numbers of a pair, or the largest twenty deviations of a screening, as text."
     if not hasattr(result, "table"): return [aligned(_graph_rows(result.graph), (1, 2, 3, 4))]
     rows, more = _screening_rows(result, 20), len(result.table) - 20
-    if result.against == "pairs": labels = 2
+    if result.against != "all": labels = 2
     else: labels = 1
     tables = [aligned(rows, range(labels, len(rows[0]))), *_screening_marks(result, 20)]
     if more > 0: tables.append(f"and {more:,} more; --json writes all")
@@ -304,47 +334,44 @@ def _comparison_numbers(result):
         "graph": graph.to_frame().to_dict("list")}
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-057d
-def _comparison_in_parts(context):
+def _groups_in_parts(context, columns):
     "Compare groups of a table that is read in parts: the whole of --dask."
-    params = options_in_parts(context, "response", "score", "group", "positive", "a", "b",
-                              "everyone", "verbose")
-    columns = differing([params[name] for name in ("response", "score", "group", "weight")])
-    sides = params["a"], params["b"]
-    _check_sides(*sides, params["everyone"])
+    params = options_in_parts(context, "observed", "score", "by", "positive", "only", "reference",
+                              "verbose")
+    only, reference = params["only"], params["reference"]
+    if reference == "all": reference = None
+    if only is None and reference is not None:
+        raise ValueError("--reference needs --only with --dask, which compares two groups, or each "
+                         "group with everyone")
+    if params["file"] == "demo": raise ValueError("demo is no table in parts: leave out --dask")
     from uqcal.subgroups.partition_comparison import (comparison_of_partitions,
                                                       comparisons_of_partitions)
-    named = dict(zip(("response", "score", "group", "weight"), columns),
-                 progress=shows_bar(params["progress"]))
-    texts = [columns[2], *([columns[0]] if params["positive"] is not None else [])]
-    with open_parts(params, list(filter(None, columns)), texts) as table:
-        named["pos_label"] = label_in_parts(table, columns[0], params["positive"])
-        result = (comparisons_of_partitions(table, against="all" if params["everyone"] else "pairs",
-                                            **named) if sides[0] is None
-                  else comparison_of_partitions(table, *sides, **named))
-    if sides[0] is None and len(result.comparisons) == 1 and not result.skipped:
-        result = result.comparisons[0]
-    is_pair = not hasattr(result, "comparisons")
-    if is_pair: rows = _graph_rows(result)
-    else: rows = _pairs_of_parts(result)
-    if is_pair or params["everyone"]: first = 1
-    else: first = 2
-    tell_of_parts(params, columns, result, [aligned(rows, range(first, len(rows[0])))],
-                  comparisons=result.to_frame().to_dict("records"),
-                  skipped=[] if is_pair else list(result.skipped))
+    named = dict(response=columns["observed"], score=columns["score"], group=columns["by"],
+                 weight=columns.get("weight"), progress=shows_bar(params["progress"]))
+    texts = [columns["by"]]
+    if params["positive"] is not None: texts.append(columns["observed"])
+    with open_parts(params, list(columns.values()), texts) as table:
+        named["pos_label"] = label_in_parts(table, columns["observed"], params["positive"])
+        if only is None: result = comparisons_of_partitions(table, against="all", **named)
+        else: result = comparison_of_partitions(table, only, reference, **named)
+    if only is None: rows, skipped = _rows_of_parts(result), list(result.skipped)
+    else: rows, skipped = _graph_rows(result), []
+    tell_of_parts(params, list(columns.values()), result,
+                  [aligned(rows, range(1, len(rows[0])))],
+                  comparisons=result.to_frame().to_dict("records"), skipped=skipped)
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-057d-b
-def _pairs_of_parts(result):
+def _rows_of_parts(result):
     "The twenty comparisons with the smallest p-values as text."
     def _p(value): return "–" if np.isnan(value) else f"{value:.2g}"
-    if result.comparisons[0].b is None: who = ("group",)
-    else: who = ("a", "b")
-    return [(*who, "rows", "steps", "difference", "Kuiper/null", "p", "p (Holm)", "p (BH)"), *(
-        (*(str(row[side]) for side in "ab"[:len(who)]), f"{row['n_a']:,}" if len(who) == 1 else
-         f"{row['n_a']:,} + {row['n_b']:,}", f"{row['n_steps']:,.0f}",
-         f"{row['average_difference']:.3g}", f"{row['kuiper'] / row['null_scale']:.3f}"
-         if row["null_scale"] else "no noise", *(_p(row[f"kuiper_pvalue{by}"])
-                                                 for by in ("", "_holm", "_bh")))
-        for row in result.to_frame().head(20).to_dict("records"))]
+    rows = [("group", "rows", "steps", "difference", "Kuiper/null", "p", "p (Holm)", "p (BH)")]
+    for row in result.to_frame().head(20).to_dict("records"):
+        if row["null_scale"]: ratio = f"{row['kuiper'] / row['null_scale']:.3f}"
+        else: ratio = "no noise"
+        rows.append((str(row["a"]), f"{row['n_a']:,}", f"{row['n_steps']:,.0f}",
+                     f"{row['average_difference']:.3g}", ratio,
+                     *(_p(row[f"kuiper_pvalue{by}"]) for by in ("", "_holm", "_bh"))))
+    return rows
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-083
 def _comparison_page(frame, sides, result, facts):
@@ -354,7 +381,7 @@ def _comparison_page(frame, sides, result, facts):
     read = ("The slope of the graph is the average difference at those scores. The dark triangle "
             "reaches two standard deviations of pure noise either way.")
     cautions = [caution.sentence for caution in result.cautions]
-    if sides is None:
+    if sides[0] is None:
         rows, top = _screening_rows(result, 50), min(3, len(result.table))
         options = dict(n_resamples=99, rng=0) if "cluster" in result.data else dict(
             method="asymptotic")  # the picture has the p-value of the screen
@@ -405,114 +432,187 @@ def _bins_picture(frame, sides):
                         "both groups.", caption=caption, width=5.2, height=4.2)
 
 # %% ../../nbs/command/69_cli_compare.ipynb #df97f35e
-_COMPARE_MODELS = """Say which model's uncertainties are better, by how much and why.
+_COMPARE_MODELS = """Say which model's predictions are better, by a proper scoring rule, and why.
 
-FILE is a table with a line of column names: .csv, .jsonl, .parquet, .feather, .arrow or .xlsx,
-as it is or in .gz, .bz2, .xz, .zst or .zip, or - for CSV on standard input. Each --model names
-its columns: prediction and uncertainty, error and uncertainty without --observed, lower and
-upper bound with --score interval, or a probability with --score brier or log-loss.
+FILE is a table as of compare-groups, with a column of what was observed, and the columns of
+each model; demo for a table that travels with uqcal. A model is NAME=KIND:COLUMNS, and KIND
+one of mean-std:MEAN,STD (CRPS, of normal distributions; log with --score log), intervals:LOWER,
+UPPER with --level (interval score), prob:COLUMN (log loss; brier with --score brier), or
+quantiles:'q*'. With --level means with std and quantiles are compared as central intervals,
+with each other too. Models given by errors are error-std:ERROR,STD, without --observed.
 
 \b
 Examples:
-  uqcal compare-models test.csv --observed y --model forest=f,uf --model process=g,ug
-  uqcal compare-models test.csv --observed y --score interval --level 0.9 \\
-    --model cqr=lo1,up1 --model jackknife=lo2,up2 --report models.html
-  uqcal compare-models scores.csv --observed y --score log-loss --model a=pa --model b=pb
+  uqcal compare-models demo
+  uqcal compare-models test.csv --observed y \\
+    --model forest=mean-std:f,uf --model gp=mean-std:g,ug
+  uqcal compare-models test.csv --observed y --level 0.9 \\
+    --model cqr=intervals:lo,up --model 'forest=quantiles:q*' --report models.html
+  uqcal compare-models scores.csv --observed y --model a=prob:pa --model b=prob:pb
 
 Exit code: 0 done; 2 input or options can't be used.
 """
-_MODEL = option("A model and its columns, as NAME=COLUMN,COLUMN; at least two.", "NAME=COLUMNS",
-                "--model")
-_OBSERVED_BY_ALL = option("Column of what was observed; without it models state their errors.",
-                          "NAME", "--observed")
-_SCORE = option("log or crps for numbers ± uncertainties, interval, brier or log-loss.", "NAME",
-                "--score", default=True)
-_DOF = option("Degrees of freedom, if uncertainties stand for a Student distribution.  "
+_MODEL = option("A model and its columns, as NAME=KIND:COLUMNS; at least two.",
+                "NAME=KIND:COLUMNS", "--model")
+_OBSERVED_BY_ALL = option("Column of what was observed.", "COL", "--observed")
+_SCORE = option("crps or log of means with std, interval, log or brier of probabilities.  "
+                "[default: crps, interval, log]", "NAME", "--score")
+_DOF = option("Degrees of freedom, if standard deviations stand for a Student distribution.  "
               "[default: normal]", "NUMBER", "--dof")
-_LEVEL = option("Coverage that intervals state, such as 0.9.", "NUMBER", "--level")
-_HARMLESS = option("Difference in score that does no harm.  [default: what uncertainties wrong "
-                   "by a factor of 1.25 cost, or rates by a fifth]", "NUMBER", "--tolerance")
+_LEVEL = option("Claimed coverage of the intervals, such as 0.9.", "P", "--level")
+_HARMLESS = option("Difference in score that does no harm.  [default: what standard deviations "
+                   "wrong by a factor of 1.25 cost, or rates by a fifth]", "NUMBER", "--tolerance")
+_CONFIDENCE = option("Level of all limits together.", "P", "--confidence", default=True)
 
 # %% ../../nbs/command/69_cli_compare.ipynb #6d503f90
 @comparison_commands.command("compare-models", help=_COMPARE_MODELS)
 def _compare_models(
     context: typer.Context, file: Annotated[str, FILE],
-    model: Annotated[list[str] | None, _MODEL] = None,
     observed: Annotated[str | None, _OBSERVED_BY_ALL] = None,
-    score: Annotated[str, _SCORE] = "log", dof: Annotated[float | None, _DOF] = None,
+    model: Annotated[list[str] | None, _MODEL] = None,
     level: Annotated[float | None, _LEVEL] = None,
-    groups: Groups = None, positive: Positive = None,
+    score: Annotated[str | None, _SCORE] = None, positive: Positive = None, groups: Groups = None,
+    dof: Annotated[float | None, _DOF] = None,
     tolerance: Annotated[float | None, _HARMLESS] = None,
+    confidence: Annotated[float, _CONFIDENCE] = 0.95,
     n_boot: Annotated[int, option("Bootstrap resamples.", "NUMBER", default=True)] = 5000,
-    seed: Seed = 0, jobs: Jobs = -1,
-    report: Report = None,
-    json_file: JsonFile = None, verbose: Verbose = False,
+    seed: Seed = 0, jobs: Jobs = -1, verbose: Verbose = False, json_file: JsonFile = None,
+    report: Report = None, figure: Figure = None,
     decimal: Decimal = None, thousands: Thousands = None, encoding: Encoding = None,
-    where: Where = None, drop_missing: DropMissing = False, progress: Progress = None):
-    check_outputs(file, jobs, report=report, json=json_file)
+    where: Where = None, drop_missing: DropMissing = False, progress: Progress = None,
+    weight: Annotated[str | None, typer.Option(hidden=True)] = None):
+    if weight is not None:
+        raise ValueError("--weight can't be used with compare-models: each row counts once")
+    source, label = data_file(file)
+    check_outputs(source, jobs, report=report, figure=figure, json=json_file)
     check_sizes(n_boot=n_boot)
-    score = _check_scoring(score.replace(" ", "-"), level, dof)
+    asked = _asked_models(context.params)
     how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
-    table, y_true, predictions = _read_models(file, model or (), observed, score, groups, how,
-                                              positive)
+    table, y_true, models, predictions = _read_models(source, asked, groups, how, positive)
+    if file == "demo": table = replace(table, source=label)
     from uqcal.comparison.model_comparison import compare_models
     found = compare_models(
-        y_true, predictions, score=score, dof=np.inf if dof is None else dof,
-        confidence_level=level, groups=as_labels(table.columns[groups]) if groups else None,
-        tolerance=tolerance, n_boot=n_boot, rng=seed, n_jobs=cores(jobs),
+        y_true, predictions, score=asked.score, dof=np.inf if dof is None else dof,
+        confidence_level=asked.level if asked.score == "interval" else None,
+        groups=as_labels(table.columns[groups]) if groups else None, tolerance=tolerance,
+        confidence=confidence, n_boot=n_boot, rng=seed, n_jobs=cores(jobs),
         progress=shows_bar(progress))
-    if is_recalibrated(table): calls = {}
-    else: calls = _model_calls(found, context)
-    details = {"Data": table.source, "Models": "; ".join(model), "Observed": observed or "–",
-               "Seed": str(seed)} | row_details(source_facts(table))
+    calls = {}
+    if not is_recalibrated(table):
+        for k, name in enumerate(found.step.arguments["recalibrate"], start=1):
+            calls[name] = _model_call(models[name], k, asked, context)
+    details = {"Data": table.source, "Models": "; ".join(model or ["demo"]),
+               "Observed": asked.observed or "–", "Seed": str(seed)}
+    details |= row_details(source_facts(table))
     for name, call in calls.items():
         details |= dict(zip((f"To recalibrate {name}", f"{name} in Python"), on_one_line(*call)))
-    deliver(_models_text(found, table, calls, verbose), as_json(
-        data=table.source, columns=model, observed=observed, seed=seed, **source_facts(table),
-        **found.to_dict()), report, json_file,
+    if figure is not None: write_figure(found.plot, figure)
+    deliver(_models_text(found, _models_title(found, table, asked, dof), calls, verbose), as_json(
+        data=table.source, columns=model, observed=asked.observed, seed=seed,
+        **source_facts(table), **found.to_dict()), report, json_file,
         lambda path: _write_models_report(found, details, path))
 
 # %% ../../nbs/command/69_cli_compare.ipynb #check-scoring
-def _check_scoring(score, level, dof):
-    "Refuse, before anything is read, options that the score does not use; its name in Python."
+class _Model(NamedTuple):
+    "What one model states."
+    kind: str  # "mean-std", "error-std", "intervals", "prob" or "quantiles"
+    columns: Sequence[str]  # its columns; of quantiles a pattern
+
+# %% ../../nbs/command/69_cli_compare.ipynb #check-scoring-b
+class _Models(NamedTuple):
+    "What is compared."
+    models: Mapping[str, _Model]  # by name
+    observed: str | None  # the column of what was observed
+    score: str  # its name in Python
+    level: float | None  # claimed coverage of intervals
+
+# %% ../../nbs/command/69_cli_compare.ipynb #model-kinds
+_WIDTHS = {"mean-std": 2, "error-std": 2, "intervals": 2, "prob": 1, "quantiles": 1}
+_SCORES_OF = {"mean-std": {"crps": "crps", "log": "log"}, "intervals": {"interval": "interval"},
+              "error-std": {"crps": "crps", "log": "log"},
+              "prob": {"log": "log loss", "brier": "brier"}}  # the first one is the default
+_TYPE = ("NAME=KIND:COLUMNS, such as gp=mean-std:mu,sd or cqr=intervals:lo,up or a=prob:p or "
+         "'q=quantiles:q*'")
+
+
+def _model_of(text):
+    "A model's name, and what it states."
+    name, sign, statement = text.partition("=")
+    kind, colon, columns = statement.partition(":")
+    parts = columns.split(",")
+    if kind in ("samples", "probs", "sets"):
+        raise ValueError(f"--model {name}: {kind} can't be compared yet; add columns with the mean "
+                         "and standard deviation, an interval or the probability of one class, and "
+                         "write mean-std, intervals or prob")
+    is_whole = name and sign and colon and all(parts) and len(parts) == _WIDTHS.get(kind)
+    if not is_whole: raise ValueError(f"--model must be {_TYPE}, got {text!r:.80}")
+    return name, _Model(kind, parts)
+
+# %% ../../nbs/command/69_cli_compare.ipynb #asked-models
+_DEMO = ("forest=mean-std:temperature_mean,temperature_std", "quantiles=quantiles:q*")
+
+
+def _asked_models(params):
+    "The models, and how they are scored; refused before anything is read."
+    given, observed, level = params["model"] or (), params["observed"], params["level"]
+    if params["file"] == "demo" and not given and observed is None:
+        given, observed, level = _DEMO, "temperature", level or 0.9
+    models = {}
+    for text in given:
+        name, model = _model_of(text)
+        if name in models: raise ValueError(f"--model must not name {name!r} twice")
+        models[name] = model
+    if len(models) < 2:
+        raise ValueError(f"--model must be given at least twice, got {len(models)}: {_TYPE}")
+    kinds = list(dict.fromkeys(model.kind for model in models.values()))
+    score = _score_of(kinds, params["score"], level)
+    if (observed is None) != (kinds == ["error-std"]):
+        if observed is None: raise ValueError("--observed must name the column of what was "
+                                              "observed")
+        raise ValueError("error-std holds errors, and needs no --observed: leave it out, or write "
+                         "mean-std with the column of predictions")
+    if params["positive"] is not None and kinds != ["prob"]:
+        raise ValueError("--positive is for models of the kind prob")
+    if params["dof"] is not None and score not in ("crps", "log"):
+        raise ValueError(f"--dof is for crps and log of means with std: {score} has no use for it")
+    return _Models(models, observed, score, level)
+
+# %% ../../nbs/command/69_cli_compare.ipynb #score-of
+def _score_of(kinds, score, level):
+    "The score of models of these kinds, by its name in Python."
     from uqcal._base.inputs import check_choice, check_fraction
-    from uqcal.comparison.statements import SCORES
-    check_choice(score, "--score", [name.replace(" ", "-") for name in SCORES])
-    if score == "interval" and level is None:
-        raise ValueError("--score interval needs --level, the coverage that intervals state, such "
-                         "as 0.9")
-    if score != "interval" and level is not None:
-        raise ValueError(f"--level is for --score interval: {score} has no use for it")
-    if score not in ("log", "crps") and dof is not None:
-        raise ValueError(f"--dof is for --score log and crps: {score} has no use for it")
     if level is not None: check_fraction(level, "--level")
-    return score.replace("-", " ")
+    if level is None and {*kinds} & {"quantiles", "intervals"}:
+        raise ValueError("--level must say which intervals are compared, such as 0.9: the coverage "
+                         "that intervals claim, and of quantiles the central interval")
+    if level is not None and {*kinds} & {"prob", "error-std"}:
+        raise ValueError(f"--level is for intervals: {kinds[0]} has no use for it")
+    if level is not None: kinds = ["intervals"]  # all are compared as such
+    if len(kinds) > 1:
+        raise ValueError(f"models must be of one kind, got {enumerated(kinds)}: predictions are "
+                         "not compared with probabilities or errors")
+    known = _SCORES_OF[kinds[0]]
+    if score is None: return next(iter(known.values()))
+    return known[check_choice(score, "--score", [*known])]
 
 # %% ../../nbs/command/69_cli_compare.ipynb #2a3b5396
-def _read_models(file, options, observed, score, groups, how, positive=None):
-    "The table of a file, what was observed by line, and what each model states."
-    of_one = score in ("brier", "log loss")
-    if positive is not None and not of_one:
-        raise ValueError("--positive is for --score brier and log-loss")
-    if observed is None and score not in ("log", "crps"):
-        raise ValueError(f"--observed must name a column for --score {score.replace(' ', '-')}")
-    models = {}
-    for text in options:
-        name, sign, columns = text.partition("=")
-        parts = columns.split(",")
-        if not (name and sign and all(parts) and len(parts) == 2 - of_one):
-            if of_one: wanted = "NAME=COLUMN"
-            else: wanted = "NAME=COLUMN,COLUMN"
-            raise ValueError(f"--model must be {wanted}, got {text!r:.80}")
-        if name in models: raise ValueError(f"--model must not name {name!r} twice")
-        models[name] = parts
-    if len(models) < 2: raise ValueError(f"--model must be given at least twice, got {len(models)}")
-    kinds = {observed: "outcome" if of_one else "error"} if observed else {}
-    for parts in models.values():
-        own = ["probability"] if of_one else ["bound", "bound"] if score == "interval" else [
-            "error", "uncertainty"]
-        kinds |= dict(zip(parts, own))
-    labels = [*([observed] if positive is not None else []), *([groups] if groups else [])]
+_READ_AS = {"mean-std": ("error", "uncertainty"), "error-std": ("error", "uncertainty"),
+            "intervals": ("bound", "bound"), "prob": ("probability",)}
+
+
+def _read_models(file, asked, groups, how, positive=None):
+    "The table of a file, what was observed by line, the models, and what each of them states."
+    models, observed, kinds = asked.models, asked.observed, {}
+    if any(model.kind == "quantiles" for model in models.values()):
+        header = read_table(file, [], encoding=how["encoding"]).header
+        models = {name: _with_columns(name, model, header) for name, model in models.items()}
+    if observed is not None: kinds[observed] = "outcome" if asked.score in ("brier", "log loss"
+                                                                            ) else "error"
+    for model in models.values():
+        kinds |= dict(zip(model.columns, _READ_AS.get(model.kind, ["bound"] * len(model.columns))))
+    labels = []
+    if positive is not None: labels.append(observed)
+    if groups: labels.append(groups)
     try:
         table = read_table(file, [name for name in kinds if name not in labels], groups=labels,
                            kinds=kinds | ({groups: "number"} if groups else {}), **how)
@@ -521,23 +621,66 @@ def _read_models(file, options, observed, score, groups, how, positive=None):
         if "say that it came true" in str(error): hint = "; --positive names the label of 1"
         else: hint = ""
         raise ValueError(f"{error}{hint}") from None
-    if score == "interval":
-        refuse_crossed(table, *models.values())
-        _refuse_open(table, models)
-    import pandas as pd
-    lines = pd.Index(table.places, name="line" if table.place == "line" else f"file {table.place}")
-    stated = {name: [pd.Series(table.columns[part], index=lines) for part in parts]
-              for name, parts in models.items()}
-    seen = table.columns.get(observed)
+    refuse_crossed(table, *(model.columns for model in models.values()
+                            if model.kind == "intervals"))
+    models = {name: _at_level(name, model, table, asked.level) for name, model in models.items()}
+    seen, lines = table.columns.get(observed), _lines_of(table)
     if positive is not None: seen = outcomes_of(seen, observed, positive)
-    return table, None if seen is None else pd.Series(seen, index=lines), {
-        name: parts[0] if of_one else tuple(parts) for name, parts in stated.items()}
+    predictions = {name: _predictions(model, table, lines, asked.level)
+                   for name, model in models.items()}
+    if asked.score == "interval": _refuse_open(table, models)
+    return table, None if seen is None else lines(seen), models, predictions
+
+# %% ../../nbs/command/69_cli_compare.ipynb #with-columns
+def _with_columns(name, model, header):
+    "A model whose quantiles are named one by one."
+    if model.kind != "quantiles": return model
+    (pattern,) = model.columns
+    found = [column for column in header if fnmatch.fnmatchcase(column, pattern)]
+    if found: return _Model("quantiles", found)
+    raise ValueError(f"--model {name}: {pattern} names no column; the file has "
+                     f"{', '.join(map(repr, header[:12]))}")
+
+# %% ../../nbs/command/69_cli_compare.ipynb #at-level
+def _at_level(name, model, table, level):
+    "A model of quantiles as one of the central intervals between two of them."
+    if model.kind != "quantiles": return model
+    import pandas as pd
+    from uqcal.statements import Quantiles
+    frame = pd.DataFrame({column: table.columns[column] for column in model.columns})
+    try: interval = Quantiles.from_frame(frame, list(model.columns)).interval(level)
+    except (TypeError, ValueError) as error:
+        text = str(error).replace("level=", "--level ")
+        raise ValueError(f"--model {name}: {text}") from None
+    return _Model("intervals", [interval.columns["lower"], interval.columns["upper"]])
+
+# %% ../../nbs/command/69_cli_compare.ipynb #predictions-of
+def _lines_of(table):
+    "What gives a column the lines of its file."
+    import pandas as pd
+    if table.place == "line": name = "line"
+    else: name = f"file {table.place}"
+    lines = pd.Index(table.places, name=name)
+    return lambda values: pd.Series(values, index=lines)
+
+# %% ../../nbs/command/69_cli_compare.ipynb #predictions-of-b
+def _predictions(model, table, lines, level):
+    "What a model states: columns, or the bounds of the normal intervals of means with std."
+    columns = [table.columns[name] for name in model.columns]
+    if model.kind == "mean-std" and level is not None:
+        from uqcal.statements import MeanStd
+        normal = MeanStd(*columns).interval(level)
+        columns = [normal.lower, normal.upper]
+    if model.kind == "prob": return lines(columns[0])
+    return tuple(map(lines, columns))
 
 # %% ../../nbs/command/69_cli_compare.ipynb #refuse-open
 def _refuse_open(table, models):
     "Refuse bounds that leave fewer than three rows in which all models have the same ones."
     from uqcal.comparison.scores import scored_ends
+    models = {name: model.columns for name, model in models.items() if model.kind == "intervals"}
     bounds = {name: [table.columns[part] for part in parts] for name, parts in models.items()}
+    if not bounds: return
     if np.count_nonzero(scored_ends([*bounds.values()]).any(axis=1)) >= 3: return
     n = len(table.places)
     open_ = {name: int(np.isinf(pair).any(axis=0).sum()) for name, pair in bounds.items()}
@@ -593,56 +736,65 @@ def _orientation(found):
     return f"{label[0].upper()}{label[1:]}: lower is better; a gain is above zero."
 
 # %% ../../nbs/command/69_cli_compare.ipynb #5212610f-c-b
-def _models_text(found, table, calls, verbose):
+def _models_title(found, table, asked, dof):
+    "The first line of the screen, with what is assumed of means with std."
+    title = found.title
+    if asked.score == "interval": title += f" at {100 * asked.level:g} %"
+    if any(model.kind in ("mean-std", "error-std") for model in asked.models.values()):
+        if dof is None: title += ", std taken as normal"
+        else: title += f", std taken as Student's t with {dof:g} degrees of freedom"
+    return first_words(table, title)
+
+# %% ../../nbs/command/69_cli_compare.ipynb #5212610f-c-b-b
+def _models_text(found, title, calls, verbose):
     "The screen; with `verbose` every sentence, both tables, and lines of Python."
-    command = "\n".join(command for command, _ in calls.values())
-    more = [f"{_orientation(found)}\n{aligned(_model_rows(found), (1, 2, 3, 4))}",
-            aligned(_pair_rows(found), (2, 4))]
+    screen = found.screen(title, "\n".join(command for command, _ in calls.values()))
+    if not verbose: return screen
+    more = [wrapped(paragraph, rest="  ") for paragraph in found.details()]
+    more += [f"{_orientation(found)}\n{aligned(_model_rows(found), (1, 2, 3, 4))}",
+             aligned(_pair_rows(found), (2, 4))]
     hidden = len(found.pairs) - 50
     if hidden > 0: more.append(f"and {hidden:,} more pairs; --json writes all")
     more += [f"To recalibrate {printable(name)}:\n{in_python(line)}"
              for name, (_, line) in calls.items()]
-    return screen_text(found, table, command, verbose, more)
-
-# %% ../../nbs/command/69_cli_compare.ipynb #cell-113
-def _model_calls(found, context):
-    """For each model that is to be recalibrated the command that does it, and the line of
-    Python."""
-    return {name: _model_call(name, k, found.score, context)
-            for k, name in enumerate(found.step.arguments["recalibrate"], start=1)}
+    return "\n\n".join([screen, *more])
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-113-b
-def _model_call(name, k, score, context):
+_OPTIONS = {"mean-std": ("predicted", "std"), "error-std": ("error", "std"),
+            "intervals": ("lower", "upper"), "prob": ("prob",)}
+
+
+def _model_call(model, k, asked, context):
     "The command and the line of Python that recalibrate one model, the k-th of those named."
-    params = context.params
-    own = dict(option.partition("=")[::2] for option in params["model"])[name].split(",")
-    kind = {"log loss": "brier", "crps": "log"}.get(score, score)
-    columns = [*filter(None, [params["observed"]]), *own]
-    roles = {"interval": ("observed", "lower", "upper"), "brier": ("outcome", "score"),
-             "log": ("observed", "predicted", "uncertainty") if columns[2:] else (
-                 "error", "uncertainty")}[kind]
-    named = [f"--{role} {shlex.quote(name)}" for role, name in zip(roles, columns)]
-    cells = [f"table[{json.dumps(name, ensure_ascii=False)}]" for name in columns]
-    if kind == "interval":
-        named.append(f"--level {params['level']}")
-        cells = [cells[0], f"table[{json.dumps(own, ensure_ascii=False)}]", f"{params['level']}"]
-    if params["positive"] is not None:
-        cells[0] += f".astype(str) == {json.dumps(params['positive'], ensure_ascii=False)}"
-    if kind == "log": cells = [" - ".join(cells[:-1]), cells[-1]]
-    if params["groups"]:
-        if kind == "brier": together = "cluster"
-        else: together = "groups"
-        named.append(f"--{together} {shlex.quote(params['groups'])}")
-        cells.append(f"{together}=table[{json.dumps(params['groups'], ensure_ascii=False)}]")
-    verb, call = {"interval": ("intervals", "interval_report({}).correction"),
-                  "log": ("mend", "recalibrate_errors({})"), "brier": ("mend",
-                                                                       "recalibrate_probabilities({})")}[kind]
+    params, roles = context.params, dict(zip(_OPTIONS[model.kind], model.columns))
+    if asked.observed is not None: roles = {"observed": asked.observed, **roles}
+    if params["groups"]: roles["groups"] = params["groups"]
+    named = [f"--{role} {shlex.quote(name)}" for role, name in roles.items()]
+    if model.kind == "intervals": named.append(f"--level {asked.level:g}")
     if k > 1: more = f"_{k}"
     else: more = ""
-    return (on_lines([f"uqcal {verb} {shlex.quote(params['file'])}", *named,
-                      *typed(context, *ROWS, "positive", "seed"),
-                      f"--out recalibrated{more}.csv --model model{more}.json"]),
-            f"uqcal.{call.format(', '.join(cells))}")
+    command = on_lines([f"uqcal recalibrate {shlex.quote(params['file'])}", *named,
+                        *typed(context, *ROWS, "positive", "seed"),
+                        f"--out recalibrated{more}.csv --model model{more}.json"])
+    return command, _python_line(model, roles, asked.level, params["positive"])
+
+# %% ../../nbs/command/69_cli_compare.ipynb #python-line
+def _python_line(model, roles, level, positive):
+    "The same as a line of Python."
+    cells = {role: f"table[{json.dumps(name, ensure_ascii=False)}]"
+             for role, name in roles.items()}
+    if model.kind == "error-std": y_true, statement = cells["error"], f"MeanStd(0, {cells['std']})"
+    else: y_true = cells["observed"]
+    if model.kind == "mean-std": statement = f"MeanStd({cells['predicted']}, {cells['std']})"
+    if model.kind == "intervals":
+        statement = f"Intervals({cells['lower']}, {cells['upper']}, level={level:g})"
+    if model.kind == "prob" and positive is None: statement = f"Probabilities({cells['prob']})"
+    elif model.kind == "prob":
+        label = json.dumps(positive, ensure_ascii=False)
+        statement = f"Probabilities({cells['prob']}, pos_label={label})"
+    if "groups" in cells: more = f", groups={cells['groups']}"
+    else: more = ""
+    return f"uqcal.recalibrate({y_true}, uqcal.{statement}{more})"
 
 # %% ../../nbs/command/69_cli_compare.ipynb #c4fca50c-b
 def _write_models_report(found, facts, path):

@@ -660,6 +660,7 @@ def compared_groups(
     cluster: np.ndarray | None = None,  # the cluster of each point as a number from 0, shape (n,)
     *,
     against: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
+    reference: int | None = None,  # of pairs: only those with this group; None for all
 ) -> ComparedGroups:  # numbers and shuffles of each comparison
     """Prepare groups for many comparisons; for columns that were checked already.
 
@@ -677,6 +678,8 @@ def compared_groups(
         The cluster of each point as a number from 0, shape (n,).
     against : str, default "pairs"
         "pairs" for all pairs, "all" for each group against everyone.
+    reference : int | None, optional
+        Of pairs: only those with this group; None for all.
 
     Returns
     -------
@@ -690,6 +693,8 @@ def compared_groups(
     else: steps = 3
     if against == "pairs":
         pieces = np.array(list(itertools.combinations(range(sizes.size), 2)))
+        if reference is not None:
+            pieces = np.array([(k, reference) for k in range(sizes.size) if k != reference])
         return ComparedGroups(pieces, steps * sizes[pieces].sum(axis=1),
                               *pairs_of(response, score, codes, weight, member), not none)
     return ComparedGroups(np.arange(sizes.size)[:, None], np.full(sizes.size, steps * codes.size),
@@ -705,8 +710,8 @@ def screen(
     weight: str | None = None,  # name of a column of weights ≥ 0
     cluster: str | None = None,  # name of a column of labels of clusters of rows
     pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
-    against: str = "pairs",  # compare every pair of groups ("pairs") or each group with everyone
-                             # ("all")
+    against: Hashable = "pairs",  # compare every pair of groups ("pairs"), each group with
+                                  # everyone ("all"), or with the group of this label
     method: str = "auto",  # "asymptotic" for all p-values; "auto" shuffles small rows that seem
                            # significant
     n_resamples: int = 9999,  # shuffles of each such row; fewer where fewer decide, or where all of
@@ -734,8 +739,9 @@ def screen(
         Name of a column of labels of clusters of rows.
     pos_label : Any, optional
         Which of two labels counts as 1, unless responses are numbers.
-    against : str, default "pairs"
-        Compare every pair of groups ("pairs") or each group with everyone ("all").
+    against : Hashable, default "pairs"
+        Compare every pair of groups ("pairs"), each group with everyone ("all"), or with
+        the group of this label.
     method : str, default "auto"
         "asymptotic" for all p-values; "auto" shuffles small rows that seem significant.
     n_resamples : int, default 9999
@@ -764,15 +770,17 @@ def screen(
     ----------
     Tygert (2021b), § 2.1.
     """
-    check_choice(against, "against", ("pairs", "all"))
     check_choice(method, "method", ("auto", "asymptotic"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     names = dict(response=response, score=score, group=groups, weight=weight, cluster=cluster)
     columns, members = _counted_once(_screen_columns(frame, names, pos_label), method)
     labels, codes = _several(columns["group"])
+    if against in ("pairs", "all"): reference = None
+    else: reference = _position_of(against, labels)
     groups = compared_groups(columns["response"], columns["score"], codes,
                              columns.get("weight", np.empty(0)), _clusters(columns, method),
-                             against=against)
+                             against="all" if against == "all" else "pairs",
+                             reference=reference)
     found = _in_chunks(groups, n_jobs, progress)
     if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
     table, skipped = _screening_table(found, groups.pieces, labels, np.bincount(codes))
@@ -782,6 +790,14 @@ def screen(
     screening = Screening(table=_with_likeness(_correct_pvalues(table), data, against),
                           skipped=skipped, against=against, data=data)
     return _judged(screening, members, n_resamples)
+
+# %% ../../nbs/subgroups/47_screen.ipynb #position-of
+def _position_of(label, labels):
+    "Which of all labels one is."
+    known = labels.tolist()
+    if label in known: return known.index(label)
+    check_choice(str(label), "against", ["pairs", "all", *map(str, known)])
+    raise ValueError(f"against must be a label as it stands in the table, got {label!r}")
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-005g
 def _several(group):
