@@ -298,7 +298,7 @@ def test_memory_does_not_grow_with_the_stream(kind):
 
 # --- the command
 
-OPTIONS = {"errors": ("--uncertainty", "u", "--error", "e", "--key", "id"), "bounds": ("--lower", "lo", "--upper", "hi", "--observed", "y", "--level", 0.8, "--key", "id")}
+OPTIONS = {"errors": ("--std", "u", "--error", "e", "--key", "id"), "bounds": ("--lower", "lo", "--upper", "hi", "--observed", "y", "--level", 0.8, "--key", "id")}
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
@@ -306,9 +306,9 @@ OPTIONS = {"errors": ("--uncertainty", "u", "--error", "e", "--key", "id"), "bou
 def test_a_run_that_is_killed_in_mid_stream_goes_on_as_if_nothing_had_happened(kind, tmp_path, capsys):
     head, lines = HEAD[kind], late(kind)
     (tmp_path / "s.csv").write_text("\n".join([head, *lines, ""]))
-    whole = written(capsys, tmp_path / "s.csv", *OPTIONS[kind], "--state", tmp_path / "whole.json")
+    whole = written(capsys, tmp_path / "s.csv", *OPTIONS[kind], "--out", "-", "--state", tmp_path / "whole.json")
     answered = []
-    with start("-", *OPTIONS[kind], "--state", tmp_path / "s.json", "--every", 20) as live:
+    with start("-", *OPTIONS[kind], "--out", "-", "--state", tmp_path / "s.json", "--every", 20) as live:
         for line in [head, *lines[:130]]:
             live.stdin.write(f"{line}\n".encode())
             live.stdin.flush()
@@ -317,12 +317,12 @@ def test_a_run_that_is_killed_in_mid_stream_goes_on_as_if_nothing_had_happened(k
         live.wait(timeout=60)
     taken = content(tmp_path / "s.json")["state"]["taken_"]
     assert taken == 120 and answered == whole[:131]
-    assert written(capsys, tmp_path / "s.csv", *OPTIONS[kind], "--state", tmp_path / "s.json", "--resume")[1:] == whole[1 + taken:]
+    assert written(capsys, tmp_path / "s.csv", *OPTIONS[kind], "--out", "-", "--state", tmp_path / "s.json", "--resume")[1:] == whole[1 + taken:]
     assert content(tmp_path / "s.json") == content(tmp_path / "whole.json")
 
 
 def command(capsys, *args, code=0):
-    with pytest.raises(SystemExit) as ended: main(["recalibrate", *map(str, args)])
+    with pytest.raises(SystemExit) as ended: main(["monitor", *map(str, args)])
     said = capsys.readouterr()
     assert ended.value.code == code, said.err
     return said.out + said.err
@@ -339,11 +339,11 @@ def test_the_command_writes_rows_report_and_what_was_achieved(capsys, tmp_path, 
 
 
 @pytest.mark.parametrize("args, said", [
-    (["--uncertainty", "u", "--score", "e"], "rows state one thing"), (["--error", "e", "--lower", "u"], "rows state one thing"), (["--uncertainty", "u", "--level", "0.9"], "--level is for intervals"),
-    (["--lower", "u", "--upper", "e", "--observed", "id"], "--level must say how often"), (["--lower", "u", "--level", "1.5"], "--level must"), (["--error", "e", "--on-alarm", "restart"], "--on-alarm is for probabilities"),
-    (["--error", "e", "--seed", "3"], "--seed is for probabilities"), (["--lower", "u", "--level", "0.9", "--kurtosis", "6"], "--kurtosis is for uncertainties"), (["--error", "e", "--kurtosis", "0"], "--kurtosis must be at least 1"),
-    (["--error", "e", "--kurtosis", "nan"], "--kurtosis must be at least 1"), (["--error", "e", "--method", "ops"], "--method must be one of"), (["--uncertainty", "w", "--error", "e"], "there is no column 'w'"),
-    (["--uncertainty", "u", "--error", "u"], "uncertainty and error must be two columns"), (["--lower", "u", "--upper", "u", "--observed", "e", "--level", "0.9"], "lower, upper and observed must be columns of their own")])
+    (["--std", "u", "--prob", "e"], "got --prob, --std"), (["--error", "e", "--lower", "u"], "got --error, --lower"), (["--std", "u", "--error", "e", "--level", "0.9"], "--level is for intervals"),
+    (["--lower", "u", "--upper", "e", "--observed", "id"], "--level must say which coverage"), (["--lower", "u", "--upper", "e", "--observed", "id", "--level", "1.5"], "--level must"), (["--std", "u", "--error", "e", "--on-alarm", "restart"], "--on-alarm is for probabilities"),
+    (["--std", "u", "--error", "e", "--seed", "3"], "--seed is for probabilities"), (["--lower", "u", "--upper", "e", "--observed", "id", "--level", "0.9", "--kurtosis", "6"], "--kurtosis is for predictions and errors"), (["--std", "u", "--error", "e", "--kurtosis", "0"], "--kurtosis must be at least 1"),
+    (["--std", "u", "--error", "e", "--kurtosis", "nan"], "--kurtosis must be at least 1"), (["--std", "u", "--error", "e", "--method", "ops"], "--method must be one of"), (["--std", "w", "--error", "e"], "there is no column 'w'"),
+    (["--std", "u", "--error", "u"], "the columns must differ"), (["--lower", "u", "--upper", "u", "--observed", "e", "--level", "0.9"], "the columns must differ")])
 def test_the_command_refuses_in_one_line(capsys, tmp_path, monkeypatch, args, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.csv").write_text("id,u,e\n1,0.5,1\n")
