@@ -594,9 +594,9 @@ CAUTIONS: dict[str, Any] = {
     "not_compared": _skipped,
     "members_may_be_clustered": lambda caution: (
         "Rows seem to be clustered, and are not counted as clusters here. What is shown may be "
-        "chance. Name clusters by cluster= (--cluster)."),
+        "chance. Name clusters by cluster= (--groups)."),
     "many_pairs": lambda caution: (
-        f"Fewer comparisons: each group with everyone (against='all', --everyone), "
+        f"Fewer comparisons: each group with everyone (against='all'), "
         f"{caution.facts['groups']:,} in place of {caution.facts['pairs']:,}."),
     "without_groups": apart_sentence,
     "rows_independent": lambda caution: (
