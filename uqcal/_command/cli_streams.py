@@ -212,6 +212,7 @@ def _stream_kind(params):
     if kind is None:
         named = ", ".join(f"--{name}" for name in given) or "none of these"
         raise ValueError(f"name what was observed and what was predicted: {_WAYS}; got {named}")
+    given = {name: given[name] for name in _STATED[kind]}
     differing([*given.values(), params["key"]])
     for name, whose in _OWN.items():
         if params[name] is not None and kind not in whose:
