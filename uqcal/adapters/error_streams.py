@@ -194,21 +194,27 @@ def _check_error(u, error, texts, names):
                          f"{texts[1][:40]} and {texts[0][:40]}")
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-043
-class _Errors(KeyedRows):
-    "All that rows with uncertainties have left behind."
-    what, wanted = "uncertainties", "be above 0"
-    roles = ("std", "error", "key")
+_ROLES = {"errors": ("std", "error", "key"), "predictions": ("predicted", "std", "observed", "key")}
 
-    def __init__(self, method="mixture", run_length=1_000_000, kurtosis=9.0):
-        self.method, self.run_length, self.kurtosis, self.told = method, run_length, kurtosis, []
+
+class _Errors(KeyedRows):
+    "All that rows with standard deviations have left behind, beside errors or predictions."
+    what = "uncertainties"
+
+    def __init__(self, method="mixture", run_length=1_000_000, kurtosis=9.0, kind="errors"):
+        self.method, self.run_length, self.kurtosis, self.kind = method, run_length, kurtosis, kind
+        self.roles, self.told = _ROLES[kind], []
+        if kind == "errors": self.wanted = "be above 0"
+        else: self.wanted = "hold a number"
 
     def begin(self):
         "No row seen yet."
         check_choice(self.method, "method", ["mixture"])
+        self.predicted_ = {}  # by key, where what was observed comes later
         return self.opened(OnlineScaling(), _ErrorTally(self.run_length, self.kurtosis).begin())
 
     def read(self, texts, names, numbers):
-        """Both from texts of cells, given names of columns and how numbers are written.
+        """All from texts of cells, given names of columns and how numbers are written.
 
         Parameters
         ----------
@@ -216,9 +222,44 @@ class _Errors(KeyedRows):
         names
         numbers
         """
-        u, error = (_number(text, name, numbers) for text, name in zip(texts[:2], names))
-        _check_error(u, error, texts, names)
-        return u, error
+        *mean, u, y = (_number(text, name, numbers)
+                       for text, name in zip(texts[:len(self.roles) - 1], names))
+        if mean: error = y - mean[0]
+        else: error = y
+        _check_error(u, error, texts[len(mean):], names[len(mean):])
+        return *mean, u, y
+
+    def many(self, rows):
+        """Standard deviations of rows without keys.
+
+        Parameters
+        ----------
+        rows
+        """
+        if self.kind == "predictions":
+            rows = np.column_stack([rows[:, 1], rows[:, 2] - rows[:, 0]])
+        return super().many(rows)
+
+    def one(self, stated, y, key):
+        """The same of a row with a key, under which its prediction is kept.
+
+        Parameters
+        ----------
+        stated
+        y
+        key
+        """
+        if self.kind == "errors": return super().one(stated, y, key)
+        mean, u = stated
+        kept = self.predicted_.get(key, mean)
+        if mean == mean and not math.isclose(mean, kept, rel_tol=1e-6, abs_tol=1e-12):
+            raise ValueError(f"key {key!r:.60} has the prediction {kept:.10g}, but this row holds "
+                             f"{mean:.10g}: leave that cell empty, or give the case a key of its "
+                             "own")
+        made = super().one([u], y - kept, key)
+        if y != y: self.predicted_[key] = mean
+        else: self.predicted_.pop(key, None)
+        return made
 
     def cells(self, made):
         """What was made of an uncertainty, as text.
@@ -308,59 +349,6 @@ def recalibrate_error_rows(
     return stream_rows(source, write, _Errors("mixture", run_length, kurtosis), columns, (name,),
                        **options)
 
-# %% ../../nbs/adapters/62_error_streams.ipynb #mean-rows
-class _MeanRows(_Errors):
-    "The same for rows with a prediction, its standard deviation, and what was observed."
-    wanted = "hold a number"
-    roles = ("predicted", "std", "observed", "key")
-
-    def begin(self):
-        "No row seen yet."
-        self.predicted_ = {}  # by key, where what was observed comes later
-        return super().begin()
-
-    def read(self, texts, names, numbers):
-        """All from texts of cells, given names of columns and how numbers are written.
-
-        Parameters
-        ----------
-        texts
-        names
-        numbers
-        """
-        mean, std, y = (_number(text, name, numbers) for text, name in zip(texts[:3], names))
-        _check_error(std, y - mean, texts[1:], names[1:])
-        return mean, std, y
-
-    def many(self, rows):
-        """Standard deviations of rows without keys.
-
-        Parameters
-        ----------
-        rows
-        """
-        return super().many(np.column_stack([rows[:, 1], rows[:, 2] - rows[:, 0]]))
-
-    def one(self, stated, y, key):
-        """The same of a row with a key, under which its prediction is kept.
-
-        Parameters
-        ----------
-        stated
-        y
-        key
-        """
-        mean, std = stated
-        kept = self.predicted_.get(key, mean)
-        if mean == mean and not math.isclose(mean, kept, rel_tol=1e-6, abs_tol=1e-12):
-            raise ValueError(f"key {key!r:.60} has the prediction {kept:.10g}, but this row holds "
-                             f"{mean:.10g}: leave that cell empty, or give the case a key of its "
-                             "own")
-        made = super().one([std], y - kept, key)
-        if y != y: self.predicted_[key] = mean
-        else: self.predicted_.pop(key, None)
-        return made
-
 # %% ../../nbs/adapters/62_error_streams.ipynb #mean-rows-call
 def recalibrate_mean_rows(
     source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest row first
@@ -415,8 +403,8 @@ def recalibrate_mean_rows(
     """
     if key is None: columns = (mean, std, y_true)
     else: columns = (mean, std, y_true, key)
-    return stream_rows(source, write, _MeanRows("mixture", run_length, kurtosis), columns, (name,),
-                       **options)
+    return stream_rows(source, write, _Errors("mixture", run_length, kurtosis, "predictions"),
+                       columns, (name,), **options)
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-048
 @dataclass(frozen=True, kw_only=True)
