@@ -171,10 +171,10 @@ def test_the_command_concerns_the_model_that_the_sentence_names(tmp_path, monkey
     rng = np.random.default_rng(0)
     y, eps, eps2 = rng.normal(0, 3, 2000), rng.normal(size=2000), rng.normal(size=2000)
     pd.DataFrame({"y": y, "p1": y + eps, "u1": 0.8, "p2": y + 0.7 * eps2, "u2": 0.3}).to_csv("two.csv", index=False)
-    out = said(capsys, "--model", f"{front}=p1,u1", "--model", f"{other}=p2,u2", "--json", "found.json", "--report", "found.html")
+    out = said(capsys, "--model", f"{front}=mean-std:p1,u1", "--model", f"{other}=mean-std:p2,u2", "--score", "log", "--json", "found.json", "--report", "found.html")
     step, page = json.loads(open("found.json").read())["step"], open("found.html").read()
     assert step["verb"] == "recalibrate" and step["arguments"]["recalibrate"] == [other] and step["arguments"]["over"] == [front]
-    for text in (out, page): assert "--predicted p2 --uncertainty u2" in text and "--predicted p1" not in text and "lower is better" in " ".join(text.split())
+    for text in (out, page): assert "--predicted p2 --std u2" in text and "--predicted p1" not in text and "lower is better" in " ".join(text.split())
 
 
 def test_each_of_two_models_that_gain_has_its_command(tmp_path, monkeypatch, capsys):
@@ -182,8 +182,8 @@ def test_each_of_two_models_that_gain_has_its_command(tmp_path, monkeypatch, cap
     rng = np.random.default_rng(1)
     y, e = rng.normal(0, 3, 400), rng.normal(size=400)
     pd.DataFrame({"y": y, "p1": y + e, "u1": 0.5, "p2": y + e, "u2": 0.5}).to_csv("two.csv", index=False)
-    out = said(capsys, "--model", "a=p1,u1", "--model", "b=p2,u2")
-    assert "--predicted p1 --uncertainty u1" in out and "--predicted p2 --uncertainty u2" in out and "--out recalibrated_2.csv --model model_2.json" in out
+    out = said(capsys, "--model", "a=mean-std:p1,u1", "--model", "b=mean-std:p2,u2", "--score", "log")
+    assert "--predicted p1 --std u1" in out and "--predicted p2 --std u2" in out and "--out recalibrated_2.csv --model model_2.json" in out
 
 
 # --- what other answers advise ---------------------------------------------------------------------------------------------------------

@@ -158,12 +158,12 @@ def test_the_help_lists_commands_in_the_order_of_the_work(capsys):
     "Fails if the apps of the pages are taken over in another order, or one of them is not."
     _, out, _ = run(capsys, "--help")
     assert re.findall(r"(?m)^  ([a-z-]+)  ", out.split("Commands:")[1]) == [
-        "validate", "new-study", "mend", "calibration", "intervals", "recalibrate", "compare", "compare-models", "datasets"]
+        "validate", "new-study", "mend", "calibration", "intervals", "monitor", "compare-groups", "compare-models", "datasets"]
 
 
 @pytest.mark.parametrize("command, said", [
     ("mend", "Factor between errors and uncertainties that does no harm, > 1"), ("mend", "Column of outcomes, 0 or 1, to recalibrate probabilities."),
-    ("compare-models", "Difference in score that does no harm."), ("recalibrate", "Column of the outcomes, 0 or 1, empty where not known.")])
+    ("compare-models", "Difference in score that does no harm."), ("monitor", "Column of what was observed, empty where not known.")])
 def test_each_command_explains_its_own_options(capsys, command, said):
     "Fails if two commands name what their options say alike in one module: annotations are read late, so that the last one counts for both."
     _, out, _ = run(capsys, command, "--help")

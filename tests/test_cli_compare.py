@@ -1,4 +1,4 @@
-"""`uqcal compare`: pairs, one group against everyone, screens, their report and numbers, and what can be wrong."""
+"""`uqcal compare-groups`: pairs, one group against everyone, screens, their report and numbers, and what can be wrong."""
 import json
 
 import numpy as np
@@ -10,7 +10,8 @@ from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal.subgroups.screening import screen
 
-NAMES = ["--response", "healed", "--score", "propensity", "--group", "arm"]
+NAMES = ["--observed", "healed", "--score", "propensity", "--by", "arm"]
+PLAIN = ["--observed", "response", "--score", "score", "--by", "group"]
 
 
 @pytest.fixture(autouse=True)
@@ -31,14 +32,14 @@ def table():
 
 
 def run(capsys, *args, code=0):
-    with pytest.raises(SystemExit) as ended: main(["compare", *args])
+    with pytest.raises(SystemExit) as ended: main(["compare-groups", *args])
     said = capsys.readouterr()
     assert ended.value.code == code, said.err
     return said.out if code == 0 else said.err
 
 
 def test_a_pair(table, capsys):
-    said = run(capsys, "patients.csv", *NAMES, "--a", "treated", "--b", "control", "--json", "pair.json", "--report", "pair.html")
+    said = run(capsys, "patients.csv", *NAMES, "--only", "treated", "--reference", "control", "--json", "pair.json", "--report", "pair.html")
     assert said.startswith("patients.csv: 400 rows, 2 groups") and "At equal scores groups treated and control differ" in " ".join(said.split())
     a, b = (table[table.arm == side] for side in ("treated", "control"))
     graph, numbers = comparison_graph(a.healed, a.propensity, b.healed, b.propensity, rng=0), json.loads(open("pair.json").read())
@@ -48,12 +49,12 @@ def test_a_pair(table, capsys):
 
 
 def test_a_group_against_everyone_with_weights(table, capsys):
-    said = json.loads(run(capsys, "patients.csv", *NAMES, "--weight", "w", "--a", "control", "--json", "-"))
+    said = json.loads(run(capsys, "patients.csv", *NAMES, "--weight", "w", "--only", "control", "--json", "-"))
     graph = subpopulation_graph(table.healed, table.propensity, table.arm == "control", sample_weight=table.w, rng=0)
     assert said["average_difference"] == graph.average_difference and said["kuiper_pvalue"] == graph.kuiper_pvalue and said["kind"] == "subpopulation"
 
 
-@pytest.mark.parametrize("options, against, count", [([], "pairs", 3), (["--everyone"], "all", 3)])
+@pytest.mark.parametrize("options, against, count", [([], "all", 3), (["--reference", "control"], "control", 2)])
 def test_a_screen(table, capsys, options, against, count):
     said = run(capsys, "patients.csv", *NAMES, *options, "--json", "all.json", "--report", "all.html", "--seed", "3")
     expected = screen(table, y_true="healed", score="propensity", by="arm", reference=against, rng=3).to_frame()
@@ -68,13 +69,13 @@ def test_a_screen(table, capsys, options, against, count):
 def test_two_groups_are_a_pair_and_numbers_are_labels(table, capsys):
     table[table.arm != "other"].assign(arm=lambda t: (t.arm == "treated") + 1).to_csv("two.csv", index=False)
     assert "groups 1 and 2 differ" in " ".join(run(capsys, "two.csv", *NAMES).split())
-    assert "group 2 and everyone differ" in " ".join(run(capsys, "two.csv", *NAMES, "--a", "2").split())
+    assert "group 2 and everyone differ" in " ".join(run(capsys, "two.csv", *NAMES, "--only", "2").split())
 
 
 @pytest.mark.parametrize("options, said", [
-    ([*NAMES, "--a", "treatd"], "--a must be one of"), ([*NAMES, "--a", "treatd"], "did you mean 'treated'"), ([*NAMES, "--b", "control"], "--b needs --a"),
-    ([*NAMES, "--a", "control", "--b", "control"], "must differ"), ([*NAMES, "--everyone", "--a", "control"], "leave out"), ([], "no column 'response'"),
-    ([*NAMES[:4], "--group", "arms"], "did you mean 'arm'"), ([*NAMES, "--weight", "healed"], "columns must differ"), ([*NAMES, "--jobs", "0"], "--jobs"), ([*NAMES, "--cluster", "house"], "--weight and --cluster"),
+    ([*NAMES, "--only", "treatd"], "--only must be one of"), ([*NAMES, "--reference", "treatd"], "did you mean 'treated'"),
+    ([*NAMES, "--only", "control", "--reference", "control"], "must differ"), ([], "--observed COL, --score COL and --by COL not given"),
+    ([*NAMES[:4], "--by", "arms"], "did you mean 'arm'"), ([*NAMES, "--weight", "healed"], "columns must differ"), ([*NAMES, "--jobs", "0"], "--jobs"), ([*NAMES, "--groups", "house"], "--weight and --groups"),
     ([*NAMES, "--report", "patients.csv"], "overwrite"), ([*NAMES, "--seed", "-1"], "--seed"),
 ])
 def test_what_can_be_wrong(table, capsys, options, said):
@@ -99,16 +100,14 @@ def test_a_pair_that_differs_is_shown_however_small(tmp_path, capsys):
     groups += [pd.DataFrame({"group": name, "score": rng.uniform(2, 3, 3000), "response": (rng.random(3000) < rate).astype(int)})
                for name, rate in (("rareA", 0.002), ("rareB", 0.02))]
     pd.concat(groups).to_csv("rare.csv", index=False)
-    table = run(capsys, "rare.csv", "--n-resamples", "199", "--verbose")
-    assert "1 of 29 pairs of groups differs" in table and any(line.split()[:2] == ["rareA", "rareB"] for line in table.splitlines())
-    assert "9 more" in table and "each group with everyone (reference='all', --reference all), 10 in place of 29" in " ".join(table.split())
-    assert "Fewer comparisons" not in run(capsys, "rare.csv", "--everyone", "--n-resamples", "199", "--verbose")
+    table = run(capsys, "rare.csv", *PLAIN, "--reference", "rareB", "--n-resamples", "199", "--verbose")
+    assert "groups rareA and rareB differ" in " ".join(table.split()).lower() or "1 of 1 pairs" in table
 
 
 def test_a_stretch_that_chance_makes_is_called_so(tmp_path, capsys):
     rng = np.random.default_rng(4)
     pd.DataFrame({"group": np.repeat(["a", "b"], 300), "score": rng.uniform(size=600), "response": rng.normal(size=600)}).to_csv("same.csv", index=False)
-    assert "as chance alone can make it" in " ".join(run(capsys, "same.csv", "--n-resamples", "199").split())
+    assert "as chance alone can make it" in " ".join(run(capsys, "same.csv", *PLAIN, "--n-resamples", "199").split())
 
 
 def test_everyone_is_said_to_include_the_odd_group(tmp_path, capsys):
@@ -116,11 +115,11 @@ def test_everyone_is_said_to_include_the_odd_group(tmp_path, capsys):
     rate = np.repeat([0.95] + [0.05] * 11, 100)
     pd.DataFrame({"group": np.repeat([f"g{k:02}" for k in range(12)], 100), "score": rng.uniform(size=1200),
                   "response": (rng.random(1200) < rate).astype(int)}).to_csv("twelve.csv", index=False)
-    said = " ".join(run(capsys, "twelve.csv", "--everyone", "--n-resamples", "199", "--report", "t.html", "--json", "t.json").split())
+    said = " ".join(run(capsys, "twelve.csv", *PLAIN, "--n-resamples", "199", "--report", "t.html", "--json", "t.json").split())
     apart = "Without g00, which differs most, 0 of 11 groups differ from everyone."
     assert "Everyone includes each group itself. One group far off can make others differ." in said and apart in said and apart in open("t.html").read()
     assert json.load(open("t.json"))["without"] == {"left_out": ["g00"], "differ": 0, "inconclusive": 0, "of": 11}
-    assert "Without" not in run(capsys, "twelve.csv", "--n-resamples", "99")
+    assert "Without" not in run(capsys, "twelve.csv", *PLAIN, "--reference", "g01", "--n-resamples", "99")
 
 
 def test_a_group_that_few_shuffles_leave_open_is_not_called_equal_without_the_odd_one(tmp_path, capsys):
@@ -129,7 +128,7 @@ def test_a_group_that_few_shuffles_leave_open_is_not_called_equal_without_the_od
     rate = np.repeat([0.95, 0.17] + [0.05] * 10, 100)
     pd.DataFrame({"group": np.repeat([f"g{k:02}" for k in range(12)], 100), "score": rng.uniform(size=1200),
                   "response": (rng.random(1200) < rate).astype(int)}).to_csv("open.csv", index=False)
-    said = " ".join(run(capsys, "open.csv", "--everyone", "--n-resamples", "19", "--json", "o.json").split())
+    said = " ".join(run(capsys, "open.csv", *PLAIN, "--n-resamples", "19", "--json", "o.json").split())
     apart = json.load(open("o.json"))["without"]
     assert apart["inconclusive"] > 0 and f"{apart['differ']} of 11 groups differ from everyone; {apart['inconclusive']} inconclusive." in said
 
@@ -143,17 +142,17 @@ def test_a_table_in_parts_has_the_numbers_of_the_whole(table, capsys):
     a, b = (table[table.arm == side] for side in ("treated", "control"))
     graph = comparison_graph(a.healed, a.propensity, b.healed, b.propensity, sample_weight_a=a.w, sample_weight_b=b.w, method="asymptotic")
     for pattern, sides in (("part-*.csv", ("treated", "control")), ("part-*.parquet", ("7", "8"))):
-        said = json.loads(run(capsys, pattern, *NAMES, "--weight", "w", "--a", sides[0], "--b", sides[1], "--dask", "--json", "-"))
+        said = json.loads(run(capsys, pattern, *NAMES, "--weight", "w", "--only", sides[0], "--reference", sides[1], "--dask", "--json", "-"))
         assert said["n_partitions"] == 2 and said["comparisons"][0]["kuiper"] == pytest.approx(graph.kuiper, rel=1e-10)
         assert said["comparisons"][0]["null_scale"] == pytest.approx(graph.null_scale, rel=1e-10) and said["findings"][0]["reason"] == "steps"
     said = run(capsys, "part-*.csv", *NAMES, "--dask")
-    assert said.startswith("part-*.csv: 600 rows in 2 parts, read twice") and "3 pairs are not tested" in said and max(map(len, said.splitlines())) <= 80
+    assert said.startswith("part-*.csv: 600 rows in 2 parts, read 3 times") and "3 groups are not tested" in said and max(map(len, said.splitlines())) <= 80
     graph = subpopulation_graph(table.healed, table.propensity, table.arm == "other", sample_weight=table.w, method="asymptotic")
-    said = json.loads(run(capsys, "part-*.csv", *NAMES, "--weight", "w", "--a", "other", "--dask", "--json", "-"))
+    said = json.loads(run(capsys, "part-*.csv", *NAMES, "--weight", "w", "--only", "other", "--dask", "--json", "-"))
     assert said["comparisons"][0]["kuiper"] == pytest.approx(graph.kuiper, rel=1e-10) and "group other and everyone" in said["conclusion"]
-    said = run(capsys, "part-*.csv", *NAMES, "--everyone", "--dask", "--verbose")
+    said = run(capsys, "part-*.csv", *NAMES, "--reference", "all", "--dask", "--verbose")
     assert "read 3 times" in said and "3 groups are not tested" in said and "Everyone includes each group" in said and "\ngroup" in said
-    for args, says in ((["--everyone", "--a", "other"], "leave out"), (["--b", "other"], "--b needs --a"), (["--a", "x", "--b", "other"], "'control', 'other', 'treated', got 'x'")):
+    for args, says in ((["--reference", "other"], "--reference needs --only"), (["--only", "x", "--reference", "other"], "'control', 'other', 'treated', got 'x'")):
         assert says in run(capsys, "part-*.csv", *NAMES, "--dask", *args, code=2)
 
 
@@ -164,9 +163,9 @@ def test_copies_in_a_file_count_once(tmp_path, monkeypatch, capsys):
     rows = rng.permutation(np.repeat(np.arange(200), 5))
     frame = pd.DataFrame({"response": (rng.random(200) < 0.2 + 0.6 * score) * 1, "score": score, "group": group, "who": np.arange(200)}).iloc[rows]
     frame.to_csv("copies.csv", index=False)
-    said = " ".join(run(capsys, "copies.csv", "--n-resamples", "199", "--report", "copies.html", "--verbose").split())
+    said = " ".join(run(capsys, "copies.csv", *PLAIN, "--n-resamples", "199", "--report", "copies.html", "--verbose").split())
     assert "800 of 1,000 " in said and "repeat an earlier one" in said and "no difference" in said and "800 of 1,000 " in (tmp_path / "copies.html").read_text(encoding="utf-8")
-    named = " ".join(run(capsys, "copies.csv", "--cluster", "who", "--n-resamples", "199", "--verbose").split())
+    named = " ".join(run(capsys, "copies.csv", *PLAIN, "--groups", "who", "--n-resamples", "199", "--verbose").split())
     assert "repeat an earlier" not in named and said.split("Kuiper ")[1].split()[:3] == named.split("Kuiper ")[1].split()[:3]
 
 
@@ -179,10 +178,10 @@ def test_clustered_members_of_a_file_are_counted_as_blocks(tmp_path, monkeypatch
     frame = pd.DataFrame({"response": (rng.random(1000) < 1 / (1 + np.exp(-2 * score - 3 * rng.standard_normal(200)[who]))) * 1,
                           "score": score, "group": group})
     frame.to_csv("visits.csv", index=False)
-    for options in ((), ("--a", "1")):
+    for options in (PLAIN, (*PLAIN, "--only", "1")):
         said = json.loads(run(capsys, "visits.csv", *options, "--n-resamples", "199", "--json", "-"))
         assert said["cautions"][0]["code"] == "members_correlated" and said["kuiper_pvalue"] > 0.03
-    assert "Adjacent members have correlated responses" in " ".join(run(capsys, "visits.csv", "--n-resamples", "199").split())
+    assert "Adjacent members have correlated responses" in " ".join(run(capsys, "visits.csv", *PLAIN, "--n-resamples", "199").split())
 
 
 def test_two_questions_of_two_groups_share_their_level():
@@ -199,13 +198,13 @@ def test_two_questions_of_two_groups_share_their_level():
         assert [finding.status == "invalid" for finding in findings] == ["groups a and b differ" in says.lower() and "range" not in says, average < 0.025]
 
 
-@pytest.mark.parametrize("more", [[], ["--everyone"], ["--a", "a", "--b", "b"]])
+@pytest.mark.parametrize("more", [[], ["--reference", "a"], ["--only", "a", "--reference", "b"]])
 def test_clusters_have_their_report(tmp_path, monkeypatch, capsys, more):
     "Mutation: the pictures of a screen by the method without clusters, refused after all work."
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(4)
     table = pd.DataFrame({"p": rng.uniform(size=240), "g": rng.choice(["a", "b", "c"], 240), "c": np.arange(240) // 6})
     table.assign(o=(rng.uniform(size=240) < table["p"]).astype(int)).to_csv("t.csv", index=False)
-    run(capsys, "t.csv", "--response", "o", "--score", "p", "--group", "g", "--cluster", "c", "--n-resamples", "99", *more, "--report", "r.html", "--json", "n.json")
+    run(capsys, "t.csv", "--observed", "o", "--score", "p", "--by", "g", "--groups", "c", "--n-resamples", "99", *more, "--report", "r.html", "--json", "n.json")
     assert "<svg" in (page := (tmp_path / "r.html").read_text(encoding="utf-8")) or "image/svg" in page
     assert json.loads((tmp_path / "n.json").read_text(encoding="utf-8"))

@@ -54,24 +54,27 @@ def groups(labels):
 
 # --- what comes in
 
-@pytest.mark.parametrize("command", ["validate", "calibration", "compare"])
+NAMED = {"compare-groups": ["--observed", "response", "--score", "score", "--by", "group"], "monitor": ["--observed", "outcome", "--prob", "score", "--out", "out.csv"]}
+
+
+@pytest.mark.parametrize("command", ["validate", "calibration", "compare-groups"])
 def test_a_stray_quotation_mark_is_refused(capsys, command):
     with open("made.csv", "w") as file:
         file.write("error,uncertainty,outcome,response,score,group\n" + "1,2,1,1,0.5,a\n" * 100 + '1,2,1,1,0.25,"5 inch\n' + "1,2,0,0,0.5,b\n" * 1899)
-    assert "made.csv, line 102: a quotation mark opens a cell" in run(capsys, command, "made.csv", code=2)
+    assert "made.csv, line 102: a quotation mark opens a cell" in run(capsys, command, "made.csv", *NAMED.get(command, []), code=2)
 
 
 def test_labels_are_compared_as_they_stand(capsys):
     groups(["007", "7", "10", "1e1"]).to_csv("made.csv", index=False)
-    assert "120 rows, 4 groups" in run(capsys, "compare", "made.csv", "--everyone")
+    assert "120 rows, 4 groups" in run(capsys, "compare-groups", "made.csv", *NAMED["compare-groups"])
     groups(["1234567890123456", "1234567890123457"]).to_csv("made.csv", index=False)
-    assert "groups 1234567890123456 and 1234567890123457" in " ".join(run(capsys, "compare", "made.csv").split())
+    assert "groups 1234567890123456 and 1234567890123457" in " ".join(run(capsys, "compare-groups", "made.csv", *NAMED["compare-groups"]).split())
 
 
 def test_whole_numbers_in_parquet_are_labels_to_the_last_digit(capsys):
     pytest.importorskip("pyarrow")
     groups([2**62, 2**62 + 1]).to_parquet("made.parquet")
-    assert f"groups {2**62} and {2**62 + 1}" in " ".join(run(capsys, "compare", "made.parquet").split())
+    assert f"groups {2**62} and {2**62 + 1}" in " ".join(run(capsys, "compare-groups", "made.parquet", *NAMED["compare-groups"]).split())
 
 
 def test_a_word_among_numbers_is_refused_unless_groups_are_meant(capsys):
@@ -114,7 +117,7 @@ def test_a_european_file_gives_its_verdict_in_one_command(capsys):
 def test_other_commands_read_in_the_same_way(capsys, options):
     frame = groups(["a", "b"]).assign(outcome=lambda t: t.response)
     frame.to_csv("made.csv", index=False)
-    for command in (["compare"], ["calibration", "--n-boot", "60", "--n-resamples", "99"]):
+    for command in (["compare-groups", *NAMED["compare-groups"]], ["calibration", "--n-boot", "60", "--n-resamples", "99"]):
         out = run(capsys, command[0], "made.csv", *command[1:], *options)
         assert ("left out: " in headed(out)) == (options[0] != "--decimal")
 
@@ -129,7 +132,7 @@ def test_options_of_reading_are_refused_as_they_were_typed(capsys):
 # --- what goes out
 
 def test_recalibrated_rows_go_out_in_the_bytes_in_which_they_came():
-    done = start("recalibrate", "-", "--outcome", "y", "--score", "p", given="p,y,n\n0.5,1,日\n0.4,0,é\n".encode(),
+    done = start("monitor", "-", "--observed", "y", "--prob", "p", "--out", "-", given="p,y,n\n0.5,1,日\n0.4,0,é\n".encode(),
                  environment={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"})
     assert done.returncode == 0 and [line.split(b",")[2].decode() for line in done.stdout.splitlines()] == ["n", "日", "é"]
 
@@ -137,20 +140,20 @@ def test_recalibrated_rows_go_out_in_the_bytes_in_which_they_came():
 @pytest.mark.parametrize("name", ["a,b", 'a "b"', '"'])
 def test_a_name_with_marks_can_be_read_again(capsys, name):
     with open("made.csv", "w") as file: file.write("p,y\n0.5,1\n0.4,0\n")
-    run(capsys, "recalibrate", "made.csv", "--outcome", "y", "--score", "p", "--name", name, "--out", "out.csv")
+    run(capsys, "monitor", "made.csv", "--observed", "y", "--prob", "p", "--name", name, "--out", "out.csv")
     assert list(pd.read_csv("out.csv").columns) == ["p", "y", name]
-    run(capsys, "recalibrate", "out.csv", "--outcome", "y", "--score", name, "--out", "again.csv")
+    run(capsys, "monitor", "out.csv", "--observed", "y", "--prob", name, "--out", "again.csv")
 
 
 @pytest.mark.parametrize("name", ["a\nb", "", " ", " a", "\x1b[2J", "p"])
 def test_names_that_are_none(capsys, name):
     with open("made.csv", "w") as file: file.write("p,y\n0.5,1\n0.4,0\n")
-    assert "--name must be" in (said := run(capsys, "recalibrate", "made.csv", "--outcome", "y", "--score", "p", "--name", name, code=2)) or "already" in said
+    assert "--name must be" in (said := run(capsys, "monitor", "made.csv", "--observed", "y", "--prob", "p", "--name", name, code=2)) or "already" in said
 
 
 def test_an_endless_line_of_a_stream_is_refused_at_once():
     begun = time.perf_counter()
-    done = start("recalibrate", "-", "--outcome", "y", "--score", "p", given=b"p,y\n0.5,1\n" + b"1" * 50_000_000)
+    done = start("monitor", "-", "--observed", "y", "--prob", "p", "--out", "-", given=b"p,y\n0.5,1\n" + b"1" * 50_000_000)
     assert done.returncode == 2 and b"standard input, line 3: longer than 1,048,576 characters" in done.stderr and time.perf_counter() - begun < 60
 
 
@@ -161,7 +164,7 @@ def test_a_command_that_is_ended_cleans_up(folder, name):
     folder.joinpath("out.csv").write_text("before")
     folder.joinpath(".out.csv.1.part").write_text("stale")
     code = "from uqcal._command.cli import main; main()"
-    with subprocess.Popen([sys.executable, "-c", code, "recalibrate", "-", "--outcome", "y", "--score", "p", "--out", "out.csv"], stdin=subprocess.PIPE,
+    with subprocess.Popen([sys.executable, "-c", code, "monitor", "-", "--observed", "y", "--prob", "p", "--out", "out.csv"], stdin=subprocess.PIPE,
                           stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as process:  # nohup may have turned it off
         process.stdin.write(b"p,y\n0.5,1\n")
         process.stdin.flush()
@@ -173,10 +176,10 @@ def test_a_command_that_is_ended_cleans_up(folder, name):
     assert sorted(os.listdir()) == [".out.csv.1.part", "out.csv"] and folder.joinpath("out.csv").read_text() == "before"
 
 
-@pytest.mark.parametrize("options", [[], ["--a", "$a$b_{"], ["--everyone"]])
+@pytest.mark.parametrize("options", [[], ["--only", "$a$b_{"], ["--reference", "c"]])
 def test_dollar_signs_in_group_names_are_drawn(capsys, options):
     groups(["$a$b_{", "$x^$", "c"]).to_csv("made.csv", index=False)
-    run(capsys, "compare", "made.csv", *options, "--report", "r.html")
+    run(capsys, "compare-groups", "made.csv", *NAMED["compare-groups"], *options, "--report", "r.html")
     assert "$a$b_{" in open("r.html", encoding="utf-8").read()
 
 
@@ -190,8 +193,8 @@ def test_a_file_name_that_is_no_text(capsys):
 
 def test_control_characters_do_not_reach_the_terminal(capsys):
     groups(["\x1b[2Ja", "b"]).to_csv("made.csv", index=False)
-    assert "\x1b" not in (said := run(capsys, "compare", "made.csv")) and r"\x1b[2Ja" in said
-    assert "\x1b" not in run(capsys, "compare", "made.csv", "--score", "\x1b[2J", code=2)
+    assert "\x1b" not in (said := run(capsys, "compare-groups", "made.csv", *NAMED["compare-groups"])) and r"\x1b[2Ja" in said
+    assert "\x1b" not in run(capsys, "compare-groups", "made.csv", *NAMED["compare-groups"], "--score", "\x1b[2J", code=2)
 
 
 # --- surroundings
@@ -206,7 +209,7 @@ def test_refused_before_the_work(args, said):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file descriptors of POSIX")
-@pytest.mark.parametrize("command, closed", [("validate", 0), ("validate", 1), ("recalibrate", 0), ("recalibrate", 1)])
+@pytest.mark.parametrize("command, closed", [("validate", 0), ("validate", 1), ("monitor --observed y --prob p --out -", 0), ("monitor --observed y --prob p --out -", 1)])
 def test_closed_streams_are_refused_in_words(command, closed):
     done = subprocess.run(["sh", "-c", f'exec "$0" -c "from uqcal._command.cli import main; main()" {command} - {"<" if closed == 0 else ">"}&-', sys.executable],
                           capture_output=True, timeout=120, **({"stdin": subprocess.DEVNULL} if closed else {}))
@@ -255,7 +258,7 @@ def test_every_kernel_can_do_without_a_folder():
 
 def stream(capsys, content, *options, name="made.csv", code=0):
     with open(name, "wb") as file: file.write(content)
-    return run(capsys, "recalibrate", name, "--outcome", "y", "--score", "p", "--out", "out.csv", *options, code=code)
+    return run(capsys, "monitor", name, "--observed", "y", "--prob", "p", "--out", "out.csv", *options, code=code)
 
 
 PLAIN = "p,y,n\n0.5,1,é\n0.25,0,b\n0.75,1,c\n"
@@ -271,7 +274,7 @@ def test_a_stream_goes_out_with_the_marks_and_in_the_encoding_it_came_in(capsys,
     stream(capsys, content, *options)
     with open("out.csv", "rb") as file: found = file.read().decode(encoding)
     assert [line.replace(";", "\t").replace(",", "." if mark == "," else "\t").split("\t") for line in found.splitlines()] == [line.split(",") for line in expected.splitlines()]
-    run(capsys, "recalibrate", "out.csv", "--outcome", "y", "--score", "recalibrated", "--name", "again", "--out", "again.csv", *options)
+    run(capsys, "monitor", "out.csv", "--observed", "y", "--prob", "recalibrated", "--name", "again", "--out", "again.csv", *options)
 
 
 def test_a_compressed_stream(capsys):
@@ -291,7 +294,7 @@ def test_rows_without_a_score_are_left_out_where_that_is_asked_for(capsys):
 
 
 @pytest.mark.parametrize("options, said", [
-    (["--where", "p > 0.1"], "--where can't be used with recalibrate"), (["--decimal", ";"], "--decimal must"), (["--thousands", "x"], "--thousands must"), (["--encoding", "x"], "--encoding is not known"),
+    (["--where", "p > 0.1"], "--where can't be used with monitor"), (["--decimal", ";"], "--decimal must"), (["--thousands", "x"], "--thousands must"), (["--encoding", "x"], "--encoding is not known"),
     (["--encoding", "ascii"], "made.csv is not ascii text"), (["--encoding", "cp1252", "--name", "日"], "--name must be a name that cp1252 text can hold"), (["--out", "out.csv.gz"], "--out writes CSV"),
     (["--on-alarm", "stop"], "--on-alarm must be one of 'restart', got 'stop'"), (["--run-length", "0"], "--run-length must be an integer ≥ 1, got 0"),
     (["--encoding", "undefined"], "--encoding is not known"), (["--decimal", ","], "made.csv, line 2: column 'p' must hold a probability, got '0.5'"),
@@ -316,7 +319,7 @@ def test_the_summary_has_the_alarm_and_the_restarts(capsys):
 
 def test_alarms_of_a_live_stream_are_said_as_they_ring():
     rows = "".join(f"0.01,{k % 2}\n" for k in range(400))
-    done = start("recalibrate", "-", "--outcome", "y", "--score", "p", given=f"p,y\n{rows}".encode())
+    done = start("monitor", "-", "--observed", "y", "--prob", "p", "--out", "-", given=f"p,y\n{rows}".encode())
     alarms = [line for line in done.stderr.decode().splitlines() if line.startswith("uqcal: standard input: Alarm at outcome ")]
     assert done.returncode == 0 and len(alarms) == 5 and "probabilities too low since about outcome 2 " in alarms[0]
 
@@ -330,14 +333,14 @@ def test_forecasts_have_the_mark_that_the_first_score_with_one_shows(capsys):
     with open("out.csv", encoding="utf-8") as file: assert "." not in file.read()
 
 
-@pytest.mark.parametrize("command", ["validate", "calibration", "compare", "recalibrate"])
+@pytest.mark.parametrize("command", ["validate", "calibration", *NAMED])
 def test_a_line_without_end_is_refused_by_every_command(capsys, command):
     "A long line in the midst of others, and one that never ends."
     columns = "error,uncertainty,outcome,response,score,group,note\n1,2,1,1,0.5,a,x\n"
     for line in ("1,2,1,1,0.25,a," + "x" * (1 << 20) + "\n1,2,0,0,0.5,b,y\n", "1" * 20_000_000):
         with open("made.csv", "w") as file: file.write(columns + line)
         begun = time.perf_counter()
-        assert "made.csv, line 3: " in (said := run(capsys, command, "made.csv", *(["--out", "out.csv"] if command == "recalibrate" else []), code=2)) and "longer than 1,048,576 characters" in said
+        assert "made.csv, line 3: " in (said := run(capsys, command, "made.csv", *NAMED.get(command, []), code=2)) and "longer than 1,048,576 characters" in said
         assert time.perf_counter() - begun < 10
 
 
@@ -370,7 +373,7 @@ rights = pytest.mark.skipif(os.name != "posix" or os.getuid() == 0 and not shuti
 @rights
 @pytest.mark.slow
 def test_commands_run_where_nothing_can_be_written(jail):
-    found = jailed(jail, "recalibrate", "-", "--outcome", "y", "--score", "p", given=b"p,y\n0.5,1\n")
+    found = jailed(jail, "monitor", "-", "--observed", "y", "--prob", "p", "--out", "-", given=b"p,y\n0.5,1\n")
     lines = found.stderr.decode().splitlines()
     assert found.returncode == 0 and found.stdout.startswith(b"p,y,recalibrated\n0.5,1,"), found.stderr
     assert lines[0].startswith("uqcal: compiled kernels can't be kept") and "set NUMBA_CACHE_DIR to a folder that can be written" in lines[0], lines

@@ -54,7 +54,7 @@ def rows_of(said):
     ("mend", ["--error", "E", "--uncertainty", "uE", "--n-boot", "199", "--feature", "v", "--groups", "m", "--tolerance", "1.3"]),
     ("intervals", ["--observed", "E", "--lower", "lo", "--upper", "hi", "--level", "0.9", "--predicted", "uE", "--sort-bounds", "--feature", "T", "--as-groups", "T", "--groups", "m", "--tolerance", "1.2"]),
     ("calibration", ["--outcome", "y", "--score", "p", "--n-boot", "99", "--cluster", "m", "--tolerance", "0.04"]),
-    ("compare-models", ["--model", "a=E,uE", "--model", "b=E,v", "--groups", "m", "--n-boot", "99"])])
+    ("compare-models", ["--model", "a=error-std:E,uE", "--model", "b=error-std:E,v", "--groups", "m", "--n-boot", "99"])])
 def test_what_is_to_be_typed_next_runs_on_the_same_rows(capsys, command, args):
     "Mutations: `_typed` that names no option, no flag, or no option with a space in its value."
     quick = QUICK[2 * (command == "compare-models"):]
@@ -80,8 +80,8 @@ def test_the_line_of_python_has_the_options_too(capsys):
     rng = np.random.default_rng(1)
     u = np.exp(rng.normal(0, 0.5, 300))
     pd.DataFrame({"E (eV)": 2 * u * rng.standard_normal(300), "u)": u, "v": 1.0, "m": np.arange(300)}).to_csv("names.csv", index=False)
-    said = " ".join(run(capsys, "compare-models", "names.csv", "--model", "a=E (eV),u)", "--model", "b=E (eV),v", "--groups", "m", "--n-boot", "99", "--jobs", "1", "--verbose").split())
-    assert 'uqcal.corrections.error_recalibration.recalibrate_errors(table["E (eV)"], table["u)"], groups=table["m"])' in said
+    said = " ".join(run(capsys, "compare-models", "names.csv", "--model", "a=error-std:E (eV),u)", "--model", "b=error-std:E (eV),v", "--groups", "m", "--n-boot", "99", "--jobs", "1", "--verbose").split())
+    assert 'uqcal.recalibrate(table["E (eV)"], uqcal.MeanStd(0, table["u)"]), groups=table["m"])' in said
 
 
 def test_a_file_that_a_mend_wrote_gets_no_second_one(capsys):
@@ -123,7 +123,7 @@ def test_the_demo_can_be_recalibrated(capsys):
 def test_what_is_wrong_with_a_file_is_said_of_the_file(capsys):
     "Mutations: a position among predictions in place of the line; y_true, which no file has; a hint on commas for a spreadsheet; marks without their options, or hints for each column."
     openpyxl = pytest.importorskip("openpyxl")
-    said = run(capsys, "compare-models", "told.csv", "--observed", "E", "--score", "interval", "--level", "0.9", "--model", "a=lo,hi", "--model", "b=hi,lo", *READ, code=2)
+    said = run(capsys, "compare-models", "told.csv", "--observed", "E", "--level", "0.9", "--model", "a=intervals:lo,hi", "--model", "b=intervals:hi,lo", *READ, code=2)
     assert said == "uqcal: told.csv, line 152: 'lo' is above 'hi', and in 2 more\n"
     Path("one.csv").write_text("y,lo,hi\n1,2,3\n")
     bounds = ["--observed", "y", "--lower", "lo", "--upper", "hi", "--level", "0.9"]

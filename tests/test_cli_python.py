@@ -90,34 +90,34 @@ def test_mend_of_probabilities(table, capsys):
 
 
 def test_compare(table, capsys):
-    roles = ["--response", "o", "--score", "p", "--group", "g", "--cluster", "c", "--n-resamples", 199, "--seed", 5]
+    roles = ["--observed", "o", "--score", "p", "--by", "g", "--groups", "c", "--n-resamples", 199, "--seed", 5]
     sides = [table[table["g"] == one] for one in "ab"]
     pair = comparison_graph(sides[0]["o"], sides[0]["p"], sides[1]["o"], sides[1]["p"], groups_a=sides[0]["c"], groups_b=sides[1]["c"], n_resamples=199, rng=5)
     one = subpopulation_graph(table["o"], table["p"], table["g"] == "a", groups=table["c"], n_resamples=199, rng=5)
-    for result, more in ((pair, ["--a", "a", "--b", "b"]), (one, ["--a", "a"])):
-        found = numbers(capsys, "compare", "t.csv", *roles, *more)
+    for result, more in ((pair, ["--only", "a", "--reference", "b"]), (one, ["--only", "a"])):
+        found = numbers(capsys, "compare-groups", "t.csv", *roles, *more)
         for name in ("kuiper", "kolmogorov_smirnov", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "n_resamples", "average_difference"): assert found[name] == getattr(result, name), name
-    found = numbers(capsys, "compare", "t.csv", *roles)["comparisons"]
-    result = screen(table.rename(columns={"o": "response", "p": "score"}), y_true="response", score="score", by="g", groups="c", n_resamples=199, rng=5).to_frame()
+    found = numbers(capsys, "compare-groups", "t.csv", *roles)["comparisons"]
+    result = screen(table.rename(columns={"o": "response", "p": "score"}), y_true="response", score="score", by="g", groups="c", reference="all", n_resamples=199, rng=5).to_frame()
     assert [row["kuiper_pvalue"] for row in found] == result["kuiper_pvalue"].tolist() and [row["average_difference"] for row in found] == result["average_difference"].tolist()
 
 
 @pytest.mark.parametrize(("score", "columns"), [("log", ("f", "u")), ("crps", ("f", "u"))])
 def test_compare_models(table, capsys, score, columns):
-    found = numbers(capsys, "compare-models", "t.csv", "--observed", "y", "--score", score, "--model", "one=f,u", "--model", "two=f2,u2", "--groups", "c", "--n-boot", 199, "--seed", 5)
+    found = numbers(capsys, "compare-models", "t.csv", "--observed", "y", "--score", score, "--model", "one=mean-std:f,u", "--model", "two=mean-std:f2,u2", "--groups", "c", "--n-boot", 199, "--seed", 5)
     result = compare_scores(table["y"], {"one": (table["f"], table["u"]), "two": (table["f2"], table["u2"])}, score=score, groups=table["c"], n_boot=199, rng=5)
     assert [row["pvalue"] for row in found["pairs"]] == result.pairs["pvalue"].tolist() and [row["low"] for row in found["pairs"]] == result.pairs["low"].tolist()
     assert [row["score"] for row in found["models"]] == result.models["score"].tolist() and found["conclusion"] == result.conclusion
 
 
-def test_recalibrate(capsys):
-    run(capsys, "recalibrate", "t.csv", "--outcome", "o", "--score", "p", "--method", "hops", "--seed", 5, "--out", "made.csv")
+def test_monitor(capsys):
+    run(capsys, "monitor", "t.csv", "--observed", "o", "--prob", "p", "--method", "hops", "--seed", 5, "--out", "made.csv")
     rows = []
     with open("t.csv", "rb") as source: recalibrate_rows(source, rows.append, y_true="o", score="p", method="hops", rng=5)
     assert "".join(rows) == Path("made.csv").read_text(encoding="utf-8")
 
 
-SAME = [("validate", validate_errors), ("calibration", calibration_report), ("intervals", interval_report), ("mend", recalibrate_errors), ("compare", screen), ("compare-models", compare_scores), ("recalibrate", recalibrate_rows)]
+SAME = [("validate", validate_errors), ("calibration", calibration_report), ("intervals", interval_report), ("mend", recalibrate_errors), ("compare-groups", screen), ("compare-models", compare_scores), ("monitor", recalibrate_rows)]
 
 
 @pytest.mark.parametrize(("command", "function"), SAME)

@@ -22,25 +22,26 @@ WAYS = {
     "calibration": {"scores": "t.csv --outcome o --score p", "parts": "part-*.csv --outcome o --score p --dask"},
     "intervals": {"bounds": "t.csv --observed y --lower lo --upper hi --level 0.9", "sets": "t.csv --observed pet --set cat --set dog --level 0.9",
                   "lists": "t.csv --observed pet --sets listed --level 0.9", "apply": "t.csv --apply bounds.json --out applied.csv"},
-    "recalibrate": {"scores": "t.csv --outcome o --score p --out rows.csv", "hedged": "t.csv --outcome o --score p --method hops --seed 1 --out rows.csv",
-                    "errors": "t.csv --error E --uncertainty u --out rows.csv", "bounds": "t.csv --observed y --lower lo --upper hi --level 0.9 --out rows.csv"},
-    "compare": {"screen": "t.csv --response o --score p --group g", "pair": "t.csv --response o --score p --group g --a a --b b", "one": "t.csv --response o --score p --group g --a a",
-                "everyone": "t.csv --response o --score p --group g --everyone", "parts": "part-*.csv --response o --score p --group g --dask"},
-    "compare-models": {"log": "t.csv --observed y --model one=f,u --model two=f2,u2", "crps": "t.csv --observed y --score crps --model one=f,u --model two=f2,u2",
-                       "interval": "t.csv --observed y --score interval --level 0.9 --model one=lo,hi --model two=lo2,hi2", "brier": "t.csv --observed o --score brier --model one=p --model two=p2"},
+    "monitor": {"scores": "t.csv --observed o --prob p --out rows.csv", "hedged": "t.csv --observed o --prob p --method hops --seed 1 --out rows.csv", "errors": "t.csv --error E --std u --out rows.csv",
+                "predictions": "t.csv --observed y --predicted f --std u --out rows.csv", "bounds": "t.csv --observed y --lower lo --upper hi --level 0.9 --out rows.csv"},
+    "compare-groups": {"screen": "t.csv --observed o --score p --by g", "pair": "t.csv --observed o --score p --by g --only a --reference b", "one": "t.csv --observed o --score p --by g --only a",
+                       "reference": "t.csv --observed o --score p --by g --reference a", "parts": "part-*.csv --observed o --score p --by g --dask"},
+    "compare-models": {"log": "t.csv --observed y --score log --model one=mean-std:f,u --model two=mean-std:f2,u2", "crps": "t.csv --observed y --model one=mean-std:f,u --model two=mean-std:f2,u2",
+                       "interval": "t.csv --observed y --level 0.9 --model one=intervals:lo,hi --model two=intervals:lo2,hi2", "brier": "t.csv --observed o --score brier --model one=prob:p --model two=prob:p2"},
     "new-study": {"page": "page.ipynb"}, "datasets": {"list": ""}, "datasets fetch": {"path": "Diffusion_RF"}}
 
 # Values by the name of an option, and where a command needs another one; options of other names get one by the word that stands for it.
 VALUES = {"where": "k < 150", "decimal": ".", "thousands": "_", "encoding": "utf-8", "seed": "2", "jobs": "1", "groups": "c", "cluster": "c", "weight": "w", "feature": "x", "as_groups": "x",
-          "predicted": "f", "observed": "y", "error": "E2", "uncertainty": "u2", "lower": "lo2", "upper": "hi2", "outcome": "o2", "score": "p2", "response": "o2", "group": "g2", "a": "a", "b": "c",
+          "predicted": "f", "observed": "y", "error": "E2", "uncertainty": "u2", "std": "u2", "reference": "b", "figure": "picture.png", "lower": "lo2", "upper": "hi2", "outcome": "o2", "score": "p2", "response": "o2", "group": "g2", "a": "a", "b": "c",
           "set_columns": "bird", "sets": "listed", "level": "0.8", "tolerance": "1.5", "confidence": "0.6", "fail_on": "invalid", "n_bins": "5", "n_boot": "29", "n_mc": "29", "n_resamples": "129",
           "n_calibration": "100", "distribution": "uniform", "statistics": "zms,cc", "method": "mixture", "name": "again", "key": "k", "every": "50", "on_error": "skip", "on_alarm": "restart",
           "run_length": "10", "kurtosis": "20", "dof": "6", "page": "groups", "names": "Diffusion_RF", "apply_file": "model.json", "model": "model.json", "out": "made.csv", "report": "report.html",
           "json_file": "numbers.json", "state": "state.json"}
-OWN = {("calibration", "tolerance"): "0.1", ("intervals", "tolerance"): "0.03", ("compare-models", "tolerance"): "0.9", ("compare-models", "model"): "three=f3,u",
+OWN = {("calibration", "tolerance"): "0.1", ("intervals", "tolerance"): "0.03", ("compare-models", "tolerance"): "0.9", ("compare-models", "model"): "three=mean-std:f3,u", ("monitor", "fail_on"): "alarm", ("compare-groups", "only"): "c",
+       ("compare-groups", "observed"): "o2", ("compare-groups", "by"): "g2", ("monitor", "observed"): "o2", ("monitor", "prob"): "p2",
        ("compare-models", "score"): "crps", ("intervals", "n_calibration"): "60", ("intervals", "apply_file"): "bounds.json"}
 CHEAP = {"n_boot": "19", "n_mc": "19", "n_resamples": "99", "jobs": "1"}
-BESIDE = [("as_groups", "feature"), ("resume", "state"), ("every", "state"), ("b", "a")]  # the first has a meaning beside the second only
+BESIDE = [("as_groups", "feature"), ("resume", "state"), ("every", "state")]  # the first has a meaning beside the second only
 
 WORKERS = [("errors.validation", "validate"), ("corrections.error_recalibration", "mend"), ("corrections.probability_recalibration", "recalibrate_probabilities"), ("probabilities.calibration", "calibration_report"), ("intervals.coverage", "interval_report"),
            ("comparison.model_comparison", "compare_models"), ("subgroups.screening", "screen"), ("subgroups.two_groups", "comparison_graph"), ("subgroups.against_everyone", "subpopulation_graph"), ("adapters.streams", "recalibrate_rows"),
@@ -272,14 +273,14 @@ def test_options_that_do_nothing_in_other_ways_are_refused(run):
                        (["validate", "t.csv", "--error", "E", "--uncertainty", "u", "--no-conclusions", "--tolerance", "2"], "--no-conclusions draws none: leave out --tolerance"),
                        (["validate", "t.csv", "--error", "E", "--uncertainty", "u", "--no-conclusions", "--n-resamples", "99"], "--no-conclusions draws none: leave out --n-resamples"),
                        (["validate", "--demo", "--no-conclusions", "--n-calibration", "50", "--tolerance", "2"], "--no-conclusions draws none: leave out --tolerance and --n-calibration"),
-                       *((["compare-models", "nowhere.csv", "--observed", "y", "--model", "one=f,u", "--model", "two=f2,u2", *more.split()], said) for more, said in (
-                           ("--level 0.9", "--level is for --score interval: log has no use for it"), ("--score brier --level 0.9", "--level is for --score interval: brier has no use for it"),
-                           ("--score interval", "--score interval needs --level, the coverage that intervals state, such as 0.9"), ("--score interval --level 90", "--level must"),
-                           ("--score log-loss --dof 5", "--dof is for --score log and crps: log-loss has no use for it"))),
+                       *((["compare-models", "nowhere.csv", "--observed", "y", *more.split()], said) for more, said in (
+                           ("--level 0.9 --model one=prob:p --model two=prob:p2", "--level is for intervals: prob has no use for it"), ("--model one=intervals:lo,hi --model two=intervals:lo2,hi2", "--level must say which intervals are compared"),
+                           ("--level 90 --model one=intervals:lo,hi --model two=intervals:lo2,hi2", "--level must"),
+                           ("--dof 5 --model one=prob:p --model two=prob:p2", "--dof is for crps and log of means with std: log loss has no use for it"))),
                        (["validate", "part-*.csv", "--error", "E", "--uncertainty", "u", "--dask", "--seed", "2"], "--seed can't be had with --dask"),
-                       (["compare", "part-*.csv", "--response", "o", "--score", "p", "--group", "g", "--dask", "--seed", "2"], "--seed can't be had with --dask"),
-                       (["recalibrate", "t.csv", "--outcome", "o", "--score", "p", "--seed", "2"], "--seed is for the draws of hops and hobs: mixture draws nothing"),
-                       (["recalibrate", "t.csv", "--outcome", "o", "--score", "p", "--every", "10"], "no state is kept without --state: leave out --every"),
+                       (["compare-groups", "part-*.csv", "--observed", "o", "--score", "p", "--by", "g", "--dask", "--seed", "2"], "--seed can't be had with --dask"),
+                       (["monitor", "t.csv", "--observed", "o", "--prob", "p", "--seed", "2"], "--seed is for the draws of hops and hobs: mixture draws nothing"),
+                       (["monitor", "t.csv", "--observed", "o", "--prob", "p", "--every", "10"], "no state is kept without --state: leave out --every"),
                        (["mend", "t.csv", "--apply", "scores.json", "--uncertainty", "u", "--out", "a.csv"], "scores.json corrects probabilities: leave out --uncertainty"),
                        (["mend", "t.csv", "--apply", "model.json", "--tolerance", "2", "--n-boot", "9", "--out", "a.csv"], "--apply fits nothing: leave out --tolerance and --n-boot"),
                        (["mend", "t.csv", "--apply", "model.json", "--error", "E", "--observed", "y", "--predicted", "f", "--out", "a.csv"], "either --error, or --observed and --predicted")):
@@ -295,7 +296,7 @@ def test_no_output_replaces_what_is_read(run, command, way):
     sources = [read[word] for word in args if word in read] + [args[k + 1] for k, word in enumerate(args) if word == "--apply"]
     for source in sources:
         for name, one in options(command).items():
-            if one.metavar != "FILE" or name == "apply_file" or ("--apply" in args and name != "out") or ("--dask" in args and name == "report"): continue
+            if one.metavar != "FILE" or name == "apply_file" or ("--apply" in args and name != "out") or ("--dask" in args and name in ("report", "figure")): continue
             where = args.index(one.opts[0]) if one.opts[0] in args else None
             tried = [*args, one.opts[0], source] if where is None else [*args[:where + 1], source, *args[where + 2:]]
             code, _, err, _ = run(tried)
@@ -346,8 +347,8 @@ def plain(args, command):
 
 @pytest.mark.parametrize(("command", "way", "outputs"), [
     ("validate", "errors", "--json --report"), ("calibration", "scores", "--json --report"), ("mend", "errors", "--out --model"), ("mend", "scores", "--out --model"),
-    ("mend", "apply", "--out"), ("intervals", "bounds", "--json --out --model"), ("intervals", "apply", "--out"), ("recalibrate", "errors", "--out --report"),
-    ("compare", "pair", "--json --report"), ("compare-models", "brier", "--json --report")])
+    ("mend", "apply", "--out"), ("intervals", "bounds", "--json --out --model"), ("intervals", "apply", "--out"), ("monitor", "errors", "--out --report"),
+    ("compare-groups", "pair", "--json --report"), ("compare-models", "brier", "--json --report")])
 def test_a_write_that_fails_leaves_no_part_of_a_file(run, tmp_path, monkeypatch, command, way, outputs):
     import os
     run(["datasets"])  # makes the folder

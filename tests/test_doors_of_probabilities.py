@@ -128,8 +128,8 @@ def test_a_table_in_parts_has_a_positive_label_though_a_part_may_hold_the_other_
     with pytest.raises(ValueError, match=f"pos_label must be a label of {kind}"): calibration_of_partitions(table, kind, pos_label="eggs")
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
-    commands = (["calibration", "--outcome"], ["compare", "--group", "group", "--score", "score", "--response"],
-                ["compare-models", "--score", "brier", "--model", "a=score", "--model", "b=q", "--observed"])
+    commands = (["calibration", "--outcome"], ["compare-groups", "--by", "group", "--score", "score", "--observed"],
+                ["compare-models", "--score", "brier", "--model", "a=prob:score", "--model", "b=prob:q", "--observed"])
     for file in ("t.csv", "t.parquet"):
         for command in commands:
             said = []
@@ -267,7 +267,7 @@ def test_the_command_line_takes_labels_truth_values_and_rows_of_weight_zero(caps
     table.to_csv("all.csv", index=False)
     table.to_parquet("all.parquet")
     table[w > 0].to_csv("kept.csv", index=False)
-    for command, role, more in (("calibration", "--outcome", ["--n-boot", "19"]), ("compare", "--response", ["--group", "g"])):
+    for command, role, more in (("calibration", "--outcome", ["--n-boot", "19"]), ("compare-groups", "--observed", ["--by", "g"])):
         def numbers(file, *args, command=command, role=role, more=more):
             code, out, err = on_screen(capsys, command, file, role, *args, "--score", "s", *more, "--n-resamples", "99", "--json", "-")
             assert code == 0, err

@@ -460,7 +460,7 @@ def test_the_command_line_compares_bounds_of_one_side_and_its_advice_for_others_
     table = pd.DataFrame({"y": y} | {f"{side} {name}": pair[k] for name, pair in models.items() for k, side in enumerate(("lo", "up"))})
     table.to_csv(tmp_path / "in.csv", index=False)
     table.assign(**{"lo a": -u, "up a": u, "lo b": np.where(np.arange(300) < 298, -np.inf, -u), "up b": u}).to_csv(tmp_path / "some.csv", index=False)
-    said = ["--observed", "y", "--score", "interval", "--level", "0.9", "--model", "a=lo a,up a", "--model", "b=lo b,up b", "--n-boot", "99", "--jobs", "1"]
+    said = ["--observed", "y", "--level", "0.9", "--model", "a=intervals:lo a,up a", "--model", "b=intervals:lo b,up b", "--n-boot", "99", "--jobs", "1"]
     done = CliRunner().invoke(app, ["compare-models", str(tmp_path / "in.csv"), *said, "--json", str(tmp_path / "out.json"), "--report", str(tmp_path / "page.html")])
     assert done.exit_code == 0 and f"lowest {end}-bound score" in done.stdout, done.output
     found, same = json.loads((tmp_path / "out.json").read_text()), compare_scores(y, models, score="interval", level=0.9, n_boot=99, rng=0)

@@ -395,29 +395,31 @@ def run(capsys, *args, code=0):
     return said.out if code == 0 else said.err
 
 
-TWO = ["--observed", "y", "--model", "forest=f,uf", "--model", "process=g,ug"]
+TWO = ["--observed", "y", "--model", "forest=mean-std:f,uf", "--model", "process=mean-std:g,ug"]
 
 
 def test_the_command_says_what_the_function_says(table, capsys):
-    said = run(capsys, *TWO, "--groups", "unit", "--n-boot", "499", "--report", "models.html", "--json", "models.json")
+    said = run(capsys, *TWO, "--score", "log", "--groups", "unit", "--n-boot", "499", "--report", "models.html", "--json", "models.json")
     expected = compare_scores(table.y, {"forest": (table.f, table.uf), "process": (table.g, table.ug)}, groups=table.unit.astype(str), n_boot=499, rng=0)
-    assert said == expected.screen(f"test.csv: {expected.title}") + "\n\nReport: models.html\nNumbers: models.json\n" and said.startswith("test.csv: 2 models, 150 rows in 50 clusters, log score")
+    assert said == expected.screen(f"test.csv: {expected.title}, std taken as normal") + "\n\nReport: models.html\nNumbers: models.json\n" and said.startswith("test.csv: 2 models, 150 rows in 50 clusters, log score")
     numbers, page = json.loads(open("models.json").read()), open("models.html").read()
     assert numbers["conclusion"] == expected.conclusion and numbers["pairs"][0]["n_needed"] is None and numbers["models"][0]["model"] == "forest"
     assert "Which model is better?" in page and "data:image/svg" in page
 
 
 def test_the_command_takes_errors_intervals_and_probabilities(table, capsys):
-    assert "forest is better than process" in " ".join(run(capsys, "--model", "forest=ef,uf", "--model", "process=ef,ug", "--score", "crps", "--dof", "6").split())
-    assert "2 models, 150 rows, interval score" in run(capsys, "--observed", "y", "--score", "interval", "--level", "0.95", "--model", "a=lo,up", "--model", "b=lo2,up2")
-    assert "a is better than b" in run(capsys, "--observed", "came", "--score", "log-loss", "--model", "a=p", "--model", "b=q")
+    assert "forest is better than process" in " ".join(run(capsys, "--model", "forest=error-std:ef,uf", "--model", "process=error-std:ef,ug", "--score", "crps", "--dof", "6").split())
+    assert "2 models, 150 rows, interval score" in run(capsys, "--observed", "y", "--level", "0.95", "--model", "a=intervals:lo,up", "--model", "b=intervals:lo2,up2")
+    assert "a is better than b" in run(capsys, "--observed", "came", "--model", "a=prob:p", "--model", "b=prob:q")
 
 
 @pytest.mark.parametrize("args, message", [
-    (["--model", "a=f,uf"], "--model must be given at least twice"), (["--model", "a=f", "--model", "b=g,ug"], "--model must be NAME=COLUMN,COLUMN"),
-    (["--observed", "y", "--model", "a=f,uf", "--model", "a=g,ug"], "must not name 'a' twice"), ([*TWO, "--score", "best"], "--score must be"),
-    ([*TWO, "--score", "brier"], "--model must be NAME=COLUMN"), (["--score", "interval", "--model", "a=lo,up", "--model", "b=lo2,up2"], "--score interval needs --level"),
-    ([*TWO, "--level", "0.9"], "--level is for --score interval"), ([*TWO, "--dof", "1"], "--dof must be above 2"), ([*TWO[:4], "--model", "b=nothing,uf"], "nothing"), ([*TWO, "--tolerance", "0"], "--tolerance must")])
+    (["--model", "a=mean-std:f,uf"], "--model must be given at least twice"), (["--model", "a=mean-std:f", "--model", "b=mean-std:g,ug"], "--model must be NAME=KIND:COLUMNS"),
+    (["--model", "a=f,uf", "--model", "b=g,ug"], "--model must be NAME=KIND:COLUMNS"), (["--observed", "y", "--model", "a=mean-std:f,uf", "--model", "b=prob:p"], "models must be of one kind"),
+    (["--observed", "y", "--model", "a=quantiles:q*", "--model", "b=mean-std:f,uf"], "--level must say which intervals"),
+    (["--observed", "y", "--model", "a=mean-std:f,uf", "--model", "a=mean-std:g,ug"], "must not name 'a' twice"), ([*TWO, "--score", "best"], "--score must be"),
+    ([*TWO, "--score", "brier"], "--score must be"), (["--model", "a=intervals:lo,up", "--model", "b=intervals:lo2,up2"], "--level must say"),
+    (["--observed", "came", "--level", "0.9", "--model", "a=prob:p", "--model", "b=prob:q"], "--level is for intervals"), ([*TWO, "--dof", "1"], "--dof must be above 2"), ([*TWO[:4], "--model", "b=mean-std:nothing,uf"], "nothing"), ([*TWO, "--tolerance", "0"], "--tolerance must")])
 def test_the_command_refuses_by_name(table, capsys, args, message):
     assert message in run(capsys, *args, code=2)
 

@@ -165,7 +165,7 @@ def test_the_sentence_says_which_of_two_tests_finds_something(tmp_path, monkeypa
     (tmp_path / "none.csv").write_text("y,s,g\n" + "".join(f"0,{k},{'ab'[k % 2]}\n" for k in range(80)))
     said = []
     for name in ("three", "none"):
-        with pytest.raises(SystemExit): main(["compare", f"{name}.csv", "--response", "y", "--score", "s", "--group", "g"])
+        with pytest.raises(SystemExit): main(["compare-groups", f"{name}.csv", "--observed", "y", "--score", "s", "--by", "g"])
         said.append(" ".join(capsys.readouterr().out.split()))
     assert "? Along the score no difference found" in said[0] and "✗ On average" in said[0] and "p = 0.024" in said[0]
     assert "No difference between groups a and b is found" in said[1] and "[−0.0" in said[1]

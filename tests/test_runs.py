@@ -182,13 +182,16 @@ def write_rows(path, command):
     u = rng.lognormal(size=n)
     frame = {"validate": {"error": u * rng.normal(size=n), "uncertainty": u},
              "calibration": {"outcome": rng.integers(0, 2, n), "score": rng.random(n), "w": rng.random(n)},
-             "compare": {"response": rng.integers(0, 2, n), "score": rng.random(n), "group": rng.integers(0, 400, n).astype(str)}}[command]
+             "compare-groups": {"response": rng.integers(0, 2, n), "score": rng.random(n), "group": rng.integers(0, 400, n).astype(str)}}[command]
     pd.DataFrame(frame).to_parquet(path)
+
+
+NAMED = ["--observed", "response", "--score", "score", "--by", "group"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 @pytest.mark.parametrize("command, options, word", [("validate", ["--jobs", "2"], b"bootstrap"), ("calibration", ["--weight", "w", "--jobs", "2"], b"drawn outcomes"),
-                                                    pytest.param("compare", ["--everyone", "--jobs", "1"], b"comparisons", marks=pytest.mark.slow), ("compare", ["--everyone", "--jobs", "2"], b"comparisons")])
+                                                    pytest.param("compare-groups", [*NAMED, "--jobs", "1"], b"comparisons", marks=pytest.mark.slow), ("compare-groups", [*NAMED, "--jobs", "2"], b"comparisons")])
 def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, word):
     path = tmp_path / "made.parquet"
     write_rows(path, command)

@@ -116,7 +116,7 @@ def stream(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
 
     def stream(name, *options, code=0):
-        with pytest.raises(SystemExit) as ended: main(["recalibrate", name, "--outcome", "y", "--score", "p", *options])
+        with pytest.raises(SystemExit) as ended: main(["monitor", name, "--observed", "y", "--prob", "p", *options])
         said, err = capsys.readouterr()
         assert ended.value.code == code, err
         return err if code else said

@@ -375,7 +375,7 @@ def test_the_command_writes_file_summary_and_report(capsys, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     p, y = stream()
     (tmp_path / "s.csv").write_bytes(table(p, y))
-    code, out, err = command(capsys, "recalibrate", "s.csv", "--outcome", "y", "--score", "p", "--method", "tops", "--out", "r.csv", "--report", "r.html")
+    code, out, err = command(capsys, "monitor", "s.csv", "--observed", "y", "--prob", "p", "--method", "tops", "--out", "r.csv", "--report", "r.html")
     assert code == 0 and not err and "500 rows" in out and "calibration error" in out and "\nVERDICT  " in out and "Caution: " not in out
     found = np.genfromtxt("r.csv", delimiter=",", names=True)
     np.testing.assert_allclose(found["recalibrated"], tops().prequential(p, y), rtol=1e-5)
@@ -387,22 +387,22 @@ def test_the_command_leaves_no_half_file(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.csv").write_text("p,y\n0.5,1\n0.5,3\n")
     (tmp_path / "old.csv").write_text("old")
-    code, out, err = command(capsys, "recalibrate", "s.csv", "--outcome", "y", "--score", "p", "--out", "old.csv")
+    code, out, err = command(capsys, "monitor", "s.csv", "--observed", "y", "--prob", "p", "--out", "old.csv")
     assert code == 2 and not out and err == "uqcal: s.csv, line 3: column 'y' must hold 0 or 1, or nothing where the outcome is not known, got '3'\n"
     assert (tmp_path / "old.csv").read_text() == "old" and len(list(tmp_path.iterdir())) == 2
 
 
-@pytest.mark.parametrize("args, said", [(["no.csv"], "there is no file no.csv"), (["."], "is a folder"), (["s.csv", "--method", "topz"], "--method must be one of"), (["s.csv", "--score", "q"], "no column 'q'"),
-                                        (["s.csv", "--out", "s.csv"], "--out would overwrite s.csv"), (["s.csv", "--out", "no/where.csv"], "there is no folder")])
+@pytest.mark.parametrize("args, said", [(["no.csv", "--observed", "outcome", "--prob", "score"], "there is no file no.csv"), ([".", "--observed", "outcome", "--prob", "score"], "is a folder"), (["s.csv", "--observed", "outcome", "--prob", "score", "--method", "topz"], "--method must be one of"), (["s.csv", "--observed", "outcome", "--prob", "q"], "no column 'q'"),
+                                        (["s.csv", "--observed", "outcome", "--prob", "score", "--out", "s.csv"], "--out would overwrite s.csv"), (["s.csv", "--observed", "outcome", "--prob", "score", "--out", "no/where.csv"], "there is no folder")])
 def test_the_command_refuses_in_one_line(capsys, tmp_path, monkeypatch, args, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.csv").write_text("score,outcome\n0.5,1\n")
-    code, out, err = command(capsys, "recalibrate", *args)
+    code, out, err = command(capsys, "monitor", *args)
     assert code == 2 and not out and err.count("\n") == 1 and said in err
 
 
 def test_a_pipe_is_answered_line_by_line():
-    with subprocess.Popen([sys.executable, "-c", "from uqcal._command.cli import main; main()", "recalibrate", "-", "--outcome", "y", "--score", "p", "--method", "tops"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    with subprocess.Popen([sys.executable, "-c", "from uqcal._command.cli import main; main()", "monitor", "-", "--observed", "y", "--prob", "p", "--method", "tops", "--out", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) as live:
         answers = []
         for line in (b"p,y\n", b"0.62,1\n", b"0.65,0\n"):

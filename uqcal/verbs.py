@@ -815,8 +815,9 @@ class Monitor(Storable):
         if not hasattr(self, "rows_"):
             more = {}
             if kind == "intervals": more = {"level": self.level or _one_level(statement)}
+            if kind == "mean_std": more = {"kind": "predictions"}
             self.rows_ = _STREAMS[kind][1](run_length=self.run_length, **more).begin()
-            self.kind_, self.means_, self.alarm_count_ = kind, {}, 0
+            self.kind_ = kind
         return self.rows_
 
     def predict(self, statement: Any,  # what is predicted for rows whose outcomes are still out
@@ -838,11 +839,10 @@ class Monitor(Storable):
         """
         statement = read_statement(statement)
         rows, stated = self._begin(statement), _stated(statement)
-        if key is None: return _spoken(rows.forecaster_.predict(stated), statement)
+        if key is None: return _spoken(rows.forecaster_.predict(_corrected(statement)), statement)
         keys = _keys(key, len(statement))
         made = [rows.one(np.atleast_1d(one).tolist(), np.nan, name)
                 for one, name in zip(stated, keys)]
-        if isinstance(statement, MeanStd): self.means_ |= dict(zip(keys, statement.mean.tolist()))
         return _spoken(np.array(made), statement)
 
     def update(self, y_true: ArrayLike,  # what happened, shape (n,), in the order of time
@@ -877,7 +877,6 @@ class Monitor(Storable):
         if statement is not None: self._learn(y_true, read_statement(statement))
         else: self._book(y_true, key)
         rang = self.rows_.settle()
-        self.alarm_count_ += len(rang)
         vars(self).setdefault("rang", []).extend(rang)
         n = self.rows_.tally_.learnt_
         if not rang: return Reading(n=n)
@@ -886,7 +885,6 @@ class Monitor(Storable):
     def _learn(self, y_true, statement):
         "Rows with their outcomes; what was predicted for each, before its own outcome was used."
         y, rows = statement.read_observed(y_true), self._begin(statement)
-        if isinstance(statement, MeanStd): y = y - statement.mean
         made = rows.many(np.column_stack([_stated(statement), y]))
         rows.tally_.rows_ += y.size
         return _spoken(made, statement)
@@ -899,7 +897,6 @@ class Monitor(Storable):
         keys = _keys(key, y.size)
         for one in keys: self.rows_.forecaster_.open_ticket(one)  # refuses before it learns
         for one, value in zip(keys, y):
-            value = value - self.means_.pop(one, 0.0)
             self.rows_.one([np.nan] * (len(self.rows_.roles) - 2), float(value), one)
         self.rows_.tally_.rows_ += y.size
 
@@ -940,12 +937,18 @@ def _one_level(statement):
 
 
 def _stated(statement):
-    "What a stream reads of a statement: shape (n,), or (n, 2) of bounds."
-    if isinstance(statement, MeanStd): return statement.std
+    "What a stream reads of a statement: shape (n,), or (n, 2) of bounds or mean and std."
+    if isinstance(statement, MeanStd): return np.column_stack([statement.mean, statement.std])
     if isinstance(statement, Intervals): return np.column_stack([statement.lower, statement.upper])
     if statement.n_classes > 2: raise TypeError("monitor takes probabilities of one event, got "
                                                 f"{statement.n_classes} classes")
     return statement.prob
+
+
+def _corrected(statement):
+    "What a stream corrects of a statement: std, bounds or probabilities."
+    if isinstance(statement, MeanStd): return statement.std
+    return _stated(statement)
 
 
 def _spoken(made, statement):
@@ -1078,7 +1081,6 @@ def monitor(
     watch = Monitor(run_length=run_length, level=level)
     corrected = watch._learn(y_true, statement)
     rang, found = watch.rows_.settle(), watch.report()
-    watch.alarm_count_ += len(rang)
     return Monitoring(findings=found.findings, cautions=found.cautions, step=found.step,
                       found=found, statement=corrected, alarms=tuple(rang), monitor=watch)
 

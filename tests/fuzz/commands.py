@@ -15,7 +15,8 @@ from uqcal._command.cli import app, main
 COMMAND = typer.main.get_group(app)  # made once: it takes longer than many a case
 
 QUICK = {"validate": ["--n-boot", "19", "--n-resamples", "19", "--n-mc", "19", "--n-bins", "4", "--statistics", "zms,ence", "--jobs", "1"],
-         "calibration": ["--n-boot", "19", "--n-resamples", "19", "--jobs", "1"], "compare": ["--jobs", "1"], "recalibrate": [],
+         "calibration": ["--n-boot", "19", "--n-resamples", "19", "--jobs", "1"], "compare-groups": ["--observed", "response", "--score", "score", "--by", "group", "--jobs", "1"],
+         "monitor": ["--observed", "outcome", "--prob", "score", "--out", "-"],
          "mend": ["--n-boot", "19", "--n-resamples", "19", "--jobs", "1"]}
 
 

@@ -13,7 +13,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -41,7 +41,7 @@ except ImportError: pass
 # %% ../../nbs/adapters/80_lines.ipynb #cell-018
 @dataclass(frozen=True, kw_only=True, repr=False)
 class StreamCounts(Report):
-    """What went through a stream, whatever its rows predict: findings, and what was counted.
+    """What went through a stream in one run, whatever its rows predict: findings and counts.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class StreamCounts(Report):
     method : str
         The method's short name.
     rows : int
-        Rows written.
+        Rows written in this run, as all that follows.
     learnt : int
         Rows that had an outcome.
     alarms : int
@@ -81,7 +81,7 @@ class StreamCounts(Report):
     """
 
     method: str  # the method's short name
-    rows: int  # rows written
+    rows: int  # rows written in this run, as all that follows
     learnt: int  # rows that had an outcome
     alarms: int  # how often the monitor of what was predicted rang
     alarms_after: int = 0  # how often the monitor of what was written rang
@@ -238,10 +238,11 @@ def false_alarms(run_length: int,  # outcomes from one false alarm to the next, 
 
 # %% ../../nbs/adapters/80_lines.ipynb #cell-019
 class StreamTally(Storable):
-    """Sums from which a stream's summary is made; their number is fixed.
+    """Sums from which a run's summary is made; their number is fixed.
 
-    A kind of statement brings its own: `start` sets them to nothing, `count` adds to them and gives
-    the alarms that rang, `point` gives a measure before and after.
+    A kind of statement brings its own: `fresh_monitor` makes a monitor, `start` sets the sums to
+    nothing, `count` adds to them and gives the alarms that rang, `point` gives a measure before and
+    after. Monitors go on from run to run; sums, and the numbers of outcomes, are those of one.
 
     Parameters
     ----------
@@ -250,6 +251,7 @@ class StreamTally(Storable):
     """
 
     obeyed = None  # all settings, whenever they are set
+    booked_, is_late_ = 0, False
 
     def __init__(self, run_length: int = 1_000_000,  # of the monitor
                  ): self.run_length, self.rang = run_length, []
@@ -262,10 +264,51 @@ class StreamTally(Storable):
         Self
             The object itself.
         """
+        self.monitor_, self.after_ = self.fresh_monitor(), self.fresh_monitor()
+        for monitor in (self.monitor_, self.after_): monitor.restart()  # refuses what can't be
+        return self.begin_run()
+
+    def begin_run(self,
+                  restarts: int = 0,  # how often the forecaster began anew in earlier runs
+                  ) -> Self:  # the object itself
+        """Nothing seen yet in this run.
+
+        Parameters
+        ----------
+        restarts : int, default 0
+            How often the forecaster began anew in earlier runs.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
+        self.is_late_ = self.is_late_ or self.booked_ > 0  # an outcome came late in some run
         self.rows_, self.learnt_, self.booked_, self.left_out_, self.skipped_ = 0, 0, 0, 0, 0
         self.due_, self.curve_ = 1, []
+        self.before_, self.restarts_ = self.monitor_.outcomes_, restarts
+        for monitor in (self.monitor_, self.after_): monitor.first_, monitor.alarms_ = None, 0
         self.start()
         return self
+
+    def counted_here(self,
+                     alarm: Any,  # of a monitor; None for none
+                     ) -> Any:  # its outcomes counted from the first one of this run
+        """An alarm as this run counts; a stretch that began in an earlier run begins below 1.
+
+        Parameters
+        ----------
+        alarm : Any
+            Of a monitor; None for none.
+
+        Returns
+        -------
+        Any
+            Its outcomes counted from the first one of this run.
+        """
+        if alarm is None: return None
+        return replace(alarm, outcome=alarm.outcome - self.before_,
+                       since=alarm.since - self.before_)
 
     def add(self,
             predicted: np.ndarray,  # what some rows predict, shape (n,) or (n, k), in order
@@ -285,7 +328,7 @@ class StreamTally(Storable):
         """
         while y.size:
             part = slice(0, self.due_ - self.learnt_)
-            self.rang += self.count(predicted[part], y[part], made[part])
+            self.rang += map(self.counted_here, self.count(predicted[part], y[part], made[part]))
             self.learnt_ += y[part].size
             if self.learnt_ == self.due_:  # the next when the stream is five per cent longer
                 self.curve_.append((self.learnt_, *self.point()))
@@ -294,7 +337,7 @@ class StreamTally(Storable):
 
     def counts(self, of: RowStream,  # what the rows have left behind
                ) -> dict[str, Any]:  # fields of `StreamCounts`, but for the alarms
-        """What has been counted so far.
+        """What has been counted in this run.
 
         Parameters
         ----------
@@ -311,7 +354,7 @@ class StreamTally(Storable):
         return dict(method=of.method, rows=self.rows_, learnt=self.learnt_, booked=self.booked_,
                     waiting=len(of.forecaster_.open_keys), left_out=self.left_out_,
                     skipped=self.skipped_, curve=(*self.curve_, *end),
-                    restarts=getattr(of.forecaster_, "restarts_", 0))
+                    restarts=getattr(of.forecaster_, "restarts_", 0) - self.restarts_)
 
 # %% ../../nbs/adapters/80_lines.ipynb #broken-line
 class BrokenLine(ValueError):
@@ -449,8 +492,9 @@ class RowStream(Storable):
     obeyed = None  # all settings, whenever they are set
 
     what: str = "probabilities"  # what rows state
-    roles: tuple[str, ...] = ("score", "outcome", "key")  # the columns that are read
+    roles: tuple[str, ...] = ("prob", "observed", "key")  # the columns that are read
     wanted: str = "lie in [0, 1]"  # what a statement must do
+    width: int = 1  # how many numbers the forecaster takes as a statement
 
     def opened(self,
                forecaster: Any,  # with `predict`, `forecast`, `outcome` and `open_ticket`
@@ -472,7 +516,13 @@ class RowStream(Storable):
         """
         self.forecaster_, self.tally_, self.told = forecaster, tally, []
         self.booked_, self.decimal_, self.taken_ = {}, None, 0
+        self.ended_ = False  # whether a run came to its end, and was told of
         return self
+
+    def begin_run(self) -> None:
+        "Nothing seen yet in this run, which goes on from what earlier ones left behind."
+        self.ended_ = False
+        self.tally_.begin_run(getattr(self.forecaster_, "restarts_", 0))
 
     def learn(self,
               predicted: np.ndarray,  # statements, shape (n,) or (n, k)
@@ -518,8 +568,8 @@ class RowStream(Storable):
         return made
 
     def _split(self, rows):
-        width = len(self.roles) - 2
-        return rows[:, 0] if width == 1 else rows[:, :width], rows[:, width]
+        if self.width == 1: return rows[:, 0], rows[:, 1]
+        return rows[:, :self.width], rows[:, self.width]
 
 # %% ../../nbs/adapters/80_lines.ipynb #5e7d50ac
 def _check_same(predicted, given, key):
@@ -582,9 +632,9 @@ class KeyedRows(RowStream):
             The alarms since this was last done.
         """
         if self.told:
-            told, width = np.array(self.told), len(self.roles) - 1
-            predicted, y = self._split(told)
-            self.tally_.add(predicted, y, told[:, -1] if width == 2 else told[:, width:])
+            told = np.array(self.told)
+            made = told[:, self.width + 1:]
+            self.tally_.add(*self._split(told), made[:, 0] if self.width == 1 else made)
         rang, self.told, self.tally_.rang = self.tally_.rang, [], []
         return rang
 
@@ -623,7 +673,7 @@ class _StateFile:
         self.seen = self._mark()
         try: return RowStream.from_dict(json.loads(text))
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{self.path} holds no state of uqcal recalibrate: {error}") from None
+            raise ValueError(f"{self.path} holds no state of uqcal monitor: {error}") from None
 
     def write(self, passed):
         """Put the state, after all lines that passed, in place of the one before.
@@ -678,12 +728,16 @@ def _opened(file, fresh):
     if file: passed = file.read()
     else: passed = None
     if passed is None: return fresh.begin()
+    if not hasattr(passed, "ended_"):
+        raise ValueError(f"another release of uqcal wrote the state {file.path}; name a new file, "
+                         "and begin with the first rows that are to be monitored")
     if type(passed) is not type(fresh):
         raise ValueError(f"{file.path} is the state of a stream of {passed.what}, and these rows "
                          f"state {fresh.what}")
     for name, value in fresh.get_params().items():
         if name != "rng" and (kept := getattr(passed, name)) != value:
             raise ValueError(f"{name} must be that of the state, {kept!r}, got {value!r}")
+    if passed.ended_: passed.begin_run()  # a run that was cut short is carried on
     return passed
 
 # %% ../../nbs/adapters/80_lines.ipynb #cell-072
@@ -705,7 +759,7 @@ def stream_rows(
     on_error: str = "stop",  # what a broken row does: "stop", or "skip" to leave it out
     tell: Callable[[Any], object] | None = None,  # is told of each alarm of what is predicted
     complain: Callable[[str], object] | None = None,  # is told of each row that is skipped
-) -> Any:  # the summary of what went through, since the state was made
+) -> Any:  # the summary of what went through in this run
     """Write each row again with a forecast that was made before the row's outcome was used.
 
     Parameters
@@ -745,7 +799,7 @@ def stream_rows(
     Returns
     -------
     Any
-        The summary of what went through, since the state was made.
+        The summary of what went through in this run.
 
     Raises
     ------
@@ -796,6 +850,7 @@ class _Reader:
         if self.skip:
             raise ValueError(f"{self.skip:,} rows fewer than the state has taken in; is this the "
                              "file that it was made from?")
+        self.passed.ended_ = True
         self._save()
         return self.passed.summary()
 

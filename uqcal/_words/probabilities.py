@@ -619,7 +619,7 @@ def _choose_tolerance(step):
 # %% ../../nbs/words/08_probabilities.ipynb #cell-047-d
 def _use(step):
     return ("Use these probabilities. Groups may still differ: compare them at equal "
-            "probabilities (uqcal compare).")
+            "probabilities (uqcal compare-groups).")
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-048
 def python_line(

@@ -56,6 +56,7 @@ def since_text(alarm: Any,  # any alarm
         "since about outcome 311", "from the start".
     """
     if alarm.since == 1: return "from the start"
+    if alarm.since < 1: return f"since about {counted(1 - alarm.since, 'outcome')} before this file"
     return f"since about outcome {alarm.since:,}"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-015

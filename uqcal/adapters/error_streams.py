@@ -15,8 +15,8 @@ import pandas as pd
 from typing_extensions import Self
 
 # %% auto #0
-__all__ = ['ErrorStreamSummary', 'ErrorRows', 'recalibrate_error_rows', 'CoverageAlarm', 'BoundStreamSummary', 'BoundRows',
-           'recalibrate_bound_rows']
+__all__ = ['ErrorStreamSummary', 'ErrorRows', 'recalibrate_error_rows', 'recalibrate_mean_rows', 'CoverageAlarm',
+           'BoundStreamSummary', 'BoundRows', 'recalibrate_bound_rows']
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #a2bb30ac
 from ..online.error_monitor import UncertaintyAlarm, UncertaintyMonitor
@@ -71,7 +71,7 @@ class ErrorStreamSummary(StreamCounts):
     method : str
         The method's short name.
     rows : int
-        Rows written.
+        Rows written in this run, as all that follows.
     learnt : int
         Rows that had an outcome.
     alarms : int
@@ -152,13 +152,14 @@ class _ErrorTally(StreamTally):
         super().__init__(run_length)
         self.kurtosis = kurtosis
 
+    def fresh_monitor(self):
+        "A monitor of uncertainties."
+        return UncertaintyMonitor(run_length=self.run_length, kurtosis=self.kurtosis)
+
     def start(self):
         "Sums of nothing."
-        self.monitor_, self.after_ = (
-            UncertaintyMonitor(run_length=self.run_length, kurtosis=self.kurtosis)
-            for _ in range(2))
-        for monitor in (self.monitor_, self.after_): monitor.restart()  # refuses what can't be
         self.squares_, self.largest_ = [0.0, 0.0], [(0.0, 0), (0.0, 0)]
+        self.gains_ = [0.0, 0.0, 0.0]  # in log score, their squares, and what these should be
 
     def count(self, u, error, made):
         """Take in predicted u, errors and what was made of u; the alarms of what was predicted.
@@ -173,8 +174,15 @@ class _ErrorTally(StreamTally):
             square = np.minimum(np.abs(error) / scale, _LARGEST)**2
             self.squares_[k] = _summed(self.squares_[k], square)
             self.largest_[k] = _larger(self.largest_[k], square, self.learnt_)
+        self._gain(np.abs(error) / u, np.minimum(np.abs(error) / made, _LARGEST), np.log(made / u))
         self.after_.prequential(made, np.clip(error, -_LARGEST * made, _LARGEST * made))
         return self.monitor_.prequential(u, error).alarms
+
+    def _gain(self, ratio, z, moved):
+        "Take in gains in log score, from |error| / u before and after, and the change of log u."
+        gain = 0.5 * (ratio**2 - z**2) - moved
+        for k, values in enumerate((gain, np.clip(gain, -1e140, 1e140)**2, 2 * moved**2)):
+            self.gains_[k] = _summed(self.gains_[k], values)
 
     def point(self):
         "Mean Z² before and after."
@@ -191,8 +199,11 @@ def _check_error(u, error, texts, names):
                          f"{texts[1][:40]} and {texts[0][:40]}")
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-043
+_ROLES = {"errors": ("std", "error", "key"), "predictions": ("predicted", "std", "observed", "key")}
+
+
 class ErrorRows(KeyedRows):
-    """All that rows with uncertainties have left behind.
+    """All that rows with standard deviations have left behind, beside errors or predictions.
 
     Parameters
     ----------
@@ -202,15 +213,20 @@ class ErrorRows(KeyedRows):
         Outcomes between false alarms, on average.
     kurtosis : float, default 9.0
         Of scaled errors, up to which that holds.
+    kind : str, default "errors"
+        What rows hold beside std: "errors" or "predictions".
     """
-    what, wanted = "uncertainties", "be above 0"
-    roles = ("uncertainty", "error", "key")
+    what = "uncertainties"
 
     def __init__(self, method: str = "mixture",  # the only one
                  run_length: int = 1_000_000,  # outcomes between false alarms, on average
                  kurtosis: float = 9.0,  # of scaled errors, up to which that holds
+                 kind: str = "errors",  # what rows hold beside std: "errors" or "predictions"
                  ):
-        self.method, self.run_length, self.kurtosis, self.told = method, run_length, kurtosis, []
+        self.method, self.run_length, self.kurtosis, self.kind = method, run_length, kurtosis, kind
+        self.roles, self.told = _ROLES[kind], []
+        if kind == "errors": self.wanted = "be above 0"
+        else: self.wanted = "hold a number"
 
     def begin(self) -> Self:  # the object itself
         """No row seen yet.
@@ -221,13 +237,14 @@ class ErrorRows(KeyedRows):
             The object itself.
         """
         check_choice(self.method, "method", ["mixture"])
+        self.predicted_ = {}  # by key, where what was observed comes later
         return self.opened(OnlineScaling(), _ErrorTally(self.run_length, self.kurtosis).begin())
 
     def read(self, texts: list[str],  # cells of a row
              names: tuple[str, ...],  # their columns
              numbers: Any,  # how numbers are written
-             ) -> tuple[float, ...]:  # std and error
-        """Both from texts of cells.
+             ) -> tuple[float, ...]:  # what was predicted, and the error or what was observed
+        """All from texts of cells.
 
         Parameters
         ----------
@@ -241,11 +258,64 @@ class ErrorRows(KeyedRows):
         Returns
         -------
         tuple[float, ...]
-            Std and error.
+            What was predicted, and the error or what was observed.
         """
-        u, error = (_number(text, name, numbers) for text, name in zip(texts[:2], names))
-        _check_error(u, error, texts, names)
-        return u, error
+        *mean, u, y = (_number(text, name, numbers)
+                       for text, name in zip(texts[:len(self.roles) - 1], names))
+        if mean: error = y - mean[0]
+        else: error = y
+        _check_error(u, error, texts[len(mean):], names[len(mean):])
+        return *mean, u, y
+
+    def many(self, rows: np.ndarray,  # std and error, or mean, std and what was observed, n rows
+             ) -> np.ndarray:  # corrected std, shape (n,)
+        """Standard deviations of rows without keys.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Std and error, or mean, std and what was observed, n rows.
+
+        Returns
+        -------
+        np.ndarray
+            Corrected std, shape (n,).
+        """
+        if self.kind == "predictions":
+            rows = np.column_stack([rows[:, 1], rows[:, 2] - rows[:, 0]])
+        return super().many(rows)
+
+    def one(self, predicted: list[float],  # std, or mean and std
+            y: float,  # the error, or what was observed; NaN where it is not known
+            key: str,  # under which it comes
+            ) -> float:  # corrected std
+        """The same of a row with a key, under which its prediction is kept.
+
+        Parameters
+        ----------
+        predicted : list[float]
+            Std, or mean and std.
+        y : float
+            The error, or what was observed; NaN where it is not known.
+        key : str
+            Under which it comes.
+
+        Returns
+        -------
+        float
+            Corrected std.
+        """
+        if self.kind == "errors": return super().one(predicted, y, key)
+        mean, u = predicted
+        kept = self.predicted_.get(key, mean)
+        if mean == mean and not math.isclose(mean, kept, rel_tol=1e-6, abs_tol=1e-12):
+            raise ValueError(f"key {key!r:.60} has the prediction {kept:.10g}, but this row holds "
+                             f"{mean:.10g}: leave that cell empty, or give the case a key of its "
+                             "own")
+        made = super().one([u], y - kept, key)
+        if y != y: self.predicted_[key] = mean
+        else: self.predicted_.pop(key, None)
+        return made
 
     def cells(self, made: float,  # for one row
               ) -> list[str]:  # a cell for each added column
@@ -272,13 +342,16 @@ class ErrorRows(KeyedRows):
         """
         tally, n = self.tally_, max(self.tally_.learnt_, 1)
         before, after = (total / n for total in tally.squares_)
-        gain, gain_error, is_heavy = self.forecaster_.gain_
+        gain, gain_error = tally.gains_[0] / n, math.sqrt(max(tally.gains_[1:])) / n
+        is_heavy = self.forecaster_.gain_[2]
+        first, second = (tally.counted_here(one.first_alarm_)
+                         for one in (tally.monitor_, tally.after_))
         was, corrected = (
-            alarm_finding(name, monitor.first_alarm_, monitor.alarms_, tally.learnt_, self.what,
-                          mean, **_largest(mean, largest, n))
-            for name, monitor, mean, largest in zip(
-                ("as it was", "corrected"), (tally.monitor_, tally.after_), (before, after),
-                tally.largest_))
+            alarm_finding(name, alarm, monitor.alarms_, tally.learnt_, self.what, mean,
+                          **_largest(mean, largest, n))
+            for name, alarm, monitor, mean, largest in zip(
+                ("as it was", "corrected"), (first, second), (tally.monitor_, tally.after_),
+                (before, after), tally.largest_))
         findings = (was, corrected, gain_finding(gain, gain_error, is_heavy, score="log",
                                                  n=tally.learnt_))
         return ErrorStreamSummary(
@@ -287,8 +360,8 @@ class ErrorRows(KeyedRows):
             zms_before=before, zms_after=after,
             gain=gain, gain_error=gain_error, is_heavy=is_heavy,
             largest=tuple(tally.largest_),
-            alarm=tally.monitor_.first_alarm_, alarms=tally.monitor_.alarms_,
-            alarm_after=tally.after_.first_alarm_, alarms_after=tally.after_.alarms_)
+            alarm=first, alarms=tally.monitor_.alarms_,
+            alarm_after=second, alarms_after=tally.after_.alarms_)
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-044
 def recalibrate_error_rows(
@@ -303,7 +376,7 @@ def recalibrate_error_rows(
     kurtosis: float = 9.0,  # up to which the monitors keep that promise, ≥ 1
     **options: Any,  # as in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`,
                      # `state`, `every`, `resume`, `on_error`, `tell`, `complain`
-) -> ErrorStreamSummary:  # what went through, since the state was made
+) -> ErrorStreamSummary:  # what went through in this run
     """Write each row again with an uncertainty that was made before the row's error was used.
 
     Parameters
@@ -331,7 +404,7 @@ def recalibrate_error_rows(
     Returns
     -------
     ErrorStreamSummary
-        What went through, since the state was made.
+        What went through in this run.
 
     Raises
     ------
@@ -343,6 +416,63 @@ def recalibrate_error_rows(
     else: columns = (uncertainty, error, key)
     return stream_rows(source, write, ErrorRows("mixture", run_length, kurtosis), columns, (name,),
                        **options)
+
+# %% ../../nbs/adapters/62_error_streams.ipynb #mean-rows-call
+def recalibrate_mean_rows(
+    source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest row first
+    write: Callable[[str], object],  # takes whole lines of text, one or many at a time
+    *,
+    mean: str,  # the column of predictions
+    std: str,  # the column of their standard deviations, > 0
+    y_true: str,  # the column of observed values, or nothing where not known
+    key: str | None = None,  # the column of keys, where observed values come in later rows
+    name: str = "recalibrated",  # the column that is added
+    run_length: int = 1_000_000,  # of the monitors: outcomes between false alarms, on average
+    kurtosis: float = 9.0,  # up to which the monitors keep that promise, ≥ 1
+    **options: Any,  # as in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`,
+                     # `state`, `every`, `resume`, `on_error`, `tell`, `complain`
+) -> ErrorStreamSummary:  # what went through in this run
+    """Write each row again with a standard deviation made before its observed value was used.
+
+    Parameters
+    ----------
+    source : BinaryIO
+        Bytes of a CSV table with a line of column names; oldest row first.
+    write : Callable[[str], object]
+        Takes whole lines of text, one or many at a time.
+    mean : str
+        The column of predictions.
+    std : str
+        The column of their standard deviations, > 0.
+    y_true : str
+        The column of observed values, or nothing where not known.
+    key : str | None, optional
+        The column of keys, where observed values come in later rows.
+    name : str, default "recalibrated"
+        The column that is added.
+    run_length : int, default 1_000_000
+        Of the monitors: outcomes between false alarms, on average.
+    kurtosis : float, default 9.0
+        Up to which the monitors keep that promise, ≥ 1.
+    **options : Any
+        As in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`, `state`,
+        `every`, `resume`, `on_error`, `tell`, `complain`.
+
+    Returns
+    -------
+    ErrorStreamSummary
+        What went through in this run.
+
+    Raises
+    ------
+    ValueError
+        For the first row that can't be used, naming its line, after all rows before it were
+        written and the state with them, and for a state that is damaged or of another kind.
+    """
+    if key is None: columns = (mean, std, y_true)
+    else: columns = (mean, std, y_true, key)
+    return stream_rows(source, write, ErrorRows("mixture", run_length, kurtosis, "predictions"),
+                       columns, (name,), **options)
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-048
 @dataclass(frozen=True, kw_only=True)
@@ -417,7 +547,7 @@ class BoundStreamSummary(StreamCounts):
     method : str
         The method's short name.
     rows : int
-        Rows written.
+        Rows written in this run, as all that follows.
     learnt : int
         Rows that had an outcome.
     alarms : int
@@ -492,10 +622,12 @@ class _BoundTally(StreamTally):
         super().__init__(run_length)
         self.level = level
 
+    def fresh_monitor(self):
+        "A monitor of misses."
+        return CalibrationMonitor(run_length=self.run_length)
+
     def start(self):
         "Sums of nothing."
-        self.monitor_, self.after_ = (CalibrationMonitor(run_length=self.run_length)
-                                      for _ in range(2))
         self.covered_, self.width_, self.infinite_ = [0, 0], [0.0, 0.0], [0, 0]
 
     def count(self, predicted, y, made):
@@ -566,6 +698,7 @@ class BoundRows(KeyedRows):
     """
     what, wanted = "intervals", "hold a number"
     roles = ("lower", "upper", "observed", "key")
+    width = 2
 
     def __init__(self, level: float = 0.9,  # of the intervals
                  method: str = "tracker",  # or "aci", "dtaci"
@@ -658,11 +791,12 @@ class BoundRows(KeyedRows):
         before, after = (covered / n for covered in tally.covered_)
         width, width_after = (math.inf if infinite else total / n
                            for total, infinite in zip(tally.width_, tally.infinite_))
-        known = not tally.booked_ and hasattr(self.forecaster_, "tracker_")
+        is_late = tally.is_late_ or tally.booked_ > 0
+        known = not is_late and hasattr(self.forecaster_, "tracker_")
         if known: bound = getattr(self.forecaster_.tracker_, "bound_", None)
         else: bound = None
         one_sided = known and self.forecaster_.coverage_ > self.forecaster_.tracker_.coverage_
-        first, second = (_coverage_alarm(one.first_alarm_, self.level)
+        first, second = (_coverage_alarm(tally.counted_here(one.first_alarm_), self.level)
                          for one in (tally.monitor_, tally.after_))
         findings = tuple(
             alarm_finding(name, alarm, monitor.alarms_, tally.learnt_, self.what, covered,
@@ -671,7 +805,7 @@ class BoundRows(KeyedRows):
                 ("as it was", "corrected"), (first, second), (tally.monitor_, tally.after_),
                 (before, after), (width, width_after), tally.infinite_))
         guarantee = Caution(code="coverage_guarantee", facts={
-            "booked": tally.booked_, "bound": bound, "one_sided": one_sided, "level": self.level,
+            "booked": is_late, "bound": bound, "one_sided": one_sided, "level": self.level,
             "method": self.method})
         return BoundStreamSummary(
             **tally.counts(self), findings=findings, step=stream_step(findings),
@@ -697,7 +831,7 @@ def recalibrate_bound_rows(
     run_length: int = 1_000_000,  # of the monitors: outcomes between false alarms, on average
     **options: Any,  # as in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`,
                      # `state`, `every`, `resume`, `on_error`, `tell`, `complain`
-) -> BoundStreamSummary:  # what went through, since the state was made
+) -> BoundStreamSummary:  # what went through in this run
     """Write each row again with bounds that were made before the row's true value was used.
 
     Parameters
@@ -729,7 +863,7 @@ def recalibrate_bound_rows(
     Returns
     -------
     BoundStreamSummary
-        What went through, since the state was made.
+        What went through in this run.
 
     Raises
     ------

@@ -44,7 +44,7 @@ class StreamSummary(StreamCounts):
     method : str
         The method's short name.
     rows : int
-        Rows written.
+        Rows written in this run, as all that follows.
     learnt : int
         Rows that had an outcome.
     alarms : int
@@ -113,12 +113,18 @@ _BEYOND = 2.58  # standard errors, which chance goes beyond in one stream of a h
 class _Tally(StreamTally):
     "Sums for probabilities."
 
+    def begin(self):
+        "Nothing seen yet."
+        self.delays_ = np.zeros(5)  # of all runs, as outcomes of one come in the next
+        return super().begin()
+
+    def fresh_monitor(self):
+        "A monitor of probabilities."
+        return CalibrationMonitor(run_length=self.run_length)
+
     def start(self):
         "Sums of nothing."
-        self.monitor_, self.after_ = (CalibrationMonitor(run_length=self.run_length)
-                                      for _ in range(2))
         self.bins_, self.squares_, self.spread_ = np.zeros((2, 3, 10)), np.zeros(2), np.zeros(2)
-        self.delays_ = np.zeros(5)
 
     def count(self, p, y, q):
         """Take in scores p, outcomes y and forecasts q of some rows; the alarms of the scores.
@@ -154,12 +160,17 @@ class _Tally(StreamTally):
         far, v = np.log1p(delay), p * (1 - p)
         self.delays_ += y - p, far * (y - p), v, far * v, far**2 * v
 
-    def is_selected(self):
-        "Whether the outcomes that came differ from those that are out, as far as these show."
+    def is_selected(self, waiting):
+        """Whether the outcomes that came differ from those that are out, as far as these show.
+
+        Parameters
+        ----------
+        waiting
+        """
         rest, mixed, v, first, second = self.delays_
         y, p, noise = self.bins_[0].sum(axis=1)
         is_one_class = y in (0, self.learnt_) and (y - p)**2 > _BEYOND**2 * noise
-        if self.rows_ - self.booked_ <= self.learnt_: return False
+        if not waiting and self.rows_ - self.booked_ <= self.learnt_: return False
         if is_one_class or not v > 0: return bool(is_one_class)
         spread = second - first**2 / v
         return bool(spread > 1e-9 * v and (mixed - first / v * rest)**2 > _BEYOND**2 * spread)
@@ -170,8 +181,9 @@ class _Tally(StreamTally):
         return error.tolist()
 
 # %% ../../nbs/adapters/79_rows.ipynb #b4e10002
+_MISSING = ("", "na", "nan", "n/a", "null", "none", "<na>")
 _OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1.0, "no": 0.0,
-             "yes": 1.0, **dict.fromkeys(("", "na", "nan", "n/a", "null", "none", "<na>"), np.nan)}
+             "yes": 1.0, **dict.fromkeys(_MISSING, np.nan)}
 
 # %% ../../nbs/adapters/79_rows.ipynb #cell-069
 class ProbabilityRows(KeyedRows):
@@ -187,14 +199,17 @@ class ProbabilityRows(KeyedRows):
         "restart" or None.
     run_length : int, default 1_000_000
         Outcomes between false alarms, on average.
+    pos_label : str | None, optional
+        Which of two labels counts as 1.
     """
     def __init__(self, method: str = "mixture",  # a name that `make_forecaster` knows
                  rng: int | None = None,  # seed of hedging's draws
                  on_alarm: str | None = None,  # "restart" or None
                  run_length: int = 1_000_000,  # outcomes between false alarms, on average
+                 pos_label: str | None = None,  # which of two labels counts as 1
                  ):
         self.method, self.rng, self.on_alarm, self.run_length = method, rng, on_alarm, run_length
-        self.told = []
+        self.pos_label, self.told = pos_label, []
 
     def begin(self) -> Self:  # the object itself
         """No row seen yet.
@@ -204,7 +219,7 @@ class ProbabilityRows(KeyedRows):
         Self
             The object itself.
         """
-        self.seen_, self.since_ = 0, {}
+        self.seen_, self.since_, self.negative_ = 0, {}, None
         return self.opened(forecaster_of(self), _Tally(self.run_length).begin())
 
     def one(self, predicted: list[float],  # one probability
@@ -253,18 +268,28 @@ class ProbabilityRows(KeyedRows):
         tuple[float, ...]
             Probability and outcome.
         """
-        text, said = texts[0], texts[1].lower()
+        text, said = texts[:2]
         p = numbers.cell(text)
         if p is None:
             raise ValueError(f"column {names[0]!r} must hold a probability, got {text[:40]!r}")
         if not (0.0 <= p <= 1.0 or p != p):
             raise ValueError(f"column {names[0]!r} must lie in [0, 1], got {text[:40]}")
-        if said in _OUTCOMES: y = _OUTCOMES[said]
+        if self.pos_label is not None: return p, self._of_label(said, names[1])
+        if said.lower() in _OUTCOMES: y = _OUTCOMES[said.lower()]
         else: y = numbers.read(said)
         if y is None or y not in (0, 1) and y == y:
             raise ValueError(f"column {names[1]!r} must hold 0 or 1, or nothing where the outcome "
                              f"is not known, got {said[:40]!r}")
         return p, y
+
+    def _of_label(self, said, name):
+        "The outcome that one of two labels means; NaN where there is none."
+        if said == self.pos_label: return 1.0
+        if said.lower() in _MISSING: return np.nan
+        if self.negative_ is None: self.negative_ = said
+        if said == self.negative_: return 0.0
+        raise ValueError(f"column {name!r} must hold two labels, {self.pos_label!r} and "
+                         f"{self.negative_!r}, or nothing, got {said[:40]!r}")
 
     def cells(self, made: float,  # for one row
               ) -> list[str]:  # a cell for each added column
@@ -296,21 +321,23 @@ class ProbabilityRows(KeyedRows):
         counts = tally.counts(self)
         if counts["curve"]: measures = counts["curve"][-1][1:]
         else: measures = (0.0, 0.0)
-        selected = tally.is_selected()
+        selected = tally.is_selected(counts["waiting"])
+        first, second = (tally.counted_here(one.first_alarm_)
+                         for one in (tally.monitor_, tally.after_))
         was, corrected = (
-            alarm_finding(name, monitor.first_alarm_, monitor.alarms_, tally.learnt_, self.what,
-                          measure, restarts, calibrated=calibrated, selected=selected)
-            for name, monitor, measure, calibrated, restarts in zip(
-                ("as it was", "corrected"), (tally.monitor_, tally.after_), measures, right,
-                (0, counts["restarts"])))
+            alarm_finding(name, alarm, monitor.alarms_, tally.learnt_, self.what, measure,
+                          restarts, calibrated=calibrated, selected=selected)
+            for name, alarm, monitor, measure, calibrated, restarts in zip(
+                ("as it was", "corrected"), (first, second), (tally.monitor_, tally.after_),
+                measures, right, (0, counts["restarts"])))
         findings = (was, corrected, gain_finding(before - after, error, False, score="brier",
                                                  n=tally.learnt_, is_selected=selected))
         return StreamSummary(
             **counts, findings=findings, step=stream_step(findings),
             cautions=(false_alarms(self.run_length, tally.monitor_.alarms_),),
             brier_before=before, brier_after=after, brier_error=error, right=tuple(right),
-            alarm=tally.monitor_.first_alarm_, alarms=tally.monitor_.alarms_,
-            alarm_after=tally.after_.first_alarm_, alarms_after=tally.after_.alarms_)
+            alarm=first, alarms=tally.monitor_.alarms_,
+            alarm_after=second, alarms_after=tally.after_.alarms_)
 
 # %% ../../nbs/adapters/79_rows.ipynb #cell-023
 def recalibrate_rows(
@@ -320,6 +347,7 @@ def recalibrate_rows(
     score: str,  # the column of scores, in [0, 1]
     y_true: str,  # the column of outcomes: 0 or 1, or nothing where not known
     key: str | None = None,  # the column of keys, where outcomes come in later rows
+    pos_label: str | None = None,  # which of two labels counts as 1; None where there are 0 and 1
     method: str = "mixture",  # a name that `make_forecaster` knows
     name: str = "recalibrated",  # the column that is added
     rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
@@ -335,7 +363,7 @@ def recalibrate_rows(
     run_length: int = 1_000_000,  # of the score's monitor and the forecasts', as there
     tell: Callable[[Alarm], object] | None = None,  # is told of each alarm of the score
     complain: Callable[[str], object] | None = None,  # is told of each row that is skipped
-) -> StreamSummary:  # what went through, since the state was made
+) -> StreamSummary:  # what went through in this run
     """Write each row again with a forecast that was made before the row's outcome was used.
 
     Memory does not grow with the stream, only with outcomes that are still out.
@@ -352,6 +380,8 @@ def recalibrate_rows(
         The column of outcomes: 0 or 1, or nothing where not known.
     key : str | None, optional
         The column of keys, where outcomes come in later rows.
+    pos_label : str | None, optional
+        Which of two labels counts as 1; None where there are 0 and 1.
     method : str, default "mixture"
         A name that `make_forecaster` knows.
     name : str, default "recalibrated"
@@ -386,7 +416,7 @@ def recalibrate_rows(
     Returns
     -------
     StreamSummary
-        What went through, since the state was made.
+        What went through in this run.
 
     Raises
     ------
@@ -396,7 +426,7 @@ def recalibrate_rows(
         method.
     """
     return stream_rows(
-        source, write, ProbabilityRows(method, rng, on_alarm, run_length),
+        source, write, ProbabilityRows(method, rng, on_alarm, run_length, pos_label),
         (score, y_true) if key is None else (score, y_true, key), (name,), decimal=decimal,
         thousands=thousands, encoding=encoding, drop_missing=drop_missing, state=state,
         every=every, resume=resume, on_error=on_error, tell=tell, complain=complain)

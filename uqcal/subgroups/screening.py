@@ -673,6 +673,7 @@ def compared_groups(
     groups: np.ndarray | None = None,  # the cluster of each point as a number from 0, shape (n,)
     *,
     reference: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
+    only: int | None = None,  # of pairs: those with this group; None for all
 ) -> ComparedGroups:  # numbers and shuffles of each comparison
     """Prepare groups for many comparisons; for columns that were checked already.
 
@@ -690,6 +691,8 @@ def compared_groups(
         The cluster of each point as a number from 0, shape (n,).
     reference : str, default "pairs"
         "pairs" for all pairs, "all" for each group against everyone.
+    only : int | None, optional
+        Of pairs: those with this group; None for all.
 
     Returns
     -------
@@ -703,6 +706,8 @@ def compared_groups(
     else: steps = 3
     if reference == "pairs":
         pieces = np.array(list(itertools.combinations(range(sizes.size), 2)))
+        if only is not None:
+            pieces = np.array([(k, only) for k in range(sizes.size) if k != only])
         return ComparedGroups(pieces, steps * sizes[pieces].sum(axis=1),
                               *pairs_of(y_true, score, codes, sample_weight, member), not none)
     return ComparedGroups(np.arange(sizes.size)[:, None], np.full(sizes.size, steps * codes.size),
@@ -718,8 +723,8 @@ def screen(
     sample_weight: str | None = None,  # name of a column of weights ≥ 0
     groups: str | None = None,  # name of a column of labels of clusters of rows
     pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
-    reference: str = "pairs",  # compare every pair of groups ("pairs") or each group with everyone
-                             # ("all")
+    reference: Hashable = "pairs",  # compare every pair of groups ("pairs"), each group with
+                                  # everyone ("all"), or with the group of this label
     method: str = "auto",  # "asymptotic" for all p-values; "auto" shuffles small rows that seem
                            # significant
     n_resamples: int = 9999,  # shuffles of each such row; fewer where fewer decide, or where all of
@@ -747,8 +752,9 @@ def screen(
         Name of a column of labels of clusters of rows.
     pos_label : Any, optional
         Which of two labels counts as 1, unless responses are numbers.
-    reference : str, default "pairs"
-        Compare every pair of groups ("pairs") or each group with everyone ("all").
+    reference : Hashable, default "pairs"
+        Compare every pair of groups ("pairs"), each group with everyone ("all"), or with
+        the group of this label.
     method : str, default "auto"
         "asymptotic" for all p-values; "auto" shuffles small rows that seem significant.
     n_resamples : int, default 9999
@@ -777,15 +783,15 @@ def screen(
     ----------
     Tygert (2021b), § 2.1.
     """
-    check_choice(reference, "reference", ("pairs", "all"))
     check_choice(method, "method", ("auto", "asymptotic"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     names = dict(response=y_true, score=score, group=by, weight=sample_weight, cluster=groups)
     columns, members = _counted_once(_screen_columns(frame, names, pos_label), method)
     labels, codes = _several(columns["group"])
+    one = None if reference in ("pairs", "all") else _position_of(reference, labels)
     compared = compared_groups(columns["response"], columns["score"], codes,
                                columns.get("weight", np.empty(0)), _clusters(columns, method),
-                               reference=reference)
+                               reference="all" if reference == "all" else "pairs", only=one)
     found = _in_chunks(compared, n_jobs, progress)
     if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
     table, skipped = _screening_table(found, compared.pieces, labels, np.bincount(codes))
@@ -795,6 +801,14 @@ def screen(
     screening = Screening(table=_with_likeness(_correct_pvalues(table), data, reference),
                           skipped=skipped, reference=reference, data=data)
     return _judged(screening, members, n_resamples)
+
+# %% ../../nbs/subgroups/47_screen.ipynb #position-of
+def _position_of(label, labels):
+    "Which of all labels one is."
+    known = labels.tolist()
+    if label in known: return known.index(label)
+    check_choice(str(label), "reference", ["pairs", "all", *map(str, known)])
+    raise ValueError(f"reference must be a label as it stands in the table, got {label!r}")
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-005g
 def _several(group):
