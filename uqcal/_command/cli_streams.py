@@ -108,7 +108,7 @@ _Kurtosis = Annotated[float | None, option(
 stream_commands = new_app()
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-010
-@stream_commands.command("recalibrate", help=_RECALIBRATE)
+@stream_commands.command("monitor", help=_RECALIBRATE)
 def _recalibrate(
     context: typer.Context, file: Annotated[str, FILE], outcome: _Outcome = None,
     score: _Score = None, uncertainty: _StreamU = None, error: _StreamError = None,

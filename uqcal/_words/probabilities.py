@@ -480,7 +480,7 @@ def _by_fragments(findings):
     return "; ".join(map(_by_fragment, findings))
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-040
-_NAME_CLUSTERS = "pass them as clusters (cluster=, --cluster)"
+_NAME_CLUSTERS = "pass them as clusters (cluster=, --groups)"
 
 
 def _ece_from_zero(caution):
@@ -619,7 +619,7 @@ def _choose_tolerance(step):
 # %% ../../nbs/words/08_probabilities.ipynb #cell-047-d
 def _use(step):
     return ("Use these probabilities. Groups may still differ: compare them at equal "
-            "probabilities (uqcal compare).")
+            "probabilities (uqcal compare-groups).")
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-048
 def python_line(
