@@ -15,12 +15,11 @@ import numpy as np
 import pandas as pd
 import typer
 
-from .. import __version__
 from .._base.files import display_name
 from .._base.results import three_digits
 from .._base.rows_again import check_new_columns
 from .cli_parts import (
-    ROWS, aligned, as_json, check_outputs, deliver, first_words, on_lines, option, outside_words,
+    ROWS, aligned, as_json, check_outputs, first_words, on_lines, option, outside_words,
     read_model, refuse_idle, restored, source_twice, typed, visible, wrapped, write_rows)
 from uqcal._command.cli_statements import (
     Asked, Given, KINDS, QUESTION, ROWS_READ, SAID, asked_of, bounds_of, given_options, kind_of,
@@ -31,7 +30,8 @@ from .running import new_app
 # %% auto #0
 __all__ = ['WAYS', 'FORMAT', 'PARTS', 'APPLIED', 'FITTING', 'conformalize_commands', 'MADE', 'Way', 'Fitted', 'conformal',
            'bound_columns', 'conformal_screen', 'conformal_numbers', 'next_step', 'write_fitted', 'read_fitted',
-           'new_rows', 'validate_next', 'end_rows', 'read_to_conform', 'spans', 'tell_fit', 'open_words']
+           'without_outcomes', 'new_rows', 'validate_next', 'end_rows', 'read_to_conform', 'spans', 'tell_fit',
+           'open_words']
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-way
 @dataclass(frozen=True)
@@ -318,8 +318,7 @@ def next_step(
         return on_lines([f"uqcal {verb} {shlex.quote(params['file'])}", *given.words, *by, *typed(
             context, "groups", "symmetric", *ROWS, "tolerance", "seed"), f"--out {out}.csv",
             "--model model.json"])
-    said = {name: value for name, value in given.asked.said.items()
-            if name not in ("observed", "positive")}
+    said = without_outcomes(given.asked.said)
     rows = [name for name in ROWS if name != "drop_missing"]
     return on_lines([f"uqcal {verb} new.csv", *said_words(said), *typed(context, *rows),
                      f"--apply {shlex.quote(params['model'])}", f"--out new_{out}.csv"])
@@ -402,11 +401,28 @@ def read_fitted(
                          f"{[*asked.by]}")
     return state, Asked(source, said, asked.how, tuple(state["by"]), tuple(state["as_groups"]))
 
+# %% ../../nbs/command/99_cli_conformalize.ipynb #co-outcomes
+def without_outcomes(said: Mapping[str, Any],  # a statement
+                     ) -> dict[str, Any]:  # values by option
+    """The statement of rows whose outcomes are not known.
+
+    Parameters
+    ----------
+    said : Mapping[str, Any]
+        A statement.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by option.
+    """
+    return {name: value for name, value in said.items()
+            if name not in ("observed", "positive", "error")}
+
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-statement
 def _statement_of(state, typed_here, path):
     "The statement of the new rows: as it was typed, else that of the fit."
-    fitted = {name: value for name, value in state["statement"].items()
-              if name not in ("observed", "positive")}
+    fitted = without_outcomes(state["statement"])
     if not set(typed_here) - {"level", "sort_bounds"}: return fitted | typed_here
     kind = kind_of(typed_here)
     if kind != state["kind"]: raise ValueError(
@@ -415,6 +431,8 @@ def _statement_of(state, typed_here, path):
         level = typed_here.setdefault("level", fitted["level"])
         if level != fitted["level"]: raise ValueError(
             f"--apply {path} was fitted for level {fitted['level']}, got {level}; fit it again")
+    if kind == "mean-std" and not {"std", "variance"} & set(typed_here):
+        typed_here |= {name: fitted[name] for name in ("std", "variance") if name in fitted}
     return typed_here
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-new-rows
@@ -476,9 +494,11 @@ def validate_next(
     str
         Lines that say what to type; empty where what happened is not in the file.
     """
-    observed = state["statement"].get("observed")
-    if observed is not None and observed not in table.header: return ""
-    seen = [] if observed is None else [f"--observed {shlex.quote(observed)}"]
+    observed, has_errors = state["statement"].get("observed"), "--error" in words[0]
+    if not has_errors and observed not in table.header: return ""
+    seen = [] if has_errors else [f"--observed {shlex.quote(observed)}"]
+    if "positive" in state["statement"]:
+        seen.append(f"--positive {shlex.quote(state['statement']['positive'])}")
     command = on_lines([f"uqcal validate {shlex.quote(out)}", *seen, *words])
     return "NEXT     Validate these rows.\n" + textwrap.indent(command, " " * 9)
 
@@ -589,7 +609,7 @@ def read_to_conform(
         f"{KINDS[kind].title} can't be conformalized: sets come from probabilities of all classes "
         "(--probs), intervals from --predicted with --std, from --lower and --upper, or --quantiles")
     refuse_others(context, kind, ("level", *_QUESTION, *_SYMMETRIC, *FITTING, *_REPORTED,
-                                  *ROWS_READ, "tolerance"))
+                                  *ROWS_READ))
     level_of(said)
     if "error" in said: raise ValueError("intervals lie around predictions: give --observed and "
                                          "--predicted in place of --error")

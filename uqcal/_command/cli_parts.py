@@ -265,6 +265,9 @@ def check_outputs(
     if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
     if sys.stdout is None: raise ValueError("standard output is closed")
     targets = {option: path for option, path in targets.items() if (option, path) != ("json", "-")}
+    figure = targets.get("figure")
+    if figure is not None and Path(figure).suffix not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"--figure must end in .png, .svg or .pdf, got {figure}")
     for option, path in targets.items():
         if path == "-": raise ValueError(f"--{option} must name a file, got -")
     if not any(targets.values()): return
@@ -728,12 +731,8 @@ def save_figure(
     import matplotlib
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
-    ending = Path(path).suffix.lower().removeprefix(".")
-    known = ("png", "svg", "pdf")
-    if ending not in known:
-        raise ValueError(f"--figure must end in .png, .svg or .pdf, got {path}")
     figure, picture = np.ravel(plot())[0].figure, io.BytesIO()
-    figure.savefig(picture, format=ending, dpi=200, bbox_inches="tight")
+    figure.savefig(picture, format=Path(path).suffix[1:], dpi=200, bbox_inches="tight")
     plt.close(figure)
     with rows_to(path, bytes) as write: write(picture.getvalue())
 

@@ -22,7 +22,7 @@ from .cli_parts import (
     aligned, check_outputs, check_sizes, cores, first_words, in_python, option, outside_words,
     place_word, restored, save_figure, screen_text, shows_bar, source_twice, span_of, wrapped, write_rows)
 from .cli_statements import (
-    Given, KINDS, OUTPUT, QUESTION, ROWS_READ, SAID, asked_of, kind_of, level_of, python_call,
+    KINDS, OUTPUT, QUESTION, ROWS_READ, SAID, asked_of, kind_of, level_of, python_call,
     refuse_others, source_of, takes, typed_statement)
 from .running import new_app
 

@@ -27,8 +27,8 @@ from .cli_parts import (
 # %% auto #0
 __all__ = ['STATEMENT', 'SAID', 'QUESTION', 'ROWS_READ', 'OUTPUT', 'DEMO', 'KINDS', 'takes', 'Kind', 'Asked', 'Given', 'as_list',
            'said_words', 'kind_of', 'refuse_others', 'given_options', 'typed_statement', 'demo_path', 'source_of',
-           'asked_of', 'need', 'level_of', 'spread_of', 'stds_of', 'bounds_of', 'sides_of', 'chosen_columns',
-           'python_statement', 'python_call']
+           'asked_of', 'need', 'level_of', 'spread_of', 'stds_of', 'raw_bounds', 'bounds_of', 'sides_of',
+           'chosen_columns', 'python_statement', 'python_call']
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-block
 STATEMENT = """STATEMENT is one of
@@ -139,6 +139,9 @@ class Kind:
     read: Callable[[Asked], Given]  # of its rows
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-asked
+_SINGLE = ("observed", "error", "predicted", "std", "variance", "lower", "upper", "prob")
+
+
 @dataclass(frozen=True)
 class Asked:
     """What is to be read: a file, the columns of a statement, and columns beside them.
@@ -186,7 +189,7 @@ class Asked:
         Table
         """
         named = [*numbers, *labels, *filter(None, [self.weight])]
-        differing(named)
+        differing([*(self.said.get(name) for name in _SINGLE), self.weight])
         if self.groups in named:
             raise ValueError(f"--groups must name a column of its own, got {self.groups!r}")
         texts = [*labels, *self.as_groups, *filter(None, [self.groups])]
@@ -580,12 +583,12 @@ def _mean_std(asked):
                        predicted=predicted,
                        error=pd.Series(errors, index=pd.Index(table.places, name=place)))
 
-# %% ../../nbs/command/67_cli_statements.ipynb #st-bounds
-def bounds_of(
+# %% ../../nbs/command/67_cli_statements.ipynb #st-raw
+def raw_bounds(
     said: Mapping[str, Any],  # the statement
     table: Table,  # its columns
 ) -> np.ndarray:  # shape (n, 2); infinite where a side is open
-    """Lower and upper bounds.
+    """Lower and upper bounds as they stand in the file.
 
     Parameters
     ----------
@@ -599,15 +602,35 @@ def bounds_of(
     np.ndarray
         Shape (n, 2); infinite where a side is open.
     """
-    n = table.places.size
-    sides = {"lower": -np.inf, "upper": np.inf}
-    pair = [table.columns[said[side]] if side in said else np.full(n, end)
-            for side, end in sides.items()]
-    if "sort_bounds" in said: return np.sort(np.column_stack(pair), axis=1)
+    open_side = {"lower": np.full(table.places.size, -np.inf),
+                 "upper": np.full(table.places.size, np.inf)}
+    return np.column_stack([table.columns[said[side]] if side in said else values
+                            for side, values in open_side.items()])
+
+# %% ../../nbs/command/67_cli_statements.ipynb #st-bounds
+def bounds_of(
+    said: Mapping[str, Any],  # the statement
+    table: Table,  # its columns
+) -> np.ndarray:  # shape (n, 2); infinite where a side is open
+    """Lower and upper bounds, the lower one first.
+
+    Parameters
+    ----------
+    said : Mapping[str, Any]
+        The statement.
+    table : Table
+        Its columns.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n, 2); infinite where a side is open.
+    """
+    if "sort_bounds" in said: return np.sort(raw_bounds(said, table), axis=1)
     if "lower" in said and "upper" in said:
         try: refuse_crossed(table, (said["lower"], said["upper"]))
         except ValueError as wrong: raise ValueError(f"{wrong}; --sort-bounds swaps them") from None
-    return np.column_stack(pair)
+    return raw_bounds(said, table)
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-sides
 def sides_of(said: Mapping[str, Any],  # the statement
@@ -716,7 +739,10 @@ def _observed_labels(table, seen, known, option):
 # %% ../../nbs/command/67_cli_statements.ipynb #st-listed-sets
 def _listed_sets(asked, seen, name):
     "Sets that stand in one column of text."
-    table = asked.table({}, [seen, name])
+    try: table = asked.table({}, [seen, name])
+    except ValueError as error:
+        if f"column {name!r} has no value" not in str(error): raise
+        raise ValueError(f"{error}; write [] where a set is empty") from None
     label = np.array([_text_label(one) for one in table.columns[seen]], dtype=object)
     held = []
     for cell, place in zip(table.columns[name], table.places):
@@ -786,7 +812,7 @@ def _quantiles(asked):
     if "quantile" in said and "quantiles" in said:
         raise ValueError("give either --quantiles or --quantile, not both")
     if "quantile" in said:
-        pairs = dict(sorted((_level_and_column(one) for one in said["quantile"])))
+        pairs = dict(sorted(map(_level_and_column, said["quantile"])))
         columns, levels = [*pairs.values()], [*pairs]
     else: columns = [*chosen_columns(asked, said["quantiles"], "--quantiles")]
     return _made_of(asked, columns, lambda frame: Quantiles.from_frame(
@@ -843,9 +869,16 @@ def python_statement(
     made = {"mean-std": f"MeanStd({table.get('predicted', 0)}, {spread})",
             "intervals": f"Intervals({table.get('lower')}, {table.get('upper')}, level={level})",
             "probabilities": f"Probabilities({table.get('prob')}{_positive_label(said)})",
-            "quantiles": f"Quantiles.from_frame(table, {said.get('quantiles')!r})",
+            "quantiles": f"Quantiles.from_frame(table, {_quantile_words(said)})",
             "samples": f"Samples.from_frame(table, {said.get('samples')!r})"}
     return table.get("observed", table.get("error", "")), f"uqcal.{made[kind_of(said)]}"
+
+# %% ../../nbs/command/67_cli_statements.ipynb #st-python-c
+def _quantile_words(said):
+    "Columns of quantiles, by a pattern or one by one with their levels."
+    if "quantile" not in said: return repr(said.get("quantiles"))
+    pairs = dict(sorted(map(_level_and_column, said["quantile"])))
+    return f"{[*pairs.values()]}, {[*pairs]}"
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-b
 def _positive_label(said):

@@ -22,7 +22,7 @@ from uqcal._command.cli_parts import (
     typed, wrapped)
 from .cli_statements import (
     Given, KINDS, OUTPUT, QUESTION, ROWS_READ, SAID, asked_of, kind_of, need, python_call,
-    refuse_others, said_words, source_of, takes, typed_statement)
+    raw_bounds, refuse_others, said_words, source_of, takes, typed_statement)
 from .running import new_app
 
 # %% auto #0
@@ -111,15 +111,22 @@ def _statistics_rows(validation):
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-error-step
 def _error_step(result, given):
-    "Recalibrate along the columns that were asked about, where a fault asks for it."
+    "Recalibrate along the columns that were asked about; or read the column as a variance."
     if result.step.verb == "recalibrate": return {"verb": "recalibrate", "by": [*given.by]}
+    cause, said = result.step.facts.get("cause"), given.asked.said
+    if cause is not None and cause.name == "variance" and "std" in said:
+        words = [("variance", said[name]) if name == "std" else (name, said[name]) for name in said]
+        return {"verb": "validate", "by": [*given.by], "said": dict(words)}
     return None
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-intervals
 def _validate_intervals(given, options):
     "The report on intervals or sets of labels."
     from uqcal.intervals.coverage import interval_report
-    return interval_report(given.observed, given.values, given.asked.said["level"],
+    said, values = given.asked.said, given.values
+    if "sort_bounds" in said and kind_of(said) == "intervals":  # which are counted, too
+        values, options = raw_bounds(said, given.table), options | {"sort_bounds": True}
+    return interval_report(given.observed, values, said["level"],
                            classes=given.classes, features=dict(given.by) or None,
                            groups=given.groups, **options)
 
@@ -304,10 +311,11 @@ def _next_words(step, given, context):
     "A command that takes the next step, on lines that a terminal holds."
     verb, by = step["verb"], step["by"]
     said = {"by": by, "as-groups": [name for name in by if name in given.asked.as_groups]}
-    words = [*given.words, *said_words(said), *typed(context, "groups", *ROWS, "seed")]
+    words = [*said_words(step.get("said", given.asked.said)), *said_words(said),
+             *typed(context, "groups", *ROWS, "seed")]
     if verb == "validate":
-        words += [*typed(context, "weight", "confidence", "n_bins", "n_boot", "n_resamples"),
-                  f"--tolerance {step['tolerance']:.2g}"]
+        words += typed(context, "weight", "confidence", "n_bins", "n_boot", "n_resamples")
+        if "tolerance" in step: words.append(f"--tolerance {step['tolerance']:.2g}")
     else:
         if kind_of(given.asked.said) in ("mean-std", "probabilities"):
             words += typed(context, "tolerance")
