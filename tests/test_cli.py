@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 
-import notebooks
 import numpy as np
 import pandas as pd
 import pytest
@@ -139,7 +138,7 @@ def test_examples_in_the_help_work(capsys, monkeypatch, folder):
     data().assign(u=data()["uE"]).to_parquet("part-0.parquet")
     text = "".join(run(capsys, *args)[1] for args in ([], ["validate", "--help"], ["datasets", "--help"]))
     examples = {line.strip() for line in text.splitlines() if re.match(r"    (?:cat errors.csv \| )?uqcal ", line)}
-    assert len(examples) == 14
+    assert len(examples) == 13
     folder.joinpath("uqcal").write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from uqcal._command.cli import main; main()" "$@"\n')
     os.chmod("uqcal", stat.S_IRWXU)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
@@ -193,7 +192,7 @@ def test_fail_on_invalid(capsys, factor, distribution, fail_on, code):
 
 
 def test_fail_on_inconclusive(capsys):
-    pd.DataFrame({"error": data()["E"], "uncertainty": data()["E"].std()}).to_csv("constant.csv", index=False)
+    pd.DataFrame({"error": np.random.default_rng(0).normal(size=2000), "uncertainty": 1.0}).to_csv("constant.csv", index=False)
     for fail_on, code in (("beyond", 0), ("invalid", 0), ("inconclusive", 0), ("everywhere", 1)):  # equal u: nothing along u or on ranking
         assert run(capsys, "validate", "constant.csv", "--error", "error", "--std", "uncertainty", *QUICK, "--fail-on", fail_on)[0] == code
 
@@ -252,7 +251,7 @@ def test_details_give_each_finding_its_test_and_pvalue(capsys):
     order = [text.index(f"{one.name[0].upper()}{one.name[1:]}: {one.status}. {one.sentence} Test: {one.method}.") for one in expected.findings]
     order = [text.index(expected.conclusion), text.index(f"NEXT {expected.step.sentence}"), *order, text.index("estimate")]
     assert code == 0 and len(order) == 3 + 8 and order == sorted(order)
-    assert all(f"p = {one.pvalue:.2g}" in one.sentence or one.pvalue < 0.001 for one in expected.findings) and max(map(len, out.splitlines())) <= 80
+    assert all(f"p = {one.pvalue:.2g}" in one.sentence or one.pvalue < 0.001 for one in expected.findings) and max(map(len, out.split("estimate")[0].splitlines())) <= 80
     numbers = json.load(open("n.json", encoding="utf-8"))
     assert {one["name"]: one["sentence"] for one in numbers["findings"]} == {one.name: one.sentence for one in expected.findings} and numbers["data"]["by"] == ["mass", "kind"]
     assert {one["name"]: one["by"] for one in numbers["findings"]}["size by kind"] == "kind"

@@ -651,6 +651,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                               'uqcal/_command/cli_conformalize.py'),
                                                  'uqcal._command.cli_conformalize._around_predictions': ( 'command/cli_conformalize.html#_around_predictions',
                                                                                                           'uqcal/_command/cli_conformalize.py'),
+                                                 'uqcal._command.cli_conformalize._check_state': ( 'command/cli_conformalize.html#_check_state',
+                                                                                                   'uqcal/_command/cli_conformalize.py'),
                                                  'uqcal._command.cli_conformalize._clusters': ( 'command/cli_conformalize.html#_clusters',
                                                                                                 'uqcal/_command/cli_conformalize.py'),
                                                  'uqcal._command.cli_conformalize._conformalize': ( 'command/cli_conformalize.html#_conformalize',

@@ -22,21 +22,21 @@ def written(folder, form, content=None, suffix=None):
     return path
 
 
-def asked(command, path, *more): return [command, path, *commands.QUICK[command], *more]
+def asked(command, path, *more): return [command.split()[0], path, *commands.QUICK[command], *more]
 
 
 def judged(command, path, form, *more):
     "The numbers of a command that is to succeed; the rows that it wrote where it writes rows."
-    streams, recalibrated = command == "recalibrate", os.path.join(os.path.dirname(path), "recalibrated.csv")
+    streams, recalibrated = command == "monitor", os.path.join(os.path.dirname(path), "recalibrated.csv")
     if os.path.exists(recalibrated): os.remove(recalibrated)
-    output = {"recalibrate": [], "mend": ["--out", recalibrated]}.get(command, ["--json", "-"])
+    output = {"monitor": [], "recalibrate": ["--out", recalibrated]}.get(command, ["--json", "-"])
     said = commands.run(*asked(command, path, *output, *more))
     if fault := commands.broken_rule(said, streams): return None, fault
     if said.code and os.path.exists(recalibrated): return None, "refused, and left a file"
     if said.code: return None, f"refused: {said.err.strip()}"
-    if command == "mend":  # which keeps the marks of the file
+    if command == "recalibrate":  # which keeps the marks of the file
         how = dict(sep=form.delimiter, decimal=form.decimal, encoding="utf-8-sig" if form.encoding == "utf-8" else form.encoding)
-        return pd.read_csv(recalibrated, **how)[["recalibrated_error", "recalibrated_uncertainty"]].to_numpy().tolist(), None
+        return pd.read_csv(recalibrated, **how)[["recalibrated_error", "recalibrated_std"]].to_numpy().tolist(), None
     if not streams: return commands.numbers(said), None
     return [row.rsplit(form.delimiter, 1)[-1].replace(",", ".") for row in re.split("\r?\n", said.out.decode(form.encoding)) if row.strip()], None
 
@@ -47,7 +47,7 @@ def same_numbers(rng, command, folder):
     plain = written(folder, form)
     expected, fault = judged(command, plain, form)
     if fault: return fault if "refused" not in fault else None  # too little of a group
-    if command != "recalibrate" and rng.random() < 0.15:
+    if command != "monitor" and rng.random() < 0.15:
         found, fault = judged(command, written(folder, None, damage.as_parquet(frame), ".parquet"), form)
         return fault or (None if found == expected else "parquet: other numbers")
     changes = [damage.SAME[k] for k in rng.permutation(len(damage.SAME))[:rng.choice([1, 1, 2, 3])]]
@@ -65,13 +65,13 @@ def refused(rng, command, folder):
     role = damage.ROLES[command][rng.integers(len(damage.ROLES[command]))]
     change = damage.REFUSED[rng.integers(len(damage.REFUSED))] if rng.random() < 0.99 else damage.endless_line
     if role == "group" and change in (damage.infinite, damage.text): change = damage.no_value
-    if command == "recalibrate" and (role == "outcome" and change is damage.no_value or change is damage.header_only): change = damage.text
+    if command == "monitor" and (role == "outcome" and change is damage.no_value or change is damage.header_only): change = damage.text
     change(form, rng, role)
     if rng.random() < 0.3: damage.SAME[rng.integers(6)](form, rng)
     if form.encoding == "utf-16": form.mark = b""
     path = written(folder, form)
     said = commands.run(*asked(command, path))
-    fault = commands.broken_rule(said, command == "recalibrate")
+    fault = commands.broken_rule(said, command == "monitor")
     return f"{change.__name__} {role}: {fault or 'taken'}" if fault or said.code == 0 else None
 
 
@@ -86,8 +86,8 @@ def either(rng, command, folder):
     more = [option for k in rng.permutation(len(OPTIONS))[:rng.choice([0, 0, 1, 2])] for option in OPTIONS[k]]
     given, path = (content, "-") if rng.random() < 0.1 else (b"", written(folder, form, content, suffix))
     said = commands.run(*asked(command, path, *more), given=given)
-    if fault := commands.broken_rule(said, command == "recalibrate"): return f"{' '.join(more)}: {fault}"
-    if said.code or suffix != ".csv" or b'"' in content or command == "recalibrate": return None
+    if fault := commands.broken_rule(said, command == "monitor"): return f"{' '.join(more)}: {fault}"
+    if said.code or suffix != ".csv" or b'"' in content or command == "monitor": return None
     head = " ".join(re.sub(r"\[[^][]*95 %[^][]*\]", "", said.out.decode().split("\n\n")[0]).split())
     points, *left = (int(one.replace(",", "")) for one in re.findall(r"([\d,]+) (?:points?|rows?|for which|without)", head))
     try: lines = content.decode("utf-8-sig")

@@ -392,14 +392,28 @@ def read_fitted(
     refuse_idle(context, "--apply fits nothing", only=[
         *APPLIED, *(name for name in SAID if name not in ("observed", "positive"))])
     state = read_model(path, f"uqcal {verb}", {FORMAT: PARTS})
-    if state["verb"] != verb: raise ValueError(
+    if state["verb"] in MADE and state["verb"] != verb: raise ValueError(
         f"--apply {path} was written by uqcal {state['verb']}: apply it with that command")
+    _check_state(state, path)
     said = _statement_of(state, given_options(context), path)
     asked = asked_of(context, source, said)
     if params["by"] and [*asked.by] != state["by"]:
         raise ValueError(f"--apply {path} was fitted by {state['by'] or 'no column'}, got "
                          f"{[*asked.by]}")
     return state, Asked(source, said, asked.how, tuple(state["by"]), tuple(state["as_groups"]))
+
+# %% ../../nbs/command/99_cli_conformalize.ipynb #co-check
+def _check_state(state, path):
+    "Refuse a file whose parts do not fit together."
+    said, kind = state["statement"], state["kind"]
+    names = {name: one for name, one in said.items() if name not in ("level", "sort_bounds")}
+    is_whole = (state["verb"] in MADE and set(said) <= set(SAID) and kind in KINDS
+                and all(isinstance(one, (str, list)) for one in names.values())
+                and any(name in KINDS[kind].options for name in said)
+                and all(isinstance(one, str) for one in (*state["by"], *state["as_groups"]))
+                and isinstance(state.get("kinds", {}), dict) and len(state["range"]) == 2
+                and isinstance(state.get("level", 0.9), float))
+    if not is_whole: raise ValueError(f"--apply {path} is damaged: write it again with --model")
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-outcomes
 def without_outcomes(said: Mapping[str, Any],  # a statement

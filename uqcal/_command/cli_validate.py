@@ -290,7 +290,7 @@ def _count(name, text, way):
 def _refuse_idle_questions(params):
     "Refuse options that ask questions where none is asked."
     for name in ("by", "tolerance", "n_resamples", "n_calibration"):
-        if params[name] is not None: raise ValueError(
+        if params[name]: raise ValueError(
             f"--no-conclusions asks no questions: leave out --{name.replace('_', '-')}")
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-places
@@ -334,6 +334,8 @@ def _tell(result, given, way, context):
         params["by"], params["groups"], table) | _contradicted(result, table)
     details = {"Data": table.source, "Columns": ", ".join(given.columns),
                "Seed": str(params["seed"])} | row_details(facts)
+    if params["by"]: details["Columns of --by"] = ", ".join(params["by"])
+    if params["groups"]: details["Column of groups"] = params["groups"]
     if step is not None and not is_recalibrated(table):
         command = _next_words(step, given, context)
         if step["verb"] != "validate":
