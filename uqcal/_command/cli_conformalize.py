@@ -31,7 +31,7 @@ from .running import new_app
 __all__ = ['WAYS', 'FORMAT', 'PARTS', 'APPLIED', 'FITTING', 'conformalize_commands', 'MADE', 'Way', 'Fitted', 'conformal',
            'bound_columns', 'conformal_screen', 'conformal_numbers', 'next_step', 'write_fitted', 'read_fitted',
            'without_outcomes', 'new_rows', 'validate_next', 'end_rows', 'read_to_conform', 'spans', 'tell_fit',
-           'open_words']
+           'range_words', 'open_words']
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-way
 @dataclass(frozen=True)
@@ -658,7 +658,7 @@ def spans(given: Given,  # a statement
     values = given.values
     if given.kind == "intervals": values = values[:, 1] - values[:, 0]
     values = values[np.isfinite(values)]
-    if not values.size: return [0.0, np.inf]
+    if not values.size: return [0.0, 0.0]
     return [values.min(), values.max()]
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-tell
@@ -714,8 +714,7 @@ def _apply(context, source):
     text = [first_words(given.table, f"{every.size:,} rows"), "",
             wrapped(f"Conformalized: {model.sentence}.")]
     if given.kind != "classes":
-        text += map(wrapped, outside_words("the std" if kind == "mean-std" else "the width",
-                                           _width(given), state["range"]))
+        text += map(wrapped, range_words(given, state))
         text += open_words(made, given)
         words = [f"--lower conformal_lower --upper conformal_upper --level {state['level']}"]
     else: words = [f"--sets 'in_*' --level {state['level']}"]
@@ -723,9 +722,27 @@ def _apply(context, source):
     end_rows("\n".join([*text, *(["", after] if after else [])]), [rows], out)
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-width
-def _width(given):
-    if given.kind == "mean-std": return given.values
-    return given.values[:, 1] - given.values[:, 0]
+def range_words(
+    given: Given,  # new rows
+    state: Mapping[str, Any],  # what `read_fitted` gave
+) -> list[str]:  # a sentence, or none
+    """How many rows lie outside the range of the fit.
+
+    Parameters
+    ----------
+    given : Given
+        New rows.
+    state : Mapping[str, Any]
+        What `read_fitted` gave.
+
+    Returns
+    -------
+    list[str]
+        A sentence, or none.
+    """
+    values, name = given.values, given.asked.said.get("std", "the std")
+    if given.kind == "intervals": values, name = values[:, 1] - values[:, 0], "the width"
+    return outside_words(name, values[np.isfinite(values)], state["range"])
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-open
 def open_words(

@@ -1086,7 +1086,7 @@ def in_python(
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-092c-b
 def on_one_line(
-    command: str | None = None,  # as `recalibrate_command` gives it; None where there is none
+    command: str | None = None,  # as `on_lines` gives it; None where there is none
     line: str | None = None,  # the same in Python
 ) -> tuple[str, ...]:  # the two, or nothing
     """A command and a line of Python for a report, which needs no breaks.
@@ -1094,7 +1094,7 @@ def on_one_line(
     Parameters
     ----------
     command : str | None, optional
-        As `recalibrate_command` gives it; None where there is none.
+        As `on_lines` gives it; None where there is none.
     line : str | None, optional
         The same in Python.
 

@@ -15,9 +15,10 @@ import numpy as np
 
 from .._base.files import display_name
 from .._base.rows_again import check_new_columns
-from .cli_conformalize import (
+from uqcal._command.cli_conformalize import (
     FITTING, bound_columns, conformal, conformal_numbers, conformal_screen, end_rows, new_rows,
-    next_step, open_words, read_fitted, read_to_conform, spans, tell_fit, validate_next, write_fitted)
+    next_step, open_words, range_words, read_fitted, read_to_conform, spans, tell_fit,
+    validate_next, write_fitted)
 from .cli_parts import (
     aligned, check_outputs, check_sizes, cores, first_words, in_python, option, outside_words,
     place_word, restored, save_figure, screen_text, shows_bar, source_twice, span_of, wrapped, write_rows)
@@ -163,8 +164,7 @@ def _beyond(model, given, state):
     "Rows beyond what a correction was fitted to, by column; none where it changes nothing."
     from uqcal.corrections.scaling import AsStated
     if not model.shifts_ and isinstance(model.scaling_, AsStated): return []
-    name = given.asked.said.get("std", "the std")
-    told = outside_words(name, given.values, state["range"])
+    told = range_words(given, state)
     for name, ends in model.ranges_.items(): told += outside_words(name, given.by[name], ends)
     return told
 
@@ -263,8 +263,7 @@ def _apply_bounds(context, source, state, asked):
     given = new_rows(asked, "intervals")
     made = model.predict(given.values, dict(given.by) or None)
     rows = write_rows(source, given.table, bound_columns(made, "recalibrated"), out, asked.how)
-    told = [f"Recalibrated: {model.sentence}.", *outside_words(
-        "the width", given.values[:, 1] - given.values[:, 0], state["range"])]
+    told = [f"Recalibrated: {model.sentence}.", *range_words(given, state)]
     told += open_words(made, given)
     words = [f"--lower recalibrated_lower --upper recalibrated_upper --level {state['level']}"]
     _end_applied(given, told, validate_next(state, given.table, words, out), rows, out)
