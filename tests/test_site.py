@@ -379,10 +379,10 @@ def test_frames_that_scroll_can_be_seen_and_reached(site, browser):
 
 
 REPORTS = {
-    "validate": ["--demo", "--n-boot", "99", "--n-mc", "99", "--n-resamples", "99"],
-    "calibration": ["scores.csv", "--outcome", "y", "--score", "p", "--n-boot", "19", "--n-resamples", "99"],
+    "validate": ["demo", "--n-boot", "99", "--n-mc", "99", "--n-resamples", "99"],
+    "validate scores": ["scores.csv", "--observed", "y", "--prob", "p", "--n-boot", "19", "--n-resamples", "99"],
     "compare": ["scores.csv", "--response", "y", "--score", "p", "--group", "arm", "--n-resamples", "99"],
-    "intervals": ["scores.csv", "--observed", "value", "--lower", "low", "--upper", "high", "--level", "0.9", "--feature", "p", "--n-resamples", "199"],
+    "validate intervals": ["scores.csv", "--observed", "value", "--lower", "low", "--upper", "high", "--level", "0.9", "--by", "p", "--n-resamples", "199"],
 }
 
 
