@@ -119,7 +119,8 @@ def test_bounds_are_moved_by_other_rows_and_the_model_goes_to_other_rows(capsys)
     assert code == 0 and "Rows: recalibrated.csv" in out and "Model: model.json" in out and len(out.splitlines()) <= 24
     assert made.columns.tolist() == [*table.columns, "recalibrated_lower", "recalibrated_upper"] and made[table.columns].equals(table)
     assert abs(made.eval("recalibrated_lower <= y <= recalibrated_upper").mean() - 0.9) < 0.03
-    fitted = ConformalBounds(0.9, by="kind", symmetric=False).fit(table["y"], table[["low", "hi"]], table[["kind"]])
+    per_width = ConformalBounds.from_dict(json.load(open("model.json"))["model"]).per_width
+    fitted = ConformalBounds(0.9, by="kind", symmetric=False, per_width=per_width).fit(table["y"], table[["low", "hi"]], table[["kind"]])
     code, out, _ = run(capsys, "stated.csv", "--apply", "model.json", "--out", "again.csv", verb="recalibrate")
     assert code == 0 and fitted.sentence in " ".join(out.split())
     np.testing.assert_allclose(pd.read_csv("again.csv")[["recalibrated_lower", "recalibrated_upper"]], fitted.predict(table[["low", "hi"]], table[["kind"]]), rtol=1e-12)

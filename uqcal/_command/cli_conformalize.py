@@ -40,15 +40,15 @@ class Way:
 
     Parameters
     ----------
-    model : Callable[[float, str | None, bool], Any]
-        Of level, column of groups, symmetric.
+    models : Callable[[Given, dict], list]
+        For a statement, with settings of their classes.
     fit : Callable[[Any, Given, np.ndarray], Any]
         The model on some rows.
     predict : Callable[[Any, Given, np.ndarray], np.ndarray]
         Bounds or sets of some rows.
     """
 
-    model: Callable[[float, str | None, bool], Any]  # of level, column of groups, symmetric
+    models: Callable[[Given, dict], list]  # for a statement, with settings of their classes
     fit: Callable[[Any, Given, np.ndarray], Any]  # the model on some rows
     predict: Callable[[Any, Given, np.ndarray], np.ndarray]  # bounds or sets of some rows
 
@@ -63,10 +63,10 @@ def _clusters(given, rows):
     return given.groups[rows]
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-mean
-def _around_predictions(level, by, is_symmetric):
+def _around_predictions(given, settings):
     "Intervals around predictions."
     from uqcal.intervals.conformal import ConformalIntervals
-    return ConformalIntervals(level, by, symmetric=is_symmetric)
+    return [ConformalIntervals(**settings)]
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-mean-fit
 def _fit_errors(model, given, rows):
@@ -78,10 +78,14 @@ def _around(model, given, rows):
     return model.predict(given.predicted[rows], given.values[rows], _features(given, rows))
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-bounds
-def _moved_bounds(level, by, is_symmetric):
-    "Bounds that are moved."
+def _moved_bounds(given, settings):
+    "Bounds that are moved by a length, or by a share of each width where there is one."
     from uqcal.intervals.conformal import ConformalBounds
-    return ConformalBounds(level, by, symmetric=is_symmetric)
+    width = given.values[:, 1] - given.values[:, 0]
+    models = [ConformalBounds(**settings)]
+    if (np.isfinite(width) & (width > 0)).all():
+        models.append(ConformalBounds(**settings, per_width=True))
+    return models
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-bounds-fit
 def _fit_values(model, given, rows):
@@ -93,10 +97,10 @@ def _of_values(model, given, rows):
     return model.predict(given.values[rows], _features(given, rows))
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-sets
-def _label_sets(level, by, is_symmetric):
+def _label_sets(given, settings):
     "Sets of labels from probabilities of all classes."
     from uqcal.intervals.conformal import ConformalSets
-    return ConformalSets(level, by=by)
+    return [ConformalSets(settings["level"], by=settings["by"])]
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-sets-fit
 def _fit_labels(model, given, rows):
@@ -184,15 +188,32 @@ def conformal(
     unit = np.arange(n) if given.groups is None else pd.factorize(given.groups)[0]
     fold, every = random_folds(unit, 10, np.random.default_rng(seed)), np.arange(n)
     if fold.max() < 1: raise ValueError("two rows or clusters are needed at least, got one")
-    made = None
+    found = []
+    for model in way.models(given, {"level": level, "by": by, "symmetric": is_symmetric}):
+        made = _held_out(way, model, given, fold)
+        found.append(Fitted(model=way.fit(model, given, every), given=given, level=level, by=by,
+                            made=made))
+    if len(found) == 1: return found[0]
+    return min(found, key=_mean_score)
+
+# %% ../../nbs/command/99_cli_conformalize.ipynb #co-held-out
+def _held_out(way, model, given, fold):
+    "Bounds or sets of each fold, by a fit to the others."
+    from sklearn.base import clone
+    made, every = None, np.arange(fold.size)
     for k in range(fold.max() + 1):
         rows = every[fold == k]
-        model = way.fit(way.model(level, by, is_symmetric), given, every[fold != k])
-        part = way.predict(model, given, rows)
-        if made is None: made = np.empty((n, part.shape[1]), part.dtype)
+        part = way.predict(way.fit(clone(model), given, every[fold != k]), given, rows)
+        if made is None: made = np.empty((fold.size, part.shape[1]), part.dtype)
         made[rows] = part
-    return Fitted(model=way.fit(way.model(level, by, is_symmetric), given, every), given=given,
-                  level=level, by=by, made=made)
+    return made
+
+# %% ../../nbs/command/99_cli_conformalize.ipynb #co-score
+def _mean_score(found):
+    "The mean interval score, held out: lower is better."
+    y, (low, high) = found.given.observed, found.made.T
+    missed = np.maximum(low - y, 0) + np.maximum(y - high, 0)
+    return np.mean(found.sizes + 2 / (1 - found.level) * missed)
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-added
 def bound_columns(made: np.ndarray,  # bounds, shape (n, 2)
