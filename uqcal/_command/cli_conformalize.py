@@ -642,7 +642,7 @@ def read_to_conform(
     kind = kind_of(said)
     if kind not in WAYS: raise ValueError(
         f"{KINDS[kind].title} can't be conformalized: sets come from probabilities of all classes "
-        "(--probs), intervals from --predicted with --std, from --lower and --upper, or --quantiles")
+        "(--probs), intervals from --predicted with --std, --lower and --upper, or --quantiles")
     refuse_others(context, kind, ("level", *_QUESTION, *_SYMMETRIC, *FITTING, *_REPORTED,
                                   *ROWS_READ))
     level_of(said)
