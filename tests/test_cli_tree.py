@@ -284,7 +284,7 @@ def test_options_that_do_nothing_in_other_ways_are_refused(run):
                        (["monitor", "t.csv", "--outcome", "o", "--score", "p", "--every", "10"], "no state is kept without --state: leave out --every"),
                        (["recalibrate", "t.csv", "--apply", "scores.json", "--std", "u", "--out", "a.csv"], "--apply scores.json is for probabilities of an event, got mean ± std"),
                        (["recalibrate", "t.csv", "--apply", "conformal.json", "--out", "a.csv"], "was written by uqcal conformalize: apply it with that command"),
-                       (["recalibrate", "t.csv", "--apply", "bounds.json", "--lower", "lo", "--upper", "hi", "--level", "0.8", "--out", "a.csv"], "was fitted for level 0.9, got 0.8"),
+                       (["recalibrate", "t.csv", "--apply", "bounds.json", "--lower", "lo", "--upper", "hi", "--level", "0.8", "--out", "a.csv"], "was fitted for level 0.9: leave out --level"),
                        (["recalibrate", "t.csv", "--apply", "bounds.json", "--by", "g", "--out", "a.csv"], "was fitted by no column, got ['g']"),
                        (["recalibrate", "t.csv", "--apply", "model.json", "--tolerance", "2", "--n-boot", "9", "--out", "a.csv"], "--apply fits nothing: leave out --tolerance and --n-boot")):
         code, _, err, _ = run(args)

@@ -458,14 +458,16 @@ def without_outcomes(said: Mapping[str, Any],  # a statement
 def _statement_of(state, typed_here, path):
     "The statement of the new rows: as it was typed, else that of the fit."
     fitted = without_outcomes(state["statement"])
+    level = fitted.get("level")
+    if typed_here.get("level", level) != level: raise ValueError(
+        f"--apply {path} was fitted for level {level}: leave out --level, or fit it again")
+    if "sort_bounds" in typed_here and "sort_bounds" not in KINDS[state["kind"]].beside:
+        raise ValueError(f"--apply {path} moves no bounds that cross: leave out --sort-bounds")
     if not set(typed_here) - {"level", "sort_bounds"}: return fitted | typed_here
     kind = kind_of(typed_here)
     if kind != state["kind"]: raise ValueError(
         f"--apply {path} is for {KINDS[state['kind']].title}, got {KINDS[kind].title}")
-    if "level" in fitted:
-        level = typed_here.setdefault("level", fitted["level"])
-        if level != fitted["level"]: raise ValueError(
-            f"--apply {path} was fitted for level {fitted['level']}, got {level}; fit it again")
+    if level is not None: typed_here["level"] = level
     if kind == "mean-std" and not {"std", "variance"} & set(typed_here):
         typed_here |= {name: fitted[name] for name in ("std", "variance") if name in fitted}
     return typed_here
