@@ -299,7 +299,7 @@ def test_no_output_replaces_what_is_read(run, command, way):
     sources = [read[word] for word in args if word in read] + [args[k + 1] for k, word in enumerate(args) if word == "--apply"]
     for source in sources:
         for name, one in options(command).items():
-            if one.metavar != "FILE" or name == "apply_file" or ("--apply" in args and name != "out") or ("--dask" in args and name == "report"): continue
+            if one.metavar != "FILE" or name in ("apply_file", "figure") or ("--apply" in args and name != "out") or ("--dask" in args and name == "report"): continue
             where = args.index(one.opts[0]) if one.opts[0] in args else None
             tried = [*args, one.opts[0], source] if where is None else [*args[:where + 1], source, *args[where + 2:]]
             code, _, err, _ = run(tried)
