@@ -46,7 +46,7 @@ def numbers(capsys, *args):
 
 def test_verdict_and_numbers_are_those_of_the_report(capsys):
     found, table = numbers(capsys, "stated.csv", *BOUNDS, "--by", "T", "--by", "kind", "--seed", "3"), pd.read_csv("stated.csv")
-    report = interval_report(table["y"], table[["lo", "hi"]], 0.9, features=table[["T", "kind"]], n_resamples=199, rng=3)
+    report = interval_report(table["y"], table[["lo", "hi"]], 0.9, by=table[["T", "kind"]], n_resamples=199, rng=3)
     assert (found["verdict"], found["conclusion"], found["step"], found["interval_score"], found["covered"]) == (report.verdict, report.conclusion, report.step.to_dict(), report.score, report.covered)
     assert [one["name"] for one in found["findings"]] == ["coverage", "sides", "by width", "by T", "by kind"] and found["data"]["by"] == ["T", "kind"]
     for told, one in zip(found["findings"], report.findings): assert told == json.loads(json.dumps(one.to_dict()))

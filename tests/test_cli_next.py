@@ -82,7 +82,7 @@ def test_the_line_of_python_has_the_options_too(capsys):
     u = np.exp(rng.normal(0, 0.5, 300))
     pd.DataFrame({"E (eV)": 2 * u * rng.standard_normal(300), "u)": u, "v": 1.0, "m": np.arange(300)}).to_csv("names.csv", index=False)
     said = " ".join(run(capsys, "compare-models", "names.csv", "--model", "a=E (eV),u)", "--model", "b=E (eV),v", "--groups", "m", "--n-boot", "99", "--jobs", "1", "--verbose").split())
-    assert 'uqcal.recalibrate_errors(table["E (eV)"], table["u)"], groups=table["m"])' in said
+    assert 'uqcal.corrections.error_recalibration.recalibrate_errors(table["E (eV)"], table["u)"], groups=table["m"])' in said
 
 
 def test_a_file_that_a_correction_wrote_gets_no_second_one(capsys):
