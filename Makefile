@@ -1,4 +1,4 @@
-# make demo       install uqcal in .venv and judge the data set that travels with it
+# make demo       install uqcal in .venv and validate the table that travels with it
 # make test       environment, ruff, every notebook run afresh, tests    (make test-all: the slow ones too)
 # make test-portable   the numeric tests as other processors compute them, one after another
 # make docs       render the notebooks into _docs, readable offline
@@ -46,7 +46,7 @@ $(BIN)/python:
 	@touch .venv/.runtime $@
 
 demo: .venv/.runtime
-	@$(BIN)/uqcal validate --demo --report report.html
+	@$(BIN)/uqcal validate demo --report report.html
 
 test: .venv/.dev
 	@$(BIN)/ruff check --quiet $(CHECKED)

@@ -8,19 +8,19 @@ import stat
 import subprocess
 import sys
 
-import notebooks
 import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal import __version__, load_demo
-from uqcal.errors.validation import validate_errors
-from uqcal._command import cli, cli_parts
+from uqcal import __version__
+from uqcal._command import cli_validate
 from uqcal._command.cli import main
+from uqcal._command.cli_statements import Asked, KINDS, demo_path
 from uqcal._base.tables import read_table
+from uqcal.errors.validation import validate_errors
 
 QUICK = ["--n-boot", "60", "--n-mc", "40", "--n-resamples", "199"]
-COLUMNS = ["--error", "E", "--uncertainty", "uE"]
+COLUMNS = ["--error", "E", "--std", "uE"]
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +33,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def data():
-    demo = load_demo()
-    return pd.DataFrame({"E": demo.error[:200], "uE": demo.uncertainty[:200]})
+    demo = pd.read_csv(demo_path())[:200]
+    return pd.DataFrame({"E": demo["temperature"] - demo["temperature_mean"], "uE": demo["temperature_std"]})
 
 
 def start(*args, **options):
@@ -75,9 +75,9 @@ def test_validate_says_table_and_verdict():
     assert sorted(os.listdir()) == ["errors.csv", "numbers.json", "report.html"]
 
 
-def test_demo_needs_no_file():
-    done = start("validate", "--demo", "--statistics", "zms", *QUICK)
-    assert done.returncode == 0 and done.stdout.startswith("Diffusion_RF (") and "VERDICT  Calibrated on average" in done.stdout
+def test_demo_needs_no_file_and_no_options():
+    done = start("validate", "demo", "--statistics", "zms", *QUICK)
+    assert done.returncode == 0 and done.stdout.startswith("demo: mean ± std, 730 rows") and "--observed temperature" in done.stdout and len(done.stdout.splitlines()) <= 24
 
 
 def test_standard_input_and_json_on_standard_output():
@@ -91,12 +91,12 @@ def test_standard_input_and_json_on_standard_output():
 
 
 def test_bad_input_is_one_line_and_code_2():
-    done = start("validate", "nothing.csv")
+    done = start("validate", "nothing.csv", "--error", "E", "--std", "u")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "uqcal: there is no file nothing.csv\n")
 
 
 def test_usage_errors_are_one_line_and_code_2(capsys):
-    for args in (["validate", "--demo", "--eror", "E"], ["validat"], ["validate", "a", "b"], ["validate", "--demo", "--n-bins", "many"], ["validate", "--seed"]):
+    for args in (["validate", "demo", "--eror", "E"], ["validat"], ["validate", "a", "b"], ["validate", "demo", "--n-bins", "many"], ["validate", "--seed"]):
         code, out, err = run(capsys, *args)
         assert code == 2 and out == "" and re.fullmatch(r"uqcal: .+\n", err), (args, err)
     assert (done := start(*args)).returncode == 2 and done.stdout == "" and done.stderr == err
@@ -124,7 +124,7 @@ def test_help_answers_without_compiled_kernels():
 
 # --- help
 
-@pytest.mark.parametrize("args", [["--help"], ["-h"], [], ["validate", "--help"], ["mend", "--help"], ["datasets", "--help"], ["datasets", "fetch", "--help"]])
+@pytest.mark.parametrize("args", [["--help"], ["-h"], [], ["validate", "--help"], ["recalibrate", "--help"], ["conformalize", "--help"], ["datasets", "--help"], ["datasets", "fetch", "--help"]])
 def test_help_is_plain_and_fits_80_columns(capsys, args):
     code, out, err = run(capsys, *args)
     assert code == 0 and err == "" and "Usage: uqcal" in out
@@ -133,16 +133,18 @@ def test_help_is_plain_and_fits_80_columns(capsys, args):
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell of POSIX")
 def test_examples_in_the_help_work(capsys, monkeypatch, folder):
-    pd.DataFrame({"y": data()["E"] + 1, "yhat": 1.0, "u": data()["uE"]}).to_csv("test.csv", index=False)
-    data().to_parquet("part-0.parquet")
-    examples = {line.strip() for args in ([], ["validate", "--help"], ["datasets", "--help"]) for line in run(capsys, *args)[1].splitlines()
-                if re.match(r"    (?:cat errors.csv \| )?uqcal ", line)}
-    assert len(examples) == 9
+    data().assign(yhat=0.0, y=data()["E"], u=data()["uE"], lo=-3.0, hi=3.0).to_csv("test.csv", index=False)
+    data().assign(u=data()["uE"]).to_csv("errors.csv", index=False)
+    data().assign(u=data()["uE"]).to_parquet("part-0.parquet")
+    text = "".join(run(capsys, *args)[1] for args in ([], ["validate", "--help"], ["datasets", "--help"]))
+    examples = {line.strip() for line in text.splitlines() if re.match(r"    (?:cat errors.csv \| )?uqcal ", line)}
+    assert len(examples) == 13
     folder.joinpath("uqcal").write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from uqcal._command.cli import main; main()" "$@"\n')
     os.chmod("uqcal", stat.S_IRWXU)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
     for example in sorted(example for example in examples if "fetch" not in example):
-        quick = example if "--dask" in example else example.replace("uqcal validate", f"uqcal validate {' '.join(QUICK)}")
+        count = "--n-resamples 199" if re.search("--prob|--level", example) else " ".join(QUICK[:2] + QUICK[4:])
+        quick = example if "--dask" in example else re.sub("uqcal (validate|recalibrate)", rf"uqcal \1 {count}", example)
         if "|" in example or "*" in example:  # what a shell does is part of it
             done = subprocess.run(["bash", "-c", quick], capture_output=True, text=True, timeout=300)
             code, out, err = done.returncode, done.stdout, done.stderr
@@ -157,24 +159,22 @@ def test_version(capsys):
 def test_the_help_lists_commands_in_the_order_of_the_work(capsys):
     "Fails if the apps of the pages are taken over in another order, or one of them is not."
     _, out, _ = run(capsys, "--help")
-    assert re.findall(r"(?m)^  ([a-z-]+)  ", out.split("Commands:")[1]) == [
-        "validate", "new-study", "mend", "calibration", "intervals", "monitor", "compare-groups", "compare-models", "datasets"]
+    assert re.findall(r"(?m)^  ([a-z-]+)  ", out.split("Commands:")[1])[:4] == [
+        "validate", "new-study", "recalibrate", "conformalize", "monitor"]
 
 
 @pytest.mark.parametrize("command, said", [
-    ("mend", "Factor between errors and uncertainties that does no harm, > 1"), ("mend", "Column of outcomes, 0 or 1, to recalibrate probabilities."),
-    ("compare-models", "Difference in score that does no harm."), ("monitor", "Column of what was observed, empty where not known.")])
+    ("validate", "Claimed coverage, from 0 to 1."), ("recalibrate", "Keep what was fitted in this file."), ("conformalize", "Move both ends by one threshold"), ("compare-models", "Difference in score that does no harm."), ("monitor", "Column of what was observed, empty where not known.")])
 def test_each_command_explains_its_own_options(capsys, command, said):
     "Fails if two commands name what their options say alike in one module: annotations are read late, so that the last one counts for both."
     _, out, _ = run(capsys, command, "--help")
     assert said in " ".join(out.split())
 
 
-def test_page_of_the_command_line_names_every_option(capsys):
-    _, out, _ = run(capsys, "validate", "--help")
-    prose = "\n".join(c.source for c in notebooks.read(notebooks.ROOT / "nbs" / "command/70_cli.ipynb").cells if c.cell_type == "markdown")
-    options = set(re.findall(r"^  (--[a-z-]+)", out, re.M))
-    assert len(options) == 31 and not [option for option in options if f"`{option}" not in prose]
+def test_a_file_without_a_statement_is_told_what_can_be_typed(capsys):
+    for args in (["validate", "errors.csv"], ["recalibrate", "errors.csv", "--observed", "E"], ["conformalize", "errors.csv", "--level", "0.9"]):
+        code, out, err = run(capsys, *args)
+        assert code == 2 and out == "" and err.startswith("uqcal: say what was predicted\nSTATEMENT is one of\n  --predicted COL (--std COL") and max(map(len, err.splitlines())) <= 80
 
 
 # --- verdicts and exit codes
@@ -187,14 +187,14 @@ def test_fail_on_invalid(capsys, factor, distribution, fail_on, code):
     u = rng.lognormal(size=4000)  # enough to exclude every fault beyond the tolerance
     pd.DataFrame({"error": u * rng.normal(size=u.size), "uncertainty": factor * u}).to_csv("made.csv", index=False)
     args = ["--fail-on", fail_on] if fail_on else []
-    assert run(capsys, "validate", "made.csv", "--distribution", distribution, "--statistics", "zms", *QUICK, *args, "--report", "r.html")[0] == code
+    assert run(capsys, "validate", "made.csv", "--error", "error", "--std", "uncertainty", "--distribution", distribution, "--statistics", "zms", *QUICK, *args, "--report", "r.html")[0] == code
     assert os.path.exists("r.html")
 
 
 def test_fail_on_inconclusive(capsys):
-    pd.DataFrame({"error": data()["E"], "uncertainty": data()["E"].std()}).to_csv("constant.csv", index=False)
+    pd.DataFrame({"error": np.random.default_rng(0).normal(size=2000), "uncertainty": 1.0}).to_csv("constant.csv", index=False)
     for fail_on, code in (("beyond", 0), ("invalid", 0), ("inconclusive", 0), ("everywhere", 1)):  # equal u: nothing along u or on ranking
-        assert run(capsys, "validate", "constant.csv", *QUICK, "--fail-on", fail_on)[0] == code
+        assert run(capsys, "validate", "constant.csv", "--error", "error", "--std", "uncertainty", *QUICK, "--fail-on", fail_on)[0] == code
 
 
 def test_options_reach_the_validation(capsys):
@@ -220,7 +220,7 @@ def test_bars_go_to_a_terminal_only(capsys, monkeypatch):
 
 def test_an_error_of_uqcal_itself_is_no_verdict(capsys, monkeypatch):
     def fail(*args): raise ZeroDivisionError("a defect")
-    monkeypatch.setattr(cli, "_validation_tables", fail)
+    monkeypatch.setattr(cli_validate, "aligned", fail)
     code, _, err = run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK)
     assert code == 70 and "Traceback" in err and "a defect" in err
 
@@ -240,7 +240,7 @@ def parquet():
 
 def with_features(**columns):
     data().assign(mass=np.arange(200.0), kind=["oxide", "Na", "nitride", "x y"] * 50, **columns).to_csv("features.csv", index=False)
-    return ["validate", "features.csv", *COLUMNS, *QUICK, "--feature", "mass", "--feature", "kind"]
+    return ["validate", "features.csv", *COLUMNS, *QUICK, "--by", "mass", "--by", "kind"]
 
 
 def test_details_give_each_finding_its_test_and_pvalue(capsys):
@@ -251,11 +251,11 @@ def test_details_give_each_finding_its_test_and_pvalue(capsys):
     order = [text.index(f"{one.name[0].upper()}{one.name[1:]}: {one.status}. {one.sentence} Test: {one.method}.") for one in expected.findings]
     order = [text.index(expected.conclusion), text.index(f"NEXT {expected.step.sentence}"), *order, text.index("estimate")]
     assert code == 0 and len(order) == 3 + 8 and order == sorted(order)
-    assert all(f"p = {one.pvalue:.2g}" in one.sentence or one.pvalue < 0.001 for one in expected.findings) and max(map(len, out.splitlines())) <= 80
+    assert all(f"p = {one.pvalue:.2g}" in one.sentence or one.pvalue < 0.001 for one in expected.findings) and max(map(len, out.split("estimate")[0].splitlines())) <= 80
     numbers = json.load(open("n.json", encoding="utf-8"))
-    assert {one["name"]: one["sentence"] for one in numbers["findings"]} == {one.name: one.sentence for one in expected.findings} and numbers["data"]["features"] == ["mass", "kind"]
+    assert {one["name"]: one["sentence"] for one in numbers["findings"]} == {one.name: one.sentence for one in expected.findings} and numbers["data"]["by"] == ["mass", "kind"]
     assert {one["name"]: one["by"] for one in numbers["findings"]}["size by kind"] == "kind"
-    assert "<dt>Features</dt><dd>mass, kind</dd>" in open("r.html", encoding="utf-8").read()
+    assert "<dt>Columns of --by</dt><dd>mass, kind</dd>" in open("r.html", encoding="utf-8").read()
 
 
 def test_groups_tolerance_and_causes_reach_people_and_programs(capsys):
@@ -270,7 +270,7 @@ def test_groups_tolerance_and_causes_reach_people_and_programs(capsys):
     assert code == 0 and (numbers["settings"]["groups"], numbers["settings"]["tolerance"], numbers["data"]["groups"]) == (100, 1.5, "molecule")
     assert "<dt>Column of groups</dt><dd>molecule</dd>" in page and numbers["causes"][0]["rows"] == [7]
     assert f"CAUTION {numbers['causes'][0]['sentence']}" not in text and f"NEXT {numbers['step']['sentence']}" in text and numbers["step"]["why"] == "file" and "Row 7" in numbers["step"]["sentence"]
-    assert run(capsys, *args, "--feature", "molecule", "--json", "-")[0] == 0
+    assert run(capsys, *args, "--by", "molecule", "--json", "-")[0] == 0
 
 
 def test_a_row_that_decides_alone_is_no_fault_that_was_shown(capsys):
@@ -280,7 +280,7 @@ def test_a_row_that_decides_alone_is_no_fault_that_was_shown(capsys):
     frame = pd.DataFrame({"error": u * rng.normal(size=300), "uncertainty": u})
     frame.loc[7, "uncertainty"] /= 1000
     frame.to_csv("row.csv", index=False)
-    args = ["validate", "row.csv", *QUICK[2:], "--n-boot", "999", "--n-resamples", "199", "--statistics", "cc"]
+    args = ["validate", "row.csv", "--error", "error", "--std", "uncertainty", *QUICK[2:], "--n-boot", "999", "--n-resamples", "199", "--statistics", "cc"]
     found = next(one for one in json.loads(run(capsys, *args, "--json", "-")[1])["findings"] if one["name"] == "on average")
     assert (found["status"], found["reason"], found["rows"]) == ("inconclusive", "rows", [7])
     assert [run(capsys, *args, "--fail-on", asked)[0] for asked in ("invalid", "inconclusive")] == [0, 1]
@@ -301,7 +301,7 @@ def test_fail_on_looks_at_conclusions_first(capsys, args, codes):
     error = u * rng.standard_t(6, 2000)
     pd.DataFrame({"error": error, "uncertainty": u**0.6 * np.sqrt(np.mean((error / u**0.6)**2))}).to_csv("made.csv", index=False)
     for fail_on, code in zip(("invalid", "inconclusive"), codes):
-        assert run(capsys, "validate", "made.csv", "--n-boot", "100", "--n-mc", "200", "--statistics", "zms,cc", "--fail-on", fail_on, *args)[0] == code
+        assert run(capsys, "validate", "made.csv", "--error", "error", "--std", "uncertainty", "--n-boot", "100", "--n-mc", "200", "--statistics", "zms,cc", "--fail-on", fail_on, *args)[0] == code
 
 
 @pytest.mark.parametrize("cells, kind", [(["1", "2.5", "-3"], float), (["Na", "Cl", "Na"], object), (["True", "False", "True"], object), (["1", "2", "0,5"], float)])
@@ -313,13 +313,13 @@ def test_features_are_numbers_or_text(folder, cells, kind):
 
 @pytest.mark.parametrize("cells, message", [
     (["a", "", "NA", "b"], "made.csv, line 3: column 'f' has no value ('NA' stands for none; say --as-groups f if its cells are names of groups), and in 1 more line; --drop-missing leaves out rows without a value"), (["1", "nan", "2", "3"], "made.csv, line 3: column 'f' has no value; --drop-missing leaves out rows without a value"),
-    (["1", "2", "inf", "3"], "made.csv, line 4: column 'f' is infinite (inf)"), (["7", "7", "7", "7"], "--feature f must not be constant: all 4 values are 7, so its order says nothing"),
-    (["a", "a", "a", "a"], "--feature f must hold at least two groups: all 4 values are 'a'"),
-    (["a", "b", "c", "d"], "--feature f must hold groups of several points: its 4 values are all different"), (["", "", "", ""], "made.csv, line 2: column 'f' has no value, and in 3 more lines; --drop-missing leaves out rows without a value"),
+    (["1", "2", "inf", "3"], "made.csv, line 4: column 'f' is infinite (inf)"), (["7", "7", "7", "7"], "--by f must not be constant: all 4 values are 7, so its order says nothing"),
+    (["a", "a", "a", "a"], "--by f must hold at least two groups: all 4 values are 'a'"),
+    (["a", "b", "c", "d"], "--by f must hold groups of several points: its 4 values are all different"), (["", "", "", ""], "made.csv, line 2: column 'f' has no value, and in 3 more lines; --drop-missing leaves out rows without a value"),
 ])
 def test_refused_features(capsys, folder, cells, message):
     folder.joinpath("made.csv").write_text("E,uE,f\n" + "\n".join(f"{k},{k + 1},{cell}" for k, cell in enumerate(cells)))
-    assert refused(capsys, "validate", "made.csv", *COLUMNS, "--n-bins", "2", "--feature", "f") == message
+    assert refused(capsys, "validate", "made.csv", *COLUMNS, "--n-bins", "2", "--by", "f") == message
 
 
 @pytest.mark.parametrize("cells, message", [
@@ -337,47 +337,52 @@ def test_features_in_parquet(parquet, capsys):
     table = read_table("made.parquet", ["E"], by=["text", "category", "flag", "number"])
     assert [table.feature(name).dtype.kind for name in ("text", "category", "flag", "number")] == ["O", "O", "O", "f"] and list(table.feature("category")[:2]) == ["3", "4"]
     args = ["validate", "made.parquet", *COLUMNS, *QUICK, "--statistics", "zms"]
-    assert run(capsys, *args, "--feature", "text", "--feature", "number")[0] == 0
-    assert refused(capsys, *args, "--feature", "when").startswith("made.parquet: column 'when' must hold numbers or text, it holds timestamp")
+    assert run(capsys, *args, "--by", "text", "--by", "number")[0] == 0
+    assert refused(capsys, *args, "--by", "when").startswith("made.parquet: column 'when' must hold numbers or text, it holds timestamp")
     frame.assign(text=["a", None] * 100).to_parquet("made.parquet")
-    assert refused(capsys, *args, "--feature", "text") == "made.parquet, row 2: column 'text' has no value, and in 99 more rows; --drop-missing leaves out rows without a value"
+    assert refused(capsys, *args, "--by", "text") == "made.parquet, row 2: column 'text' has no value, and in 99 more rows; --drop-missing leaves out rows without a value"
 
 
 # --- what is refused, in one line
 
 @pytest.mark.parametrize("args, message", [
-    (["validate"], "give a FILE, or --demo for the data set that travels with uqcal; see uqcal validate --help"),
-    (["validate", "errors.csv", "--demo"], "--demo brings its own data: give no FILE and no columns with it"),
-    (["validate", "--demo", "--error", "E"], "--demo brings its own data: give no FILE and no columns with it"),
-    (["validate", "eror.csv"], "there is no file eror.csv; did you mean errors.csv?"),
-    (["validate", "."], ". is a folder, not a file"),
-    (["validate", "errors.csv"], "errors.csv has no column 'error', its columns are 'E', 'uE'; name them with --error and --uncertainty"),
-    (["validate", "errors.csv", "--error", "e", "--uncertainty", "uE"], "errors.csv has no column 'e', its columns are 'E', 'uE'; did you mean 'E'?"),
-    (["validate", "errors.csv", "--error", "E", "--uncertainty", "E"], "the columns must differ, got 'E', 'E'"),
+    (["validate"], "give a FILE, or demo for the table that travels with uqcal; see uqcal validate --help"),
+    (["validate", "eror.csv", *COLUMNS], "there is no file eror.csv; did you mean errors.csv?"),
+    (["validate", ".", *COLUMNS], ". is a folder, not a file"),
+    (["validate", "errors.csv", "--error", "e", "--std", "uE"], "errors.csv has no column 'e', its columns are 'E', 'uE'; did you mean 'E'?"),
+    (["validate", "errors.csv", "--error", "E", "--std", "E"], "the columns must differ, got 'E', 'E'"),
     (["validate", "errors.csv", "--error", "E", "--observed", "y"], "give either --error, or --observed and --predicted, not both"),
-    (["validate", "errors.csv", "--observed", "y"], "--observed needs --predicted: the error is the difference of the two"),
-    (["validate", "errors.csv", "--predicted", "y"], "--predicted needs --observed: the error is the difference of the two"),
-    (["validate", "--demo", "--feature", "E"], "--demo brings its own data: give no FILE and no columns with it"),
-    (["validate", "errors.csv", *COLUMNS, "--feature", "mass"], "errors.csv has no column 'mass', its columns are 'E', 'uE'"),
-    (["validate", "errors.csv", *COLUMNS, "--feature", "E", "--feature", "E"], "the features must differ, got 'E', 'E'"),
-    (["validate", "errors.csv", *COLUMNS, "--feature", "E", "--no-conclusions"], "--feature asks for a conclusion: give it without --no-conclusions"),
-    (["validate", "--demo", "--groups", "E"], "--demo brings its own data: give no FILE and no columns with it"),
+    (["validate", "errors.csv", "--error", "E"], "give --std or --variance, one of the two: how sure the predictions are"),
+    (["validate", "errors.csv", "--error", "E", "--std", "uE", "--variance", "uE"], "give --std or --variance, one of the two: how sure the predictions are"),
+    (["validate", "errors.csv", "--predicted", "y", "--std", "uE"], "--observed is needed: the column of what happened"),
+    (["validate", "errors.csv", "--observed", "y", "--std", "uE"], "--predicted is needed: the column of predictions"),
+    (["validate", "errors.csv", "--prob", "p", "--std", "uE"], "give one statement, not two: --std and --prob are of different kinds"),
+    (["validate", "errors.csv", *COLUMNS, "--level", "0.9"], "of no use for mean ± std: leave out --level"),
+    (["validate", "errors.csv", *COLUMNS, "--weight", "w", "--positive", "x"], "give one statement, not two: --error and --positive are of different kinds"),
+    (["validate", "errors.csv", *COLUMNS, "--weight", "w"], "of no use for mean ± std: leave out --weight"),
+    (["validate", "errors.csv", *COLUMNS, "--by", "mass"], "errors.csv has no column 'mass', its columns are 'E', 'uE'"),
+    (["validate", "errors.csv", *COLUMNS, "--by", "E", "--by", "E"], "the columns of --by must differ, got 'E', 'E'"),
+    (["validate", "errors.csv", *COLUMNS, "--as-groups", "E"], "--as-groups E says how a column of --by is read: give --by E with it"),
+    (["validate", "errors.csv", *COLUMNS, "--by", "E", "--no-conclusions"], "--no-conclusions asks no questions: leave out --by"),
     (["validate", "errors.csv", *COLUMNS, "--groups", "molecule"], "errors.csv has no column 'molecule', its columns are 'E', 'uE'"),
     (["validate", "errors.csv", *COLUMNS, "--groups", "uE"], "--groups must name a column of its own, got 'uE'"),
-    (["validate", "--demo", "--tolerance", "1"], "--tolerance must be a factor above 1, such as 1.25, got 1.0"),
-    (["validate", "--demo", "--tolerance", "nan"], "--tolerance must be a factor above 1, such as 1.25, got nan"),
-    (["validate", "--demo", "--n-mc", "lots"], "--n-mc must be a number or auto, got 'lots'"),
-    (["validate", "--demo", "--n-mc", "1"], "--n-mc must be an integer ≥ 2, got 1"),
-    (["validate", "--demo", "--n-boot", "0"], "--n-boot must be an integer ≥ 1, got 0"),
-    (["validate", "--demo", "--n-bins", "0"], "--n-bins must be an integer ≥ 1, got 0"),
-    (["validate", "--demo", "--confidence", "95"], "--confidence must lie strictly between 0 and 1, got 95.0"),
-    (["validate", "--demo", "--seed", "-1"], "--seed must be ≥ 0 where it is a seed, got -1"),
-    (["validate", "--demo", "--jobs", "0"], "--jobs must be a number of cores, or -1 for all, got 0"),
-    (["validate", "--demo", "--fail-on", "valid"], "--fail-on must be one of 'beyond', 'invalid', 'inconclusive', 'everywhere', got 'valid'; did you mean 'invalid'?"),
-    (["validate", "--demo", "--statistics", ","], "--statistics must name at least one of 'zms', 'nll', 'rce', 'cc', 'correlation', 'ence', 'zmse', got none"),
-    (["validate", "--demo", "--report", "new/r.html"], "new/r.html can't be written: there is no folder new"),
-    (["validate", "--demo", "--json", "."], ". is a folder; name a file in it"),
-    (["validate", "--demo", "--json", "x", "--report", "x"], "--report and --json must name different files"),
+    (["validate", "demo", "--quantiles", "q*", "--observed", "temperature"], "--level is needed: quantiles and members are validated as the central interval at a level, so type for instance --level 0.9"),
+    (["validate", "demo", "--quantile", "q05", "--observed", "temperature", "--level", "0.9"], "--quantile must be a level and a column, as 0.05=q05, got 'q05'"),
+    (["validate", "demo", "--quantiles", "x*", "--observed", "temperature", "--level", "0.9"], "--quantiles x* names no column; the file has 'date', 'season', 'temperature', 'rain', 'temperature_mean', 'temperature_std', 'q05', 'q10', 'q25', 'q40', 'q50', 'q60'"),
+    (["validate", "demo", "--tolerance", "1"], "--tolerance must be a factor above 1, such as 1.25, got 1.0"),
+    (["validate", "demo", "--tolerance", "nan"], "--tolerance must be a factor above 1, such as 1.25, got nan"),
+    (["validate", "demo", "--n-mc", "lots"], "--n-mc must be a number or auto, got 'lots'"),
+    (["validate", "demo", "--n-mc", "1"], "--n-mc must be an integer ≥ 2, got 1"),
+    (["validate", "demo", "--n-boot", "0"], "--n-boot must be an integer ≥ 1, got 0"),
+    (["validate", "demo", "--n-bins", "0"], "--n-bins must be an integer ≥ 1, got 0"),
+    (["validate", "demo", "--confidence", "95"], "--confidence must lie strictly between 0 and 1, got 95.0"),
+    (["validate", "demo", "--seed", "-1"], "--seed must be ≥ 0 where it is a seed, got -1"),
+    (["validate", "demo", "--jobs", "0"], "--jobs must be a number of cores, or -1 for all, got 0"),
+    (["validate", "demo", "--fail-on", "valid"], "--fail-on must be one of 'beyond', 'invalid', 'inconclusive', 'everywhere', got 'valid'; did you mean 'invalid'?"),
+    (["validate", "demo", "--statistics", ","], "--statistics must name at least one of 'zms', 'nll', 'rce', 'cc', 'correlation', 'ence', 'zmse', got none"),
+    (["validate", "demo", "--report", "new/r.html"], "new/r.html can't be written: there is no folder new"),
+    (["validate", "demo", "--json", "."], ". is a folder; name a file in it"),
+    (["validate", "demo", "--json", "x", "--report", "x"], "--report and --json must name different files"),
     (["validate", "errors.csv", *COLUMNS, "--report", "./errors.csv"], "--report would overwrite errors.csv, the data"),
     (["datasets", "fetch"], "name the data sets to fetch, or give --all; uqcal datasets lists them"),
     (["datasets", "fetch", "QM9_E", "--all"], "name the data sets to fetch, or give --all; uqcal datasets lists them"),
@@ -389,10 +394,10 @@ def test_refusals(capsys, args, message):
 
 
 @pytest.mark.parametrize("args, message", [
-    (["validate", "--demo", "--statistics", "zms,enec"], r"--statistics must be one of .* got 'enec'; did you mean 'ence'\?"),
-    (["validate", "--demo", "--statistics", "nll"], r"--statistics may hold .nll. only with distribution="),
-    (["validate", "--demo", "--distribution", "t2"], r"--distribution must have a finite variance"),
-    (["validate", "--demo", "--distribution", "gauss"], r"--distribution must be .* got 'gauss'"),
+    (["validate", "demo", "--statistics", "zms,enec"], r"--statistics must be one of .* got 'enec'; did you mean 'ence'\?"),
+    (["validate", "demo", "--statistics", "nll"], r"--statistics may hold .nll. only with distribution="),
+    (["validate", "demo", "--distribution", "t2"], r"--distribution must have a finite variance"),
+    (["validate", "demo", "--distribution", "gauss"], r"--distribution must be .* got 'gauss'"),
     (["datasets", "fetch", "QM9"], r"NAME must be one of .*; did you mean 'QM9_E'\?"),
 ])
 def test_refusals_that_list_choices(capsys, args, message):
@@ -442,8 +447,8 @@ def test_error_on_standard_input_names_it():
 
 def test_outputs_are_checked_before_anything_is_computed(capsys, monkeypatch):
     monkeypatch.setattr("uqcal.errors.validation.validate_errors", lambda *args, **options: pytest.fail("computed in vain"))
-    assert "no folder" in refused(capsys, "validate", "--demo", "--report", "new/report.html")
-    assert "no folder" in refused(capsys, "validate", "--demo", "--json", "new/numbers.json")
+    assert "no folder" in refused(capsys, "validate", "demo", "--report", "new/report.html")
+    assert "no folder" in refused(capsys, "validate", "demo", "--json", "new/numbers.json")
 
 
 def test_failing_json_leaves_the_file_before(capsys, monkeypatch, folder):
@@ -476,9 +481,11 @@ def test_numbers_are_read_to_the_last_digit():
 def test_observed_minus_predicted():
     frame = pd.DataFrame({"y": [3.0, 5.0, 4.0], "p": [1.0, 6.0, 4.5], "u": [1.0, 2.0, 3.0]})
     frame.to_csv("made.csv", index=False)
-    error, stated, table, features = cli._read_errors("made.csv", cli_parts.error_columns(None, "y", "p", "u"), by_default=False, features=["p"])
-    np.testing.assert_array_equal([error, stated, features["p"]], [[2, -1, -0.5], [1, 2, 3], [1, 6, 4.5]])
-    assert table.source == "made.csv" and list(features) == ["p"]
+    given = KINDS["mean-std"].read(Asked("made.csv", {"observed": "y", "predicted": "p", "std": "u"}, {"encoding": None}, by=("p",)))
+    np.testing.assert_array_equal([given.error, given.values, given.by["p"]], [[2, -1, -0.5], [1, 2, 3], [1, 6, 4.5]])
+    assert given.table.source == "made.csv" and list(given.by) == ["p"] and given.words == ["--observed y", "--predicted p", "--std u"]
+    given = KINDS["mean-std"].read(Asked("made.csv", {"observed": "y", "predicted": "p", "variance": "u"}, {"encoding": None}))
+    np.testing.assert_allclose(given.values, np.sqrt([1, 2, 3]))
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "Float64", "int64", "Int16"])
@@ -513,7 +520,7 @@ def test_damaged_parquet(parquet, capsys, folder):
 def test_parquet_without_pyarrow(capsys, monkeypatch, folder):
     folder.joinpath("made.parquet").touch()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert refused(capsys, "validate", "made.parquet") == "made.parquet: parquet files need pyarrow, which is not installed; pip install 'uqcal[parquet]'"
+    assert refused(capsys, "validate", "made.parquet", *COLUMNS) == "made.parquet: parquet files need pyarrow, which is not installed; pip install 'uqcal[parquet]'"
 
 
 # --- data sets
@@ -561,7 +568,7 @@ def test_a_unit_in_the_observed_column_is_named_with_all_its_lines(capsys, folde
     wrong = np.linspace(10, 1100, rows).astype(int)
     observed[wrong] *= 4.184
     pd.DataFrame({"y": observed, "yhat": predicted, "u": u}).to_csv("units.csv", index=False)
-    code, said, _ = run(capsys, "validate", "units.csv", "--observed", "y", "--predicted", "yhat", "--uncertainty", "u", "--n-boot", "19", "--n-mc", "20", "--n-resamples", "99", "--json", "units.json")
+    code, said, _ = run(capsys, "validate", "units.csv", "--observed", "y", "--predicted", "yhat", "--std", "u", "--n-boot", "19", "--n-mc", "20", "--n-resamples", "99", "--json", "units.json")
     (cause,) = [one for one in json.loads((folder / "units.json").read_text())["causes"] if one["name"] == "unit_in_a_row"]
     assert cause["strength"] == "likely" and "4.184" in cause["sentence"] and "4.184" in said
     assert cause["rows"] == wrong.tolist() and cause["labels"] == [f"line {row + 2}" for row in wrong]

@@ -16,7 +16,8 @@ import pytest
 from uqcal._command.cli import main
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-QUICK = ["--n-boot", "60", "--n-resamples", "99", "--n-mc", "40", "--statistics", "zms"]
+ERRORS = ["--error", "error", "--std", "uncertainty"]
+QUICK = [*ERRORS, "--n-boot", "60", "--n-resamples", "99", "--n-mc", "40", "--statistics", "zms"]
 
 
 @pytest.fixture(autouse=True)
@@ -57,11 +58,11 @@ def groups(labels):
 NAMED = {"compare-groups": ["--observed", "response", "--score", "score", "--by", "group"], "monitor": ["--observed", "outcome", "--prob", "score", "--out", "out.csv"]}
 
 
-@pytest.mark.parametrize("command", ["validate", "calibration", "compare-groups"])
-def test_a_stray_quotation_mark_is_refused(capsys, command):
+@pytest.mark.parametrize("command, columns", [("validate", ERRORS), ("validate", ["--observed", "outcome", "--prob", "score"]), ("compare-groups", NAMED["compare-groups"])])
+def test_a_stray_quotation_mark_is_refused(capsys, command, columns):
     with open("made.csv", "w") as file:
         file.write("error,uncertainty,outcome,response,score,group\n" + "1,2,1,1,0.5,a\n" * 100 + '1,2,1,1,0.25,"5 inch\n' + "1,2,0,0,0.5,b\n" * 1899)
-    assert "made.csv, line 102: a quotation mark opens a cell" in run(capsys, command, "made.csv", *NAMED.get(command, []), code=2)
+    assert "made.csv, line 102: a quotation mark opens a cell" in run(capsys, command, "made.csv", *columns, code=2)
 
 
 def test_labels_are_compared_as_they_stand(capsys):
@@ -81,7 +82,7 @@ def test_a_word_among_numbers_is_refused_unless_groups_are_meant(capsys):
     mass = ["1", "2", "3"] * 20
     mass[40] = "high"
     errors(mass=mass).to_csv("made.csv", index=False)
-    args = ["validate", "made.csv", "--feature", "mass", *QUICK]
+    args = ["validate", "made.csv", "--by", "mass", *QUICK]
     assert run(capsys, *args, code=2) == "uqcal: made.csv, line 42: column 'mass' holds numbers, and here 'high'; say --as-groups mass if its cells are names of groups\n"
     assert "mass" in run(capsys, *args, "--as-groups", "mass")
     assert "give --feature kind with it" in run(capsys, *args, "--as-groups", "kind", code=2)
@@ -95,7 +96,7 @@ def headed(screen):
 def test_rows_whose_label_was_taken_for_none_are_said_with_the_word(capsys):
     "Fails where a region called NA goes with the rows without a value, and nothing says so."
     errors(90, region=["EU", "AS", "NA"] * 30).to_csv("r.csv", index=False)
-    args = ["validate", "r.csv", "--feature", "region", "--drop-missing", *QUICK]
+    args = ["validate", "r.csv", "--by", "region", "--drop-missing", *QUICK]
     assert headed(run(capsys, *args)) == "r.csv: mean ± std, 60 rows; left out: 30 without a value ('NA' in region stood for none, unless --as-groups region is given)"
     assert headed(run(capsys, *args, "--as-groups", "region")) == "r.csv: mean ± std, 90 rows; left out: 0 without a value"
 
@@ -117,7 +118,7 @@ def test_a_european_file_gives_its_verdict_in_one_command(capsys):
 def test_other_commands_read_in_the_same_way(capsys, options):
     frame = groups(["a", "b"]).assign(outcome=lambda t: t.response)
     frame.to_csv("made.csv", index=False)
-    for command in (["compare-groups", *NAMED["compare-groups"]], ["calibration", "--n-boot", "60", "--n-resamples", "99"]):
+    for command in (["compare-groups", *NAMED["compare-groups"]], ["validate", "--observed", "outcome", "--prob", "score", "--n-boot", "60", "--n-resamples", "99"]):
         out = run(capsys, command[0], "made.csv", *command[1:], *options)
         assert ("left out: " in headed(out)) == (options[0] != "--decimal")
 
@@ -126,7 +127,7 @@ def test_options_of_reading_are_refused_as_they_were_typed(capsys):
     errors().to_csv("made.csv", index=False)
     for options, said in ((["--decimal", ";"], "--decimal must"), (["--thousands", "x"], "--thousands must"), (["--encoding", "x"], "--encoding is not known"),
                           (["--where", "error >"], "--where can't be evaluated"), (["--where", "1 > 0"], "--where speaks of no column")):
-        assert run(capsys, "validate", "made.csv", *options, code=2).startswith(f"uqcal: {said}")
+        assert run(capsys, "validate", "made.csv", *ERRORS, *options, code=2).startswith(f"uqcal: {said}")
 
 
 # --- what goes out
@@ -200,8 +201,8 @@ def test_control_characters_do_not_reach_the_terminal(capsys):
 # --- surroundings
 
 @pytest.mark.parametrize("args, said", [
-    (["validate", "-"], "standard input is empty"), (["validate", "--demo", "--n-boot", str(10**12)], "--n-boot must be at most 10,000,000"),
-    (["validate", "--demo", "--n-mc", str(10**12)], "--n-mc must be at most"), (["calibration", "-", "--n-resamples", str(10**12)], "--n-resamples must be at most"),
+    (["validate", "-", *ERRORS], "standard input is empty"), (["validate", "demo", "--n-boot", str(10**12)], "--n-boot must be at most 10,000,000"),
+    (["validate", "demo", "--n-mc", str(10**12)], "--n-mc must be at most"), (["validate", "-", "--observed", "y", "--prob", "p", "--n-resamples", str(10**12)], "--n-resamples must be at most"),
 ])
 def test_refused_before_the_work(args, said):
     done = start(*args, given=b",,\n")
@@ -211,7 +212,7 @@ def test_refused_before_the_work(args, said):
 @pytest.mark.skipif(os.name != "posix", reason="file descriptors of POSIX")
 @pytest.mark.parametrize("command, closed", [("validate", 0), ("validate", 1), ("monitor --observed y --prob p --out -", 0), ("monitor --observed y --prob p --out -", 1)])
 def test_closed_streams_are_refused_in_words(command, closed):
-    done = subprocess.run(["sh", "-c", f'exec "$0" -c "from uqcal._command.cli import main; main()" {command} - {"<" if closed == 0 else ">"}&-', sys.executable],
+    done = subprocess.run(["sh", "-c", f'exec "$0" -c "from uqcal._command.cli import main; main()" {command} - --error e --std u {"<" if closed == 0 else ">"}&-', sys.executable],
                           capture_output=True, timeout=120, **({"stdin": subprocess.DEVNULL} if closed else {}))
     assert (done.returncode, done.stderr.decode()) == (2, f"uqcal: standard {('input', 'output')[closed]} is closed\n")
 
@@ -333,14 +334,14 @@ def test_forecasts_have_the_mark_that_the_first_score_with_one_shows(capsys):
     with open("out.csv", encoding="utf-8") as file: assert "." not in file.read()
 
 
-@pytest.mark.parametrize("command", ["validate", "calibration", *NAMED])
-def test_a_line_without_end_is_refused_by_every_command(capsys, command):
+@pytest.mark.parametrize("command, columns", [("validate", ERRORS), ("recalibrate", ["--observed", "outcome", "--prob", "score"]), ("compare-groups", NAMED["compare-groups"]), ("monitor", NAMED["monitor"])])
+def test_a_line_without_end_is_refused_by_every_command(capsys, command, columns):
     "A long line in the midst of others, and one that never ends."
-    columns = "error,uncertainty,outcome,response,score,group,note\n1,2,1,1,0.5,a,x\n"
+    first = "error,uncertainty,outcome,response,score,group,note\n1,2,1,1,0.5,a,x\n"
     for line in ("1,2,1,1,0.25,a," + "x" * (1 << 20) + "\n1,2,0,0,0.5,b,y\n", "1" * 20_000_000):
-        with open("made.csv", "w") as file: file.write(columns + line)
+        with open("made.csv", "w") as file: file.write(first + line)
         begun = time.perf_counter()
-        assert "made.csv, line 3: " in (said := run(capsys, command, "made.csv", *NAMED.get(command, []), code=2)) and "longer than 1,048,576 characters" in said
+        assert "made.csv, line 3: " in (said := run(capsys, command, "made.csv", *columns, code=2)) and "longer than 1,048,576 characters" in said
         assert time.perf_counter() - begun < 10
 
 
@@ -405,12 +406,12 @@ def test_errors_in_parts_get_the_answers_that_can_be_given(capsys):
     table = table.assign(yhat=table["y"] - table["E"])
     for k in (0, 1): table[15_000 * k:15_000 * (k + 1)].to_parquet(f"part-{k}.parquet")
     for columns in (["--error", "E"], ["--observed", "y", "--predicted", "yhat"]):
-        found = json.loads(run(capsys, "validate", "part-*.parquet", *columns, "--uncertainty", "u", "--dask", "--json", "-"))
+        found = json.loads(run(capsys, "validate", "part-*.parquet", *columns, "--std", "u", "--dask", "--json", "-"))
         assert (found["verdict"], found["n"], found["n_partitions"]) == ("invalid", 30_000, 2)
         assert found["findings"][1]["name"] == "on average" and found["findings"][1]["status"] == "invalid" and found["findings"][1]["estimate"] == pytest.approx(1.4, abs=0.02)
-    asked = ["validate", "part-*.parquet", "--error", "E", "--uncertainty", "u", "--dask"]
+    asked = ["validate", "part-*.parquet", "--error", "E", "--std", "u", "--dask"]
     said = run(capsys, *asked, "--fail-on", "invalid", code=1) or ""
     said = run(capsys, *asked)
     assert "? Bias        none found" in said and "VERDICT  No bias found; overconfident on average" in said and max(map(len, said.splitlines())) <= 80
-    for option in (["--groups", "g"], ["--feature", "y"], ["--report", "r.html"], ["--n-boot", "99"], ["--where", "u > 1"], ["--demo"]):
+    for option in (["--groups", "g"], ["--by", "y"], ["--report", "r.html"], ["--n-mc", "99"], ["--where", "u > 1"]):
         assert f"{option[0]} can't be had with --dask" in run(capsys, *asked, *option, code=2)

@@ -48,14 +48,14 @@ def numbers(capsys, *args):
 
 
 def test_validate(table, capsys):
-    found = numbers(capsys, "validate", "t.csv", "--observed", "y", "--predicted", "f", "--uncertainty", "u", "--feature", "x", "--groups", "c", "--n-boot", 60, "--n-mc", 40, "--n-resamples", 199, "--seed", 5)
-    result = validate_errors(table["y"] - table["f"], table["u"], by=table[["x"]], groups=table["c"], n_boot=60, n_mc=40, n_resamples=199, rng=5)
+    found = numbers(capsys, "validate", "t.csv", "--observed", "y", "--predicted", "f", "--std", "u", "--by", "x", "--groups", "c", "--n-boot", 60, "--n-mc", 40, "--n-resamples", 199, "--seed", 5)
+    result = validate_errors(table["y"] - table["f"], table["u"], observed=table["y"], by=table[["x"]], groups=table["c"], n_boot=60, n_mc=40, n_resamples=199, rng=5)
     for name, one in json.loads(result.to_json()).items():  # the command names lines of the file beside rows
         assert re.sub(r" \(line [\d,]+\)", "", json.dumps(found[name])) == json.dumps(one), name
 
 
-def test_calibration(table, capsys):
-    found = numbers(capsys, "calibration", "t.csv", "--outcome", "o", "--score", "p", "--weight", "w", "--n-boot", 60, "--n-resamples", 199, "--seed", 5)
+def test_validate_probabilities(table, capsys):
+    found = numbers(capsys, "validate", "t.csv", "--observed", "o", "--prob", "p", "--weight", "w", "--n-boot", 60, "--n-resamples", 199, "--seed", 5)
     result = calibration_report(table["o"], table["p"], sample_weight=table["w"], n_boot=60, n_resamples=199, rng=5)
     frame = result.to_frame()
     rows = frame.astype(object).where(frame.notna(), None)
@@ -66,25 +66,24 @@ def test_calibration(table, capsys):
     assert found["numbers"]["kuiper"]["low"] is None and found["numbers"]["O/E"]["low"] < found["numbers"]["O/E"]["value"]
 
 
-def test_intervals(table, capsys):
-    found = numbers(capsys, "intervals", "t.csv", "--observed", "y", "--lower", "lo", "--upper", "hi", "--level", 0.8, "--predicted", "f", "--feature", "kind", "--n-resamples", 199, "--seed", 5, "--out", "made.csv")
-    result = interval_report(table["y"], table[["lo", "hi"]], 0.8, y_pred=table["f"], by=table[["kind"]], n_resamples=199, rng=5)
-    assert (found["covered"], found["mean_size"], found["winkler_score"]) == (result.covered, result.mean_size, result.score)
+def test_validate_intervals(table, capsys):
+    found = numbers(capsys, "validate", "t.csv", "--observed", "y", "--lower", "lo", "--upper", "hi", "--level", 0.8, "--by", "kind", "--n-resamples", 199, "--seed", 5)
+    result = interval_report(table["y"], table[["lo", "hi"]], 0.8, by=table[["kind"]], n_resamples=199, rng=5)
+    assert (found["covered"], found["mean_size"], found["interval_score"]) == (result.covered, result.mean_size, result.score)
     for told, one in zip(found["findings"], result.findings, strict=True): assert (told["name"], told["pvalue"], told["estimate"]) == (one.name, one.pvalue, one.estimate)
-    np.testing.assert_array_equal(pd.read_csv("made.csv")[["recalibrated_lower", "recalibrated_upper"]], result.held_out)
 
 
-def test_mend(table, capsys):
-    run(capsys, "mend", "t.csv", "--observed", "y", "--predicted", "f", "--uncertainty", "u", "--feature", "kind", "--groups", "c", "--n-boot", 60, "--n-resamples", 199, "--seed", 5, "--out", "made.csv", "--model", "m.json")
+def test_recalibrate_errors(table, capsys):
+    run(capsys, "recalibrate", "t.csv", "--observed", "y", "--predicted", "f", "--std", "u", "--by", "kind", "--groups", "c", "--n-boot", 60, "--n-resamples", 199, "--seed", 5, "--out", "made.csv", "--model", "m.json")
     found = recalibrate_errors(table["y"] - table["f"], table["u"], by=table[["kind"]], groups=table["c"], n_boot=60, n_resamples=199, rng=5)
     made = pd.read_csv("made.csv")
-    np.testing.assert_array_equal(made["recalibrated_uncertainty"], found.uncertainty)
-    np.testing.assert_allclose(made["recalibrated_error"], found.error, rtol=0, atol=1e-13)  # the file has the prediction, from which the error is taken again
-    assert json.loads(Path("m.json").read_text(encoding="utf-8"))["mend"] == json.loads(json.dumps(found.model.to_dict()))
+    np.testing.assert_array_equal(made["recalibrated_std"], found.uncertainty)
+    np.testing.assert_allclose(made["y"] - made["recalibrated_prediction"], found.error, rtol=0, atol=1e-13)  # the file has the prediction, from which the error is taken again
+    assert json.loads(Path("m.json").read_text(encoding="utf-8"))["model"] == json.loads(json.dumps(found.model.to_dict()))
 
 
-def test_mend_of_probabilities(table, capsys):
-    run(capsys, "mend", "t.csv", "--outcome", "o", "--score", "p", "--n-boot", 60, "--n-resamples", 199, "--seed", 5, "--out", "made.csv")
+def test_recalibrate_probabilities(table, capsys):
+    run(capsys, "recalibrate", "t.csv", "--observed", "o", "--prob", "p", "--n-boot", 60, "--n-resamples", 199, "--seed", 5, "--out", "made.csv")
     found = recalibrate_probabilities(table["o"], table["p"], n_boot=60, n_resamples=199, rng=5)
     np.testing.assert_array_equal(pd.read_csv("made.csv")["recalibrated_probability"], found.recalibrated)
 
@@ -117,7 +116,7 @@ def test_monitor(capsys):
     assert "".join(rows) == Path("made.csv").read_text(encoding="utf-8")
 
 
-SAME = [("validate", validate_errors), ("calibration", calibration_report), ("intervals", interval_report), ("mend", recalibrate_errors), ("compare-groups", screen), ("compare-models", compare_scores), ("monitor", recalibrate_rows)]
+SAME = [("validate", validate_errors), ("validate", calibration_report), ("validate", interval_report), ("recalibrate", recalibrate_errors), ("compare-groups", screen), ("compare-models", compare_scores), ("monitor", recalibrate_rows)]
 
 
 @pytest.mark.parametrize(("command", "function"), SAME)

@@ -128,7 +128,7 @@ def test_a_table_in_parts_has_a_positive_label_though_a_part_may_hold_the_other_
     with pytest.raises(ValueError, match=f"pos_label must be a label of {kind}"): calibration_of_partitions(table, kind, pos_label="eggs")
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
-    commands = (["calibration", "--outcome"], ["compare-groups", "--by", "group", "--score", "score", "--observed"],
+    commands = (["validate", "--prob", "score", "--observed"], ["compare-groups", "--by", "group", "--score", "score", "--observed"],
                 ["compare-models", "--score", "brier", "--model", "a=prob:score", "--model", "b=prob:q", "--observed"])
     for file in ("t.csv", "t.parquet"):
         for command in commands:
@@ -267,9 +267,9 @@ def test_the_command_line_takes_labels_truth_values_and_rows_of_weight_zero(caps
     table.to_csv("all.csv", index=False)
     table.to_parquet("all.parquet")
     table[w > 0].to_csv("kept.csv", index=False)
-    for command, role, more in (("calibration", "--outcome", ["--n-boot", "19"]), ("compare-groups", "--observed", ["--by", "g"])):
+    for command, role, more in (("validate", "--observed", ["--prob", "s", "--n-boot", "19"]), ("compare-groups", "--observed", ["--score", "s", "--by", "g"])):
         def numbers(file, *args, command=command, role=role, more=more):
-            code, out, err = on_screen(capsys, command, file, role, *args, "--score", "s", *more, "--n-resamples", "99", "--json", "-")
+            code, out, err = on_screen(capsys, command, file, role, *args, *more, "--n-resamples", "99", "--json", "-")
             assert code == 0, err
             found = json.loads(out)
             return found.get("numbers") or [found[name] for name in ("kuiper", "kuiper_pvalue", "n", "average_interval")]
@@ -277,11 +277,11 @@ def test_the_command_line_takes_labels_truth_values_and_rows_of_weight_zero(caps
         for column, given in (("true", []), ("word", ["--positive", "spam"]), ("two", ["--positive", "2"])): assert numbers("all.csv", column, *given) == truth
         for column, given in (("flag", []), ("word", ["--positive", "spam"]), ("two", ["--positive", "2"])): assert numbers("all.parquet", column, *given) == truth
         assert numbers("all.csv", "r", "--weight", "w") == numbers("kept.csv", "r", "--weight", "w")
-        code, _, err = on_screen(capsys, command, "all.csv", role, "word", "--positive", "eggs", "--score", "s", *more)
+        code, _, err = on_screen(capsys, command, "all.csv", role, "word", "--positive", "eggs", *more)
         assert code == 2 and "--positive must be a label of word ('ham', 'spam'), got 'eggs'" in err
-    code, _, err = on_screen(capsys, "calibration", "all.csv", "--outcome", "word", "--score", "s")
+    code, _, err = on_screen(capsys, "validate", "all.csv", "--observed", "word", "--prob", "s")
     assert code == 2 and "--positive names the label of 1" in err
-    code, out, _ = on_screen(capsys, "mend", "all.csv", "--outcome", "word", "--positive", "spam", "--score", "s", "--out", "recalibrated.csv")
+    code, out, _ = on_screen(capsys, "recalibrate", "all.csv", "--observed", "word", "--positive", "spam", "--prob", "s", "--out", "recalibrated.csv")
     assert code == 0 and len(pd.read_csv("recalibrated.csv")) == 300
 
 

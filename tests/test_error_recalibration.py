@@ -506,50 +506,49 @@ def run(capsys, *args, code=0):
     return said.out if code == 0 else said.err
 
 
-def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
+def test_the_command_recalibrates_keeps_and_applies(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     u, error, features = made(300, 13)
     error = error * np.where(features["kind"] == "oxide", 1.8, 1.0) + 0.5
     frame = pd.DataFrame({"y": 5 + error, "yhat": 5.0, "E": error, "u": u, **features})
     frame.to_csv("old.csv", index=False)
     quick = ["--n-boot", "199", "--n-resamples", "199", "--jobs", "1"]
-    said = run(capsys, "mend", "old.csv", "--error", "E", "--uncertainty", "u", "--feature", "kind", "--out", "recalibrated.csv", "--model", "model.json", *quick)
+    said = run(capsys, "recalibrate", "old.csv", "--observed", "y", "--predicted", "yhat", "--std", "u", "--by", "kind", "--out", "recalibrated.csv", "--model", "model.json", *quick)
     assert said.startswith("old.csv: recalibrated mean ± std, 300 rows") and "VERDICT  Recalibrated: " in said and "Rows: recalibrated.csv" in said
     rows, state = pd.read_csv("recalibrated.csv"), json.loads(open("model.json").read())
-    assert state["n_calibration"] == 300 and list(rows)[:len(frame.columns)] == list(frame) and abs(rows["recalibrated_error"].mean()) < abs(error.mean()) / 3
-    model = ErrorMap.from_dict(state["mend"])
-    run(capsys, "mend", "old.csv", "--apply", "model.json", "--observed", "y", "--predicted", "yhat", "--out", "new.csv")
+    assert state["n_calibration"] == 300 and list(rows)[:len(frame.columns)] == list(frame) and abs((rows["y"] - rows["recalibrated_prediction"]).mean()) < abs(error.mean()) / 3
+    model = ErrorMap.from_dict(state["model"])
+    run(capsys, "recalibrate", "old.csv", "--apply", "model.json", "--predicted", "yhat", "--out", "new.csv")
     new, (better, own) = pd.read_csv("new.csv"), model.apply(frame["yhat"], frame["u"], frame[["kind"]])
     np.testing.assert_allclose(new["recalibrated_prediction"], better, rtol=1e-9)
-    np.testing.assert_allclose(new["recalibrated_uncertainty"], own, rtol=1e-9)
-    np.testing.assert_allclose(new["recalibrated_error"], frame["y"] - better, atol=1e-9)
-    assert run(capsys, "mend", "old.csv", "--apply", "model.json", "--observed", "y", "--predicted", "yhat", "--out", "-") == open("new.csv").read()
-    assert "line 301" not in run(capsys, "validate", "new.csv", "--error", "recalibrated_error", "--uncertainty", "recalibrated_uncertainty", "--n-calibration", "300", "--n-mc", "99", *quick)
+    np.testing.assert_allclose(new["recalibrated_std"], own, rtol=1e-9)
+    assert run(capsys, "recalibrate", "old.csv", "--apply", "model.json", "--predicted", "yhat", "--out", "-") == open("new.csv").read()
+    assert "line 301" not in run(capsys, "validate", "new.csv", "--observed", "y", "--predicted", "recalibrated_prediction", "--std", "recalibrated_std", "--n-calibration", "300", "--n-mc", "99", *quick)
 
 
-def test_a_verdict_ends_with_the_command_that_mends(tmp_path, monkeypatch, capsys):
+def test_a_verdict_ends_with_the_command_that_recalibrates(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     u, error, features = made(300, 14)
     pd.DataFrame({"E": error, "2E": 2 * error, "u": u, "kind of rock": features["kind"]}).to_csv("rocks.csv", index=False)
-    quick = ["--n-boot", "199", "--n-resamples", "199", "--n-mc", "49", "--jobs", "1", "--uncertainty", "u"]
-    said = run(capsys, "validate", "rocks.csv", "--error", "2E", "--feature", "kind of rock", *quick, "--verbose")
-    assert "uqcal mend rocks.csv --error 2E --uncertainty u --feature 'kind of rock'" in " ".join(said.replace("\\\n", " ").split())
-    assert 'uqcal.corrections.error_recalibration.recalibrate_errors(table["2E"], table["u"], by=table[["kind of rock"]])' in " ".join(said.split())
+    quick = ["--n-boot", "199", "--n-resamples", "199", "--n-mc", "49", "--jobs", "1", "--std", "u"]
+    said = run(capsys, "validate", "rocks.csv", "--error", "2E", "--by", "kind of rock", *quick, "--verbose")
+    assert "uqcal recalibrate rocks.csv --error 2E --std u --by 'kind of rock'" in " ".join(said.replace("\\\n", " ").split())
+    assert 'uqcal.recalibrate(table["2E"], uqcal.MeanStd(0, table["u"]), by=table[["kind of rock"]])' in " ".join(said.split())
     assert "kind of rock  rows  bias/std" in said
-    assert "uqcal mend" not in run(capsys, "validate", "rocks.csv", "--error", "E", *quick)
+    assert "uqcal recalibrate" not in run(capsys, "validate", "rocks.csv", "--error", "E", *quick)
 
 
 def test_the_command_refuses(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     pd.DataFrame({"E": [1.0, 2.0], "u": [1.0, 1.0]}).to_csv("few.csv", index=False)
-    names = ["--error", "E", "--uncertainty", "u"]
-    assert "at least ten rows" in run(capsys, "mend", "few.csv", *names, code=2)
-    assert "--apply needs --out" in run(capsys, "mend", "few.csv", "--apply", "few.csv", code=2)
-    assert "is no file that uqcal mend --model wrote" in run(capsys, "mend", "few.csv", "--apply", "few.csv", "--out", "x.csv", code=2)
-    assert "--apply fits nothing" in run(capsys, "mend", "few.csv", "--apply", "few.csv", "--model", "m.json", code=2)
-    assert "would overwrite few.csv" in run(capsys, "mend", "few.csv", *names, "--out", "few.csv", code=2)
-    assert "--model must name a file, got -" in run(capsys, "mend", "few.csv", *names, "--model", "-", code=2)
+    names = ["--error", "E", "--std", "u"]
+    assert "at least ten rows" in run(capsys, "recalibrate", "few.csv", *names, code=2)
+    assert "--apply needs --out" in run(capsys, "recalibrate", "few.csv", "--apply", "few.csv", code=2)
+    assert "is no file that uqcal recalibrate --model wrote" in run(capsys, "recalibrate", "few.csv", "--apply", "few.csv", "--out", "x.csv", code=2)
+    assert "--apply fits nothing" in run(capsys, "recalibrate", "few.csv", "--apply", "few.csv", "--model", "m.json", code=2)
+    assert "would overwrite few.csv" in run(capsys, "recalibrate", "few.csv", *names, "--out", "few.csv", code=2)
+    assert "--model must name a file, got -" in run(capsys, "recalibrate", "few.csv", *names, "--model", "-", code=2)
 
 
 # --- what is said --------------------------------------------------------------------------------------------------------------------

@@ -199,8 +199,8 @@ def test_wheel_works_in_an_empty_environment(copy):
     run(python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", wheel, cwd=copy)
     elsewhere = copy / "elsewhere"
     elsewhere.mkdir()
-    said = run(copy / "empty" / "bin" / "uqcal", "validate", "--demo", "--report", "report.html", cwd=elsewhere, NUMBA_CACHE_DIR=str(copy / "numba"))
-    assert "zms" in said.lower() and (elsewhere / "report.html").stat().st_size > 10_000
+    said = run(copy / "empty" / "bin" / "uqcal", "validate", "demo", "--report", "report.html", cwd=elsewhere, NUMBA_CACHE_DIR=str(copy / "numba"))
+    assert "VERDICT" in said and (elsewhere / "report.html").stat().st_size > 10_000
     assert f"{copy}/empty" in run(python, "-c", "import uqcal; print(uqcal.__file__)", cwd=elsewhere)
 
 

@@ -176,21 +176,22 @@ def test_the_command_line_judges_infinite_bounds_and_moves_those_that_are_finite
     y, bounds, _ = drawn()
     some = opened(bounds / 2, slice(0, None, 7), slice(0, None, 14))
     pd.DataFrame({"y": y, "lo": some[:, 0], "hi": some[:, 1]}).to_csv(tmp_path / "in.csv", index=False)
-    said = ["--observed", "y", "--lower", "lo", "--upper", "hi", "--level", "0.9", "--jobs", "1", "--n-resamples", "49"]
+    said = ["--observed", "y", "--lower", "lo", "--upper", "hi", "--level", "0.9", "--jobs", "1"]
     files = {name: str(tmp_path / name) for name in ("in.csv", "out.json", "page.html", "out.csv", "model.json", "made.csv")}
-    done = CliRunner().invoke(app, ["intervals", files["in.csv"], *said, "--json", files["out.json"], "--report", files["page.html"], "--out", files["out.csv"], "--model", files["model.json"]])
+    done = CliRunner().invoke(app, ["validate", files["in.csv"], *said, "--n-resamples", "49", "--json", files["out.json"], "--report", files["page.html"]])
     assert done.exit_code == 0 and "Mean width" not in done.stdout, done.output
     found = json.loads((tmp_path / "out.json").read_text())
-    assert found["infinite"] == 43 and found["mean_size"] is found["winkler_score"] is None and found["covered"] == coverage_test(y, some, 0.9).covered
+    assert found["infinite"] == 43 and found["mean_size"] is found["interval_score"] is None and found["covered"] == coverage_test(y, some, 0.9).covered
     assert found["corrections"][1]["gain"] > 0 and "score of finite bounds" in " ".join(done.stdout.split())
+    assert CliRunner().invoke(app, ["recalibrate", files["in.csv"], *said, "--out", files["out.csv"]]).exit_code == 0
     np.testing.assert_array_equal(np.isinf(pd.read_csv(files["out.csv"])[["recalibrated_lower", "recalibrated_upper"]]), np.isinf(some))
     finite = pd.DataFrame({"y": y, "lo": bounds[:, 0] / 2, "hi": bounds[:, 1] / 2})
     finite.to_csv(tmp_path / "finite.csv", index=False)
-    assert CliRunner().invoke(app, ["intervals", str(tmp_path / "finite.csv"), *said, "--model", files["model.json"]]).exit_code == 0
+    assert CliRunner().invoke(app, ["recalibrate", str(tmp_path / "finite.csv"), *said, "--model", files["model.json"]]).exit_code == 0
     state = json.loads((tmp_path / "model.json").read_text())
-    mend = ConformalBounds(0.9).fit(y, some)                                       # of a length, which infinite bounds have
-    (tmp_path / "model.json").write_text(json.dumps(state | {"mend": mend.to_dict()}))
-    done = CliRunner().invoke(app, ["intervals", files["in.csv"], "--apply", files["model.json"], "--out", files["made.csv"]])
+    fitted = ConformalBounds(0.9).fit(y, some)                                     # of a length, which infinite bounds have
+    (tmp_path / "model.json").write_text(json.dumps(state | {"model": fitted.to_dict()}))
+    done = CliRunner().invoke(app, ["recalibrate", files["in.csv"], "--apply", files["model.json"], "--out", files["made.csv"]])
     assert done.exit_code == 0 and "get no limits" not in done.stdout, done.output
     made = pd.read_csv(files["made.csv"])[["recalibrated_lower", "recalibrated_upper"]].to_numpy()
     np.testing.assert_array_equal(np.isinf(made), np.isinf(some))

@@ -113,17 +113,17 @@ def test_too_few_are_refused_and_arrays_are_owned():
     plt.close("all")
 
 
-def test_the_command_mends_keeps_and_applies(tmp_path, monkeypatch, capsys):
+def test_the_command_recalibrates_keeps_and_applies(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     y, p = made(1200, 7, 1.6)
     pd.DataFrame({"y": y, "p": p}).to_csv("cases.csv", index=False)
-    assert run(monkeypatch, "mend", "cases.csv", "--outcome", "y", "--score", "p", "--out", "recalibrated.csv", "--model", "model.json", "--n-boot", "99") == 0
+    assert run(monkeypatch, "recalibrate", "cases.csv", "--observed", "y", "--prob", "p", "--out", "recalibrated.csv", "--model", "model.json", "--n-boot", "99") == 0
     text = capsys.readouterr().out
     assert "VERDICT  Recalibrated by Platt scaling" in text and text.startswith("cases.csv: recalibrated probabilities, 1,200 rows")
     rows, state = pd.read_csv("recalibrated.csv"), json.loads((tmp_path / "model.json").read_text())
-    assert list(rows) == ["y", "p", "recalibrated_probability"] and state["format"] == "uqcal probability mend 1"
+    assert list(rows) == ["y", "p", "recalibrated_probability"] and state["format"] == "uqcal model 1"
     pd.DataFrame({"p": [0.1, 0.9]}).to_csv("new.csv", index=False)
-    assert run(monkeypatch, "mend", "new.csv", "--apply", "model.json", "--out", "-") == 0
+    assert run(monkeypatch, "recalibrate", "new.csv", "--apply", "model.json", "--out", "-") == 0
     shown = capsys.readouterr()
     got = [float(line.split(",")[-1]) for line in shown.out.splitlines()[1:]]
     np.testing.assert_allclose(got, recalibrate_probabilities(y, p, rng=1, **QUICK).predict([0.1, 0.9]), rtol=1e-9)
@@ -136,11 +136,11 @@ def test_the_command_corrects_by_group_and_says_what_becomes_of_a_new_one(tmp_pa
     y, p, by, _ = hospitals(1500, 3, -2.0)
     by = np.array(["1", "2", "3", "4", "5", "6"])[np.searchsorted(list("ABCDEF"), by)]
     pd.DataFrame({"y": y, "p": p, "ward": by}).to_csv("cases.csv", index=False)
-    assert run(monkeypatch, "mend", "cases.csv", "--outcome", "y", "--score", "p", "--feature", "ward", "--out", "recalibrated.csv", "--model", "model.json", "--n-boot", "99") == 0
+    assert run(monkeypatch, "recalibrate", "cases.csv", "--observed", "y", "--prob", "p", "--by", "ward", "--out", "recalibrated.csv", "--model", "model.json", "--n-boot", "99") == 0
     text = capsys.readouterr().out
     assert "Recalibrated by Platt scaling by group" in text and "O/E in 3:" in text
     pd.DataFrame({"p": [0.4, 0.4, 0.4], "ward": ["1", "3", "annex"]}).to_csv("new.csv", index=False)
-    assert run(monkeypatch, "mend", "new.csv", "--apply", "model.json", "--out", "later.csv") == 0
+    assert run(monkeypatch, "recalibrate", "new.csv", "--apply", "model.json", "--out", "later.csv") == 0
     told = " ".join(capsys.readouterr().out.split())
     q = pd.read_csv("later.csv")["recalibrated_probability"]
     assert "1 of 3 rows are of groups that the map was not fitted to (annex): they stay as predicted." in told
@@ -148,23 +148,23 @@ def test_the_command_corrects_by_group_and_says_what_becomes_of_a_new_one(tmp_pa
 
 
 @pytest.mark.parametrize("words, message", [
-    (("--outcome", "y", "--score", "p", "--feature", "y", "--feature", "p"), "give one --feature with probabilities"),
-    (("--outcome", "y", "--score", "p", "--uncertainty", "u"), "are for probabilities: give them without"),
-    (("--outcome", "y", "--score", "p", "--tolerance", "0"), "tolerance must lie"),
-    (("--outcome", "y", "--score", "q"), "name them with --outcome, --score"),
-    (("--apply", "model.json", "--outcome", "y"), "--apply fits nothing")])
+    (("--observed", "y", "--prob", "p", "--by", "y", "--by", "p"), "give one --by with probabilities"),
+    (("--observed", "y", "--prob", "p", "--std", "u"), "give one statement, not two"),
+    (("--observed", "y", "--prob", "p", "--tolerance", "0"), "tolerance must lie"),
+    (("--observed", "y", "--prob", "q"), "no column 'q'"),
+    (("--apply", "model.json", "--observed", "y", "--out", "x.csv"), "--apply fits nothing")])
 def test_the_command_refuses(tmp_path, monkeypatch, capsys, words, message):
     monkeypatch.chdir(tmp_path)
     y, p = made(100, 8)
     pd.DataFrame({"y": y, "p": p}).to_csv("cases.csv", index=False)
-    assert run(monkeypatch, "mend", "cases.csv", *words) == 2 and message in capsys.readouterr().err
+    assert run(monkeypatch, "recalibrate", "cases.csv", *words) == 2 and message in capsys.readouterr().err
 
 
 def test_the_command_names_the_column_of_few_events(tmp_path, monkeypatch, capsys):
     "Mutation: the message of Python's argument, y_true, which the command does not have."
     monkeypatch.chdir(tmp_path)
     pd.DataFrame({"healed": (np.arange(200) < 5).astype(int), "p": np.random.default_rng(1).random(200)}).to_csv("few.csv", index=False)
-    assert run(monkeypatch, "mend", "few.csv", "--outcome", "healed", "--score", "p") == 2
+    assert run(monkeypatch, "recalibrate", "few.csv", "--observed", "healed", "--prob", "p") == 2
     told = " ".join(capsys.readouterr().err.split())
     assert "healed must hold at least ten events to recalibrate" in told and "y_true" not in told
 
@@ -351,7 +351,7 @@ def test_the_table_of_a_correction_says_which_way_its_score_is_good(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     y, p = made(400, 7, 1.6)
     pd.DataFrame({"y": y, "p": p, "E": np.random.default_rng(0).normal(size=400) * (p + 0.1), "u": p + 0.1}).to_csv("cases.csv", index=False)
-    for words in (("--outcome", "y", "--score", "p", "--n-boot", "99"), ("--error", "E", "--uncertainty", "u")):
-        assert run(monkeypatch, "mend", "cases.csv", *words, "--verbose") == 0
+    for words in (("--observed", "y", "--prob", "p", "--n-boot", "99"), ("--error", "E", "--std", "u")):
+        assert run(monkeypatch, "recalibrate", "cases.csv", *words, "--verbose") == 0
         assert "Log score: lower is better; a gain is above zero.\n" in capsys.readouterr().out
     assert "<p>Log score: lower is better; a gain is above zero.</p>" in recalibrate_probabilities(y, p, rng=1, **QUICK)._repr_html_()

@@ -181,7 +181,7 @@ def write_rows(path, command):
     rng, n = np.random.default_rng(12), 400_000
     u = rng.lognormal(size=n)
     frame = {"validate": {"error": u * rng.normal(size=n), "uncertainty": u},
-             "calibration": {"outcome": rng.integers(0, 2, n), "score": rng.random(n), "w": rng.random(n)},
+             "probabilities": {"outcome": rng.integers(0, 2, n), "score": rng.random(n), "w": rng.random(n)},
              "compare-groups": {"response": rng.integers(0, 2, n), "score": rng.random(n), "group": rng.integers(0, 400, n).astype(str)}}[command]
     pd.DataFrame(frame).to_parquet(path)
 
@@ -190,11 +190,11 @@ NAMED = ["--observed", "response", "--score", "score", "--by", "group"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
-@pytest.mark.parametrize("command, options, word", [("validate", ["--jobs", "2"], b"bootstrap"), ("calibration", ["--weight", "w", "--jobs", "2"], b"drawn outcomes"),
+@pytest.mark.parametrize("command, options, word", [("validate", ["--error", "error", "--std", "uncertainty", "--jobs", "2"], b"bootstrap"), ("validate", ["--observed", "outcome", "--prob", "score", "--weight", "w", "--jobs", "2"], b"drawn outcomes"),
                                                     pytest.param("compare-groups", [*NAMED, "--jobs", "1"], b"comparisons", marks=pytest.mark.slow), ("compare-groups", [*NAMED, "--jobs", "2"], b"comparisons")])
 def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, word):
     path = tmp_path / "made.parquet"
-    write_rows(path, command)
+    write_rows(path, "probabilities" if "--prob" in options else command)
     taken = []
     while len(taken) < 4 and min(taken, default=9) > 1:  # another process may hold the cores for a while
         process = subprocess.Popen([sys.executable, "-c", "from uqcal._command.cli import main; main()", command, str(path), "--progress", *options],
@@ -213,9 +213,9 @@ def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, wo
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_loop_that_hears_nothing_is_ended(number):
-    code = ("import sys, numpy as np, uqcal._command.cli as cli, uqcal._command.cli_scores as scores\nfrom uqcal.probabilities.reliability import _characteristic as loop\nloop(np.ones(1), np.ones(1))\n"
+    code = ("import sys, numpy as np, uqcal._command.cli as cli, uqcal._command.cli_validate as scores\nfrom uqcal.probabilities.reliability import _characteristic as loop\nloop(np.ones(1), np.ones(1))\n"
             "def deaf(*options, **more):\n    print('begun', flush=True)\n    loop(np.full(10**7, 0.5), np.ones(4000))\n"
-            "scores.read_scores = deaf\nsys.argv = ['uqcal', 'calibration', 'x.csv']\ncli.main()")
+            "scores.asked_of = deaf\nsys.argv = ['uqcal', 'validate', 'x.csv', '--observed', 'y', '--prob', 'p']\ncli.main()")
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout.readline() == b"begun\n"
     begun = time.monotonic()
@@ -229,5 +229,5 @@ def test_progress_is_said_or_not(tmp_path, capsys):
     y, p = outcomes(300)
     pd.DataFrame({"outcome": y, "score": p}).to_csv(path, index=False)
     for option, shown in (("--progress", True), ("--no-progress", False)):
-        with pytest.raises(SystemExit) as ended: main(["calibration", str(path), "--n-boot", "50", "--n-resamples", "99", option])
+        with pytest.raises(SystemExit) as ended: main(["validate", str(path), "--observed", "outcome", "--prob", "score", "--n-boot", "50", "--n-resamples", "99", option])
         assert ended.value.code == 0 and ("noise" in capsys.readouterr().err) == shown

@@ -379,10 +379,10 @@ def test_frames_that_scroll_can_be_seen_and_reached(site, browser):
 
 
 REPORTS = {
-    "validate": ["--demo", "--n-boot", "99", "--n-mc", "99", "--n-resamples", "99"],
-    "calibration": ["scores.csv", "--outcome", "y", "--score", "p", "--n-boot", "19", "--n-resamples", "99"],
+    "validate": ["demo", "--n-boot", "99", "--n-mc", "99", "--n-resamples", "99"],
+    "validate scores": ["scores.csv", "--observed", "y", "--prob", "p", "--n-boot", "19", "--n-resamples", "99"],
     "compare-groups": ["scores.csv", "--observed", "y", "--score", "p", "--by", "arm", "--n-resamples", "99"],
-    "intervals": ["scores.csv", "--observed", "value", "--lower", "low", "--upper", "high", "--level", "0.9", "--feature", "p", "--n-resamples", "199"],
+    "validate intervals": ["scores.csv", "--observed", "value", "--lower", "low", "--upper", "high", "--level", "0.9", "--by", "p", "--n-resamples", "199"],
 }
 
 
@@ -394,7 +394,7 @@ def test_a_report_is_whole(browser, axe, tmp_path, monkeypatch, command):
     p, arm, value = rng.uniform(0.02, 0.98, 600).round(3), np.repeat(["treated", "control", "other"], 200), rng.normal(size=600).round(4)
     table = pd.DataFrame({"y": (rng.random(600) < p).astype(int), "p": p, "arm": arm, "value": value, "low": -1.5, "high": 1.5})
     table.to_csv("scores.csv", index=False)
-    with pytest.raises(SystemExit) as ended: main([command, *REPORTS[command], "--report", "report.html"])
+    with pytest.raises(SystemExit) as ended: main([command.split()[0], *REPORTS[command], "--report", "report.html"])
     assert ended.value.code == 0
     with opened(browser, tmp_path / "report.html", bypass_csp=True) as (page, said):
         assert page.locator("svg, img").count() > 0 and page.locator("h1").count() == 1

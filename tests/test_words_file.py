@@ -68,7 +68,7 @@ CASES = [  # a cause, and what its sentence must hold
     (cause("rounded_errors", "seen", step=0.6, ratio=2.02), ["multiples of 0.6, which is 2.02 times the median u"]),
     (cause("truncated_errors", of="scaled", end=1.7), ["|E|/u ends at 1.7 without a tail"]),
     (cause("truncated_errors", of="error", end=0.404), ["|E| ends at 0.404"]),
-    (cause("outcomes_as_errors", "seen", count=1990, n=2000), ["In 1,990 of 2,000 rows (99.5 %) u² equals", "predicted probability", "uqcal calibration"]),
+    (cause("outcomes_as_errors", "seen", count=1990, n=2000), ["In 1,990 of 2,000 rows (99.5 %) u² equals", "predicted probability", "uqcal validate --prob"]),
     (cause("constant_uncertainty", "seen", n=2000, value=0.35), ["All 2,000 rows have u = 0.35."]),
     (cause("uncertainty_from_error", "seen", variant="multiple", count=400, n=400, ratio=1.0), ["400 of 400 rows (100 %) u is 1 × |E|."]),
     (cause("uncertainty_from_error", variant="close", spread=1.65, one_sided=False), ["within a factor of 1.65", "from the errors themselves."]),

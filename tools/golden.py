@@ -287,12 +287,12 @@ def monitors(seed):
             "errors": watched.alarms_, "mixture": mixture.prequential(prob, y), "scaling": scaling.prequential(uncertainty, error)}
 
 
-COMMANDS = (("validate", "errors.csv", "--error", "E", "--uncertainty", "u"),
-            ("validate", "errors.csv", "--error", "E", "--uncertainty", "u", "--feature", "material"),
-            ("validate", "--demo"),
-            ("mend", "errors.csv", "--error", "E", "--uncertainty", "u"),
-            ("intervals", "bounds.csv", "--observed", "y", "--lower", "low", "--upper", "high", "--level", "0.9"),
-            ("calibration", "probs.csv", "--outcome", "y", "--score", "p"),
+COMMANDS = (("validate", "errors.csv", "--error", "E", "--std", "u"),
+            ("validate", "errors.csv", "--error", "E", "--std", "u", "--by", "material"),
+            ("validate", "demo"),
+            ("recalibrate", "errors.csv", "--error", "E", "--std", "u"),
+            ("validate", "bounds.csv", "--observed", "y", "--lower", "low", "--upper", "high", "--level", "0.9"),
+            ("validate", "probs.csv", "--observed", "y", "--prob", "p"),
             ("compare", "groups.csv", "--response", "response", "--score", "score", "--group", "group"),
             ("compare", "groups.csv", "--response", "response", "--score", "score", "--group", "group", "--everyone"),
             ("compare-models", "probs.csv", "--observed", "y", "--model", "one=p", "--model", "two=q", "--score", "log loss"))
@@ -310,7 +310,7 @@ def commanded(words):
         y, prob, _ = probabilities("overconfident", 3)
         pd.DataFrame({"y": y, "p": prob, "q": np.clip(prob + 0.1, 0, 1)}).to_csv("probs.csv", index=False)
         screened(3).to_csv("groups.csv", index=False)
-        done = CliRunner().invoke(app, [*words, "--seed", "0", *([] if words[0] == "mend" else ["--json", "-"])])
+        done = CliRunner().invoke(app, [*words, "--seed", "0", *([] if words[0] == "recalibrate" else ["--json", "-"])])
     try: return json.loads(done.stdout)
     except json.JSONDecodeError: return {"exit": done.exit_code, "printed": done.output + " " * 41}
 

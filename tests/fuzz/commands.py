@@ -14,10 +14,11 @@ from uqcal._command.cli import app, main
 
 COMMAND = typer.main.get_group(app)  # made once: it takes longer than many a case
 
-QUICK = {"validate": ["--n-boot", "19", "--n-resamples", "19", "--n-mc", "19", "--n-bins", "4", "--statistics", "zms,ence", "--jobs", "1"],
-         "calibration": ["--n-boot", "19", "--n-resamples", "19", "--jobs", "1"], "compare-groups": ["--observed", "response", "--score", "score", "--by", "group", "--jobs", "1"],
+ERRORS, SCORES = ["--error", "error", "--std", "uncertainty"], ["--observed", "outcome", "--prob", "score"]
+QUICK = {"validate": [*ERRORS, "--n-boot", "19", "--n-resamples", "19", "--n-mc", "19", "--n-bins", "4", "--statistics", "zms,ence", "--jobs", "1"],
+         "validate scores": [*SCORES, "--n-boot", "19", "--n-resamples", "19", "--jobs", "1"], "compare-groups": ["--observed", "response", "--score", "score", "--by", "group", "--jobs", "1"],
          "monitor": ["--observed", "outcome", "--prob", "score", "--out", "-"],
-         "mend": ["--n-boot", "19", "--n-resamples", "19", "--jobs", "1"]}
+         "recalibrate": [*ERRORS, "--n-boot", "19", "--n-resamples", "19", "--jobs", "1"]}
 
 
 class Said(NamedTuple):

@@ -16,7 +16,7 @@ def healthy(rng, n):
         "response": rng.integers(0, 2, n), "weight": rng.integers(1, 9, n), "group": rng.choice(["007", "7", "日 本"], n), "note": rng.choice(["", "x y", "$", "é"], n)})
 
 
-ROLES = {"validate": ("error", "uncertainty"), "calibration": ("outcome", "score"), "compare-groups": ("response", "score", "group"), "monitor": ("outcome", "score"), "mend": ("error", "uncertainty")}
+ROLES = {"validate": ("error", "uncertainty"), "validate scores": ("outcome", "score"), "compare-groups": ("response", "score", "group"), "monitor": ("outcome", "score"), "recalibrate": ("error", "uncertainty")}
 
 
 class Form:

@@ -22,21 +22,21 @@ def written(folder, form, content=None, suffix=None):
     return path
 
 
-def asked(command, path, *more): return [command, path, *commands.QUICK[command], *more]
+def asked(command, path, *more): return [command.split()[0], path, *commands.QUICK[command], *more]
 
 
 def judged(command, path, form, *more):
     "The numbers of a command that is to succeed; the rows that it wrote where it writes rows."
     streams, recalibrated = command == "monitor", os.path.join(os.path.dirname(path), "recalibrated.csv")
     if os.path.exists(recalibrated): os.remove(recalibrated)
-    output = {"monitor": [], "mend": ["--out", recalibrated]}.get(command, ["--json", "-"])
+    output = {"monitor": [], "recalibrate": ["--out", recalibrated]}.get(command, ["--json", "-"])
     said = commands.run(*asked(command, path, *output, *more))
     if fault := commands.broken_rule(said, streams): return None, fault
     if said.code and os.path.exists(recalibrated): return None, "refused, and left a file"
     if said.code: return None, f"refused: {said.err.strip()}"
-    if command == "mend":  # which keeps the marks of the file
+    if command == "recalibrate":  # which keeps the marks of the file
         how = dict(sep=form.delimiter, decimal=form.decimal, encoding="utf-8-sig" if form.encoding == "utf-8" else form.encoding)
-        return pd.read_csv(recalibrated, **how)[["recalibrated_error", "recalibrated_uncertainty"]].to_numpy().tolist(), None
+        return pd.read_csv(recalibrated, **how)[["recalibrated_error", "recalibrated_std"]].to_numpy().tolist(), None
     if not streams: return commands.numbers(said), None
     return [row.rsplit(form.delimiter, 1)[-1].replace(",", ".") for row in re.split("\r?\n", said.out.decode(form.encoding)) if row.strip()], None
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -28,15 +29,15 @@ from .._base.rows_again import exact_encoding, rows_again
 from .._base.tables import Table
 
 # %% auto #0
-__all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'Groups', 'Cluster', 'Positive',
-           'AsGroups', 'InParts', 'Jobs', 'Seed', 'Report', 'Verbose', 'JsonFile', 'MARKS', 'ROWS', 'FAIL_ON', 'FailOn',
-           'option', 'shows_bar', 'how_read', 'outcomes_of', 'label_in_parts', 'error_columns', 'check_outputs',
-           'check_sizes', 'cores', 'refuse_idle', 'differing', 'check_features', 'with_groups', 'as_labels',
-           'refuse_crossed', 'points_of', 'first_words', 'source_facts', 'asked_facts', 'row_details', 'with_places',
-           'aligned', 'wrapped', 'visible', 'as_json', 'deliver', 'screen_text', 'check_csv_name', 'source_twice',
-           'rows_to', 'write_rows', 'read_model', 'restored', 'span_of', 'outside_words', 'typed', 'as_keywords',
-           'on_lines', 'recalibrate_command', 'in_python', 'on_one_line', 'is_recalibrated', 'options_in_parts',
-           'open_parts', 'check_fail_on', 'fails', 'tell_of_parts']
+__all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'SEEN', 'Groups', 'Cluster',
+           'Positive', 'AsGroups', 'InParts', 'Jobs', 'Seed', 'Report', 'Verbose', 'Figure', 'JsonFile', 'MARKS',
+           'ROWS', 'FAIL_ON', 'FailOn', 'option', 'shows_bar', 'how_read', 'outcomes_of', 'label_in_parts',
+           'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'MissingStatement', 'differing', 'as_labels',
+           'refuse_crossed', 'first_words', 'place_word', 'source_facts', 'asked_facts', 'row_details', 'with_places',
+           'aligned', 'wrapped', 'visible', 'as_json', 'deliver', 'save_figure', 'screen_text', 'check_csv_name',
+           'source_twice', 'rows_to', 'write_rows', 'read_model', 'restored', 'span_of', 'outside_words', 'typed',
+           'on_lines', 'in_python', 'on_one_line', 'is_recalibrated', 'options_in_parts', 'open_parts', 'check_fail_on',
+           'fails', 'tell_of_parts']
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-option
 def option(
@@ -99,6 +100,9 @@ def shows_bar(
     return sys.stderr is not None and (sys.stderr.isatty() if progress is None else progress)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-016c
+SEEN = ("decimal", "thousands", "encoding", "where", "drop_missing", "progress")  # in this order
+
+
 def how_read(
     decimal: str | None,  # mark before decimals
     thousands: str | None,  # mark between thousands
@@ -143,7 +147,7 @@ Positive = Annotated[str | None, option(
     "Which of two labels in the column of outcomes counts as 1.  [default: it holds 0 and 1]",
     "LABEL", "--positive")]
 AsGroups = Annotated[list[str] | None, option(
-    "Read this feature as names of groups, whatever its cells are; may be repeated.", "NAME",
+    "Read this column of --by as names of groups, whatever its cells are; may be repeated.", "NAME",
     "--as-groups")]
 InParts = Annotated[bool, option(
     "Read the table part by part, as one that is too large for memory; needs uqcal[dask]. Asks "
@@ -155,6 +159,8 @@ Seed = Annotated[int, option("Seed of the random numbers; the same seed gives th
 Report = Annotated[str | None, option("Write an HTML report with pictures.", "FILE")]
 Verbose = Annotated[bool, option("Print every sentence, test and caution, too.", None,
                                  "--verbose")]
+Figure = Annotated[str | None, option("Save the picture of the report: .png, .svg or .pdf.",
+                                      "FILE")]
 JsonFile = Annotated[str | None, option(
     "Write all numbers to this file; - prints them in place of the table.", "FILE", "--json")]
 
@@ -229,44 +235,6 @@ def _matching(source):
     import glob
     return sorted(glob.glob(source or ""))
 
-# %% ../../nbs/command/66_cli_parts.ipynb #cell-022
-def error_columns(
-    error: str | None,  # what the option names, here and below
-    observed: str | None,  # or this
-    predicted: str | None,  # and this
-    uncertainty: str | None,  # "uncertainty" unless given
-) -> list[str]:  # two, or three
-    """The columns that the options name: [error, uncertainty] or [observed, predicted, uncertainty].
-
-    Parameters
-    ----------
-    error : str | None
-        What the option names, here and below.
-    observed : str | None
-        Or this.
-    predicted : str | None
-        And this.
-    uncertainty : str | None
-        "uncertainty" unless given.
-
-    Returns
-    -------
-    list[str]
-        Two, or three.
-    """
-    if observed is None and predicted is None:
-        chosen = [error or "error", uncertainty or "uncertainty"]
-    elif error is not None:
-        raise ValueError("give either --error, or --observed and --predicted, not both")
-    elif observed is None or predicted is None:
-        given, other = ("--predicted", "--observed") if observed is None else (
-            "--observed", "--predicted")
-        raise ValueError(f"{given} needs {other}: the error is the difference of the two")
-    else: chosen = [observed, predicted, uncertainty or "uncertainty"]
-    if len(set(chosen)) < len(chosen):
-        raise ValueError(f"the columns must differ, got {', '.join(map(repr, chosen))}")
-    return chosen
-
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-014
 def check_outputs(
     source: str | None,  # the data, which no output may replace; None where that can't happen
@@ -297,6 +265,9 @@ def check_outputs(
     if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
     if sys.stdout is None: raise ValueError("standard output is closed")
     targets = {option: path for option, path in targets.items() if (option, path) != ("json", "-")}
+    figure = targets.get("figure")
+    if figure is not None and Path(figure).suffix not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"--figure must end in .png, .svg or .pdf, got {figure}")
     for option, path in targets.items():
         if path == "-": raise ValueError(f"--{option} must name a file, got -")
     if not any(targets.values()): return
@@ -381,6 +352,23 @@ def refuse_idle(
              and (option.name in set(idle) if only is None else option.name not in set(only))]
     if given: raise ValueError(f"{reason}: leave out {enumerated(given)}")
 
+# %% ../../nbs/command/66_cli_parts.ipynb #parts-missing
+class MissingStatement(ValueError):
+    """No option says what was predicted; below the message stands what can be typed.
+
+    Parameters
+    ----------
+    message : str
+        One line.
+    block : str
+        What is printed below it.
+    """
+
+    def __init__(self, message: str,  # one line
+                 block: str):  # what is printed below it
+        super().__init__(message)
+        self.block = block
+
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-116c-b
 def differing(
     columns: Sequence[str | None],  # names, None where there is no such column
@@ -406,68 +394,6 @@ def differing(
     if len(set(names)) < len(names):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
     return columns
-
-# %% ../../nbs/command/66_cli_parts.ipynb #cell-031f
-def check_features(
-    feature: Sequence[str] | None,  # columns along which is asked
-    no_conclusions: bool,  # whether no conclusion is to be drawn
-    as_groups: Sequence[str] | None = (),  # those of them that are read as labels
-) -> None:
-    """Make sure that features are named once, and are of use.
-
-    Parameters
-    ----------
-    feature : Sequence[str] | None
-        Columns along which is asked.
-    no_conclusions : bool
-        Whether no conclusion is to be drawn.
-    as_groups : Sequence[str] | None, default ()
-        Those of them that are read as labels.
-
-    Raises
-    ------
-    ValueError
-        Where they are not.
-    """
-    for name in as_groups or ():
-        if name not in (feature or ()):
-            raise ValueError(f"--as-groups {name} says how a feature is read: give --feature "
-                             f"{name} with it")
-    if len(set(feature or ())) < len(feature or ()):
-        raise ValueError(f"the features must differ, got {', '.join(map(repr, feature))}")
-    if feature and no_conclusions:
-        raise ValueError("--feature asks for a conclusion: give it without --no-conclusions")
-
-# %% ../../nbs/command/66_cli_parts.ipynb #cell-031c
-def with_groups(
-    feature: Sequence[str] | None,  # columns along which is asked
-    groups: str | None,  # column of the groups
-    names: Sequence[str],  # columns that are judged
-) -> list[str]:  # features, then that of the groups where it is none of them
-    """Columns that are read besides those that are judged.
-
-    Parameters
-    ----------
-    feature : Sequence[str] | None
-        Columns along which is asked.
-    groups : str | None
-        Column of the groups.
-    names : Sequence[str]
-        Columns that are judged.
-
-    Returns
-    -------
-    list[str]
-        Features, then that of the groups where it is none of them.
-
-    Raises
-    ------
-    ValueError
-        Where the groups are one of these.
-    """
-    if groups in names:
-        raise ValueError(f"--groups must name a column of its own, got {groups!r}")
-    return [*(feature or ()), *([groups] if groups and groups not in (feature or ()) else [])]
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-labels
 def as_labels(
@@ -527,23 +453,6 @@ def _left_out(table):
     if words: return f"{told} ({words})"
     return told
 
-# %% ../../nbs/command/66_cli_parts.ipynb #5426abab
-def points_of(
-    n: int,  # how many
-) -> str:
-    """Number of points, in words.
-
-    Parameters
-    ----------
-    n : int
-        How many.
-
-    Returns
-    -------
-    str
-    """
-    return f"{n:,} point{'s' * (n != 1)}"
-
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-016e
 def first_words(
     table: Table,  # what was read
@@ -566,6 +475,25 @@ def first_words(
     gone = _left_out(table)
     return f"{table.source}: {count}" + (f"; left out: {gone}" if gone else "")
 
+# %% ../../nbs/command/66_cli_parts.ipynb #place-word
+def place_word(
+    table: Table,  # what was read
+) -> str:  # "line" or, as in parquet, "file row"
+    """What the place of a row in its file is called.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+
+    Returns
+    -------
+    str
+        "line" or, as in parquet, "file row".
+    """
+    if table.place == "line": return "line"
+    return f"file {table.place}"
+
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-016f
 def source_facts(
     table: Table,  # what was read
@@ -587,7 +515,7 @@ def source_facts(
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-031d
 def asked_facts(
-    feature: Sequence[str] | None,  # columns along which was asked
+    by: Sequence[str] | None,  # columns along which was asked
     groups: str | None,  # column of the groups
     table: Table,  # what was read
 ) -> dict[str, Any]:  # by name, for the file of numbers
@@ -595,7 +523,7 @@ def asked_facts(
 
     Parameters
     ----------
-    feature : Sequence[str] | None
+    by : Sequence[str] | None
         Columns along which was asked.
     groups : str | None
         Column of the groups.
@@ -607,7 +535,7 @@ def asked_facts(
     dict[str, Any]
         By name, for the file of numbers.
     """
-    asked = {"features": feature, "groups": groups}
+    asked = {"by": by, "groups": groups}
     return {key: value for key, value in asked.items() if value} | source_facts(table)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-107
@@ -753,6 +681,8 @@ def deliver(
     report: str | None,  # file for the report
     json_file: str | None,  # file for the numbers; "-" prints them in place of the text
     write_report: Callable[[str], object] | None,  # writes the report to a file of this name
+    figure: str | None = None,  # file for the picture
+    plot: Callable[[], Any] | None = None,  # draws it, and gives its axes
 ) -> None:
     """Print the result, or its numbers in place of it, and write the files that were asked for.
 
@@ -768,16 +698,43 @@ def deliver(
         File for the numbers; "-" prints them in place of the text.
     write_report : Callable[[str], object] | None
         Writes the report to a file of this name.
+    figure : str | None, optional
+        File for the picture.
+    plot : Callable[[], Any] | None, optional
+        Draws it, and gives its axes.
     """
     from uqcal._base.page import write_whole
     quiet = json_file == "-"
     typer.echo(numbers if quiet else visible(text), nl=not quiet)
     if json_file is not None and not quiet: write_whole(numbers, json_file)
     if report is not None: write_report(report)
-    files = {"Report": report, "Numbers": json_file}
+    if figure is not None: save_figure(figure, plot)
+    files = {"Report": report, "Figure": figure, "Numbers": json_file}
     lines = [f"{name}: {visible(display_name(path))}" for name, path in files.items()
              if path is not None]
     if lines and not quiet: typer.echo("\n" + "\n".join(lines))
+
+# %% ../../nbs/command/66_cli_parts.ipynb #save-figure
+def save_figure(
+    path: str,  # of a picture; its ending says which form: .png, .svg or .pdf
+    plot: Callable[[], Any],  # draws the picture, and gives its axes, one or several
+) -> None:
+    """Save the picture of a report, whole or not at all.
+
+    Parameters
+    ----------
+    path : str
+        Of a picture; its ending says which form: .png, .svg or .pdf.
+    plot : Callable[[], Any]
+        Draws the picture, and gives its axes, one or several.
+    """
+    import matplotlib
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+    figure, picture = np.ravel(plot())[0].figure, io.BytesIO()
+    figure.savefig(picture, format=Path(path).suffix[1:], dpi=200, bbox_inches="tight")
+    plt.close(figure)
+    with rows_to(path, bytes) as write: write(picture.getvalue())
 
 # %% ../../nbs/command/66_cli_parts.ipynb #screen-text
 def screen_text(
@@ -997,7 +954,7 @@ def restored(
     ValueError
         Where it is damaged, or of another class.
     """
-    made, content = state["mend"], state["mend"].get("content")
+    made, content = state["model"], state["model"].get("content")
     name = str(content.get("class") if isinstance(content, dict) else None).rpartition(".")[2]
     if name not in kinds: raise ValueError(f"--apply {path} holds a {name!r:.40}, which is unknown")
     try: return kinds[name].from_dict(made)
@@ -1083,35 +1040,6 @@ def typed(
             for name, value in _given(context, *names).items()
             for one in (value if isinstance(value, (list, tuple)) else [value])]
 
-# %% ../../nbs/command/66_cli_parts.ipynb #cell-092g-c
-def as_keywords(
-    context: typer.Context,  # of the command that ran
-    *names: str,  # parameters of it
-) -> list[str]:  # such as "tolerance=1.5"
-    """The same as keywords of Python, behind the columns that are features or say what belongs together.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command that ran.
-    *names : str
-        Parameters of it.
-
-    Returns
-    -------
-    list[str]
-        Such as "tolerance=1.5".
-    """
-    told, texts = [], context.params.get("as_groups")
-    for role in ("feature", "groups", "cluster"):
-        if not (name := context.params.get(role)): continue
-        cast = "" if role != "feature" or not texts else ".astype({" + ", ".join(
-            f"{json.dumps(one, ensure_ascii=False)}: str" for one in texts) + "})"
-        if role == "feature": word = "by"
-        else: word = "groups"
-        told.append(f"{word}=table[{json.dumps(name, ensure_ascii=False)}]{cast}")
-    return told + [f"{name}={value!r}" for name, value in _given(context, *names).items()]
-
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-092c-c
 def on_lines(
     parts: Sequence[str],  # of a command; none of them is broken
@@ -1133,27 +1061,6 @@ def on_lines(
         if len(lines[-1]) + len(one) < 67: lines[-1] += f" {one}"
         else: lines.append(f"  {one}")
     return " \\\n".join(lines)
-
-# %% ../../nbs/command/66_cli_parts.ipynb #cell-092c
-def recalibrate_command(
-    first: str,  # the command with its file
-    named: Sequence[str],  # its options
-) -> str:  # on lines that a terminal holds
-    """A command that mends and keeps what it learnt.
-
-    Parameters
-    ----------
-    first : str
-        The command with its file.
-    named : Sequence[str]
-        Its options.
-
-    Returns
-    -------
-    str
-        On lines that a terminal holds.
-    """
-    return on_lines([first, *named, "--out recalibrated.csv", "--model model.json"])
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-092sc-b
 def in_python(
@@ -1179,7 +1086,7 @@ def in_python(
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-092c-b
 def on_one_line(
-    command: str | None = None,  # as `recalibrate_command` gives it; None where there is none
+    command: str | None = None,  # as `on_lines` gives it; None where there is none
     line: str | None = None,  # the same in Python
 ) -> tuple[str, ...]:  # the two, or nothing
     """A command and a line of Python for a report, which needs no breaks.
@@ -1187,7 +1094,7 @@ def on_one_line(
     Parameters
     ----------
     command : str | None, optional
-        As `recalibrate_command` gives it; None where there is none.
+        As `on_lines` gives it; None where there is none.
     line : str | None, optional
         The same in Python.
 
@@ -1215,7 +1122,8 @@ def is_recalibrated(
     -------
     bool
     """
-    return not {"recalibrated_uncertainty", "recalibrated_lower", "recalibrated_upper",
+    return not {"recalibrated_std", "recalibrated_uncertainty", "recalibrated_lower",
+                "recalibrated_upper", "conformal_lower", "conformal_upper",
                 "recalibrated_probability"}.isdisjoint(table.header)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-116
@@ -1333,7 +1241,8 @@ def open_parts(
                              else os.cpu_count()): yield table
     except (TypeError, ValueError) as error:
         if mark and "(in partition" not in str(error): _refuse_cell(
-            files, mark, numbers, {params.get("outcome"), params.get("response")})
+            files, mark, numbers, {params.get("response"),
+                                   params.get("prob") and params.get("observed")})
         raise ValueError(_as_option(str(error))) from None
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-116h-c

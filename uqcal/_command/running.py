@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 import typer
 
-from .cli_parts import visible
+from .cli_parts import MissingStatement, visible
 
 # %% auto #0
 __all__ = ['new_app', 'run_command', 'transcript']
@@ -32,7 +32,9 @@ _AS_TYPED = {"distribution": "--distribution", "distributions": "--distribution"
              "n_mc": "--n-mc", "n_resamples": "--n-resamples", "confidence": "--confidence",
              "n_calibration": "--n-calibration", "coverage": "--level",
              "dof": "--dof", "level": "--level", "margin": "--tolerance", "groups": "--groups",
-             "cluster": "--cluster", "tolerance": "--tolerance", "rng": "--seed",
+             "by": "--by", "tolerance": "--tolerance", "rng": "--seed",
+             "local_tolerance": "--tolerance", "reference": "--reference",
+             "sample_weight": "--weight",
              "kurtosis": "--kurtosis", "decimal": "--decimal", "thousands": "--thousands",
              "encoding": "--encoding", "where": "--where", "error": "the errors",
              "uncertainty": "the uncertainties", "frame": "the table",
@@ -45,7 +47,7 @@ def _message(error):
     else: text = str(error)
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.filename}: {error.strerror}"
-    text = re.sub(r"^(?:by|features)\['(.*?)'\](?= must)", r"--feature \1", text)
+    text = re.sub(r"^(?:by|features)\['(.*?)'\](?= must)", r"--by \1", text)
     text = re.sub(r"\bsay as_groups (?=.* if its cells)", "say --as-groups ", text)
     text = text.replace("marks by decimal and thousands", "marks by --decimal and --thousands")
     text = text.replace("drop_missing leaves out", "--drop-missing leaves out")
@@ -148,6 +150,7 @@ def run_command(
     except (KeyboardInterrupt, typer.Abort): code = 130
     except (_USAGE, ValueError, OSError) as error:
         print(_message(error), file=sys.stderr)
+        if isinstance(error, MissingStatement): print(error.block, file=sys.stderr)
         code = 2
     except Exception:
         traceback.print_exc()

@@ -1158,7 +1158,7 @@ CAUTIONS = {
         f"{caution.facts['statistic']} was undefined in {caution.facts['dropped']:,} of "
         f"{caution.facts['n_boot']:,} resamples, which were left out."),
     "columns_not_tested": lambda caution: (
-        f"Not tested along: {caution.facts['columns']} (--feature NAME tests along a column)."),
+        f"Not tested along: {caution.facts['columns']} (--by COL tests along a column)."),
 }
 
 # %% ../../nbs/words/06_errors.ipynb #cell-073

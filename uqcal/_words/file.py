@@ -405,7 +405,7 @@ def _detection_limit(cause):
 def _outcomes(cause):
     why = _because(cause, "each error is an outcome, 0 or 1, minus its predicted probability")
     return (f"In {_share_of(cause.facts)} u² equals |E| (1 − |E|). {why} Validate the "
-            "probabilities themselves (uqcal calibration).")
+            "probabilities themselves (uqcal validate --prob).")
 
 # %% ../../nbs/words/37_file.ipynb #cell-148
 def _constant(cause):
