@@ -12,8 +12,9 @@ import notebooks
 import numpy as np
 import pandas as pd
 import pytest
+from published import diffusion
 
-from uqcal import __version__, load_demo, validate
+from uqcal import __version__, validate
 from uqcal._command import cli, cli_parts
 from uqcal._command.cli import main
 from uqcal._base.tables import read_table
@@ -32,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def data():
-    demo = load_demo()
+    demo = diffusion()
     return pd.DataFrame({"E": demo.error[:200], "uE": demo.uncertainty[:200]})
 
 

@@ -6,10 +6,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from published import diffusion
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uqcal import load_demo, validate
+from uqcal import validate
 from uqcal._chance import distributions
 from uqcal.errors.conclusions import check_tolerance, draw_conclusions, next_step, part_tables
 from uqcal._chance.resampling import joint_pvalues
@@ -247,7 +248,7 @@ def test_groups_that_are_biased_against_each_other_are_told_apart():
 
 @pytest.mark.parametrize("factor", [100, 1e4])
 def test_one_unit_slip_in_the_demo_decides_nothing_unseen(factor):
-    demo = load_demo()
+    demo = diffusion()
     row = 700
     slipped = demo.uncertainty.copy()
     slipped[row] /= factor
@@ -800,7 +801,7 @@ def test_a_bias_that_makes_all_errors_positive_is_still_a_bias(share):
 
 
 def test_rows_carry_the_label_that_they_have_in_the_table():
-    error, uncertainty = load_demo().error.copy(), load_demo().uncertainty.copy()
+    error, uncertainty = diffusion().error.copy(), diffusion().uncertainty.copy()
     uncertainty[100] /= 1000
     names = [f"m{k}" for k in range(error.size)]
     by_name, by_line = pd.Series(error, index=names), pd.Series(error, index=pd.Index(np.arange(2, error.size + 2), name="line"))
@@ -816,7 +817,7 @@ def test_rows_carry_the_label_that_they_have_in_the_table():
 
 
 def test_the_conclusion_of_the_demo_is_short():
-    found = validate(load_demo().error, load_demo().uncertainty, n_boot=199, n_resamples=199, n_mc=50, rng=1)
+    found = validate(diffusion().error, diffusion().uncertainty, n_boot=199, n_resamples=199, n_mc=50, rng=1)
     assert len(found.conclusion) <= 200 and found.conclusion.count(". ") <= 2
     assert found.cautions[0].code == "stretches_as_groups" and found.cautions[0].decides
 
@@ -854,7 +855,7 @@ def test_references_and_ranges_that_ignore_groups_say_so():
 
 def test_a_place_that_is_not_sure_is_called_so():
     "The shuffles may show a difference whose place has limits that hold one: no one should read both as a contradiction."
-    demo = load_demo()
+    demo = diffusion()
     error = np.where((demo.uncertainty > 0.183) & (demo.uncertainty < 0.261), 0.97, 1) * demo.error  # the demo itself is at the edge
     found = draw_conclusions(error, demo.uncertainty, n_boot=499, n_resamples=999, rng=1)
     range_ = found["along u"]

@@ -13,8 +13,9 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from published import diffusion
 
-from uqcal import load_demo, validate
+from uqcal import validate
 from uqcal._command import report
 from uqcal.reports import Caution
 from uqcal._base.page import Card, Section, Verdict, check_target, draw_picture, render_page, write_whole
@@ -27,7 +28,7 @@ VOID = {"meta", "img", "br", "link", "input", "hr"}
 
 @pytest.fixture(scope="module")
 def validation():
-    demo = load_demo()
+    demo = diffusion()
     return validate(demo.error, demo.uncertainty, n_boot=200, n_mc=200, rng=0)
 
 
@@ -171,7 +172,7 @@ def test_conclusions_come_first_with_test_and_pvalue(validation, page):
 
 
 def test_features_are_drawn_and_their_names_escaped(tmp_path):
-    demo = load_demo()
+    demo = diffusion()
     features = {HOSTILE: np.arange(300.0), "$x_{1$": ["$a^$", "<b>", "c"] * 100}
     result = validate(demo.error[:300], demo.uncertainty[:300], features=features, n_boot=100, n_mc=50, rng=0)
     page = write_report(result, tmp_path / "r.html").read_text(encoding="utf-8")
@@ -182,7 +183,7 @@ def test_features_are_drawn_and_their_names_escaped(tmp_path):
 
 
 def test_report_without_conclusions_is_about_the_statistics(tmp_path):
-    demo = load_demo()
+    demo = diffusion()
     result = validate(demo.error, demo.uncertainty, conclusions=False, n_boot=100, n_mc=50, rng=0, statistics=("zms", "correlation"))
     text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "without an assumed distribution" not in text and "Correlation of |E|/u with u" in text and result.scores["correlation"].sentence in text
