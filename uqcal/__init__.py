@@ -48,7 +48,6 @@ _CONTENTS = {
     "subgroups.screening": ["screen"],
     "_chance.rates": ["rate_difference"],
     "adapters.streams": ["RecalibratedClassifier"],
-    "_command.report": ["write_report"],
     "_command.studies": ["new_study"],
     "parts.partitions": ["calibration_of_partitions", "coverage_of_partitions"],
     "parts.errors_in_parts": ["errors_of_partitions"],

@@ -18,7 +18,6 @@ from uqcal._base.tables import read_table as read_table
 from uqcal._base.tickets import OnlineForecaster as OnlineForecaster
 from uqcal._chance.distributions import simulate_errors as simulate_errors
 from uqcal._chance.rates import rate_difference as rate_difference
-from uqcal._command.report import write_report as write_report
 from uqcal._command.studies import new_study as new_study
 from uqcal._sample.repeats import find_repeats as find_repeats
 from uqcal.adapters.streams import RecalibratedClassifier as RecalibratedClassifier

@@ -92,15 +92,6 @@ class StreamSummary(StreamCounts):
         if self.curve: return self.curve[-1][2]
         return 0.0
 
-    def to_frame(self) -> pd.DataFrame:
-        """The calibration errors at times of the stream that grow by five per cent each.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return pd.DataFrame(self.curve, columns=["outcomes", "error_before", "error_after"])
-
 # %% ../../nbs/adapters/79_rows.ipynb #cell-065
 _BEYOND = 2.58  # standard errors, which chance goes beyond in one stream of a hundred
 

@@ -19,6 +19,7 @@ from scipy import special
 from .._base.inputs import (check_choice, check_column, check_count, check_fraction,
                                 check_outcomes, check_probabilities, read_labels, read_vector,
                                 refuse)
+from .._base.results import new_axes
 from .._chance.brownian import kuiper_null
 from .._chance.resampling import ALTERNATIVES, holm
 from .._words.probabilities import calibration_in_parts_conclusion
@@ -609,37 +610,65 @@ class PartitionedCalibration(Report):
         "The verdict in one sentence."
         return calibration_in_parts_conclusion(self.findings[0])
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each number: value, low, high, pvalue, adjusted.
+    @property
+    def n_groups(self) -> int | None:
+        "None: rows of a table in parts have no clusters."
+        return None
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        "What was computed, by name."
+        return {str(name): float(value) for name, value in _frame_of(self)["value"].items()}
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\", \"parts\", and \"statistics\": a row for each number, with value, low, high, pvalue, adjusted.
 
         Returns
         -------
-        pd.DataFrame
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
         """
-        return _frame_of(self)
+        return super().tables() | {"statistics": _frame_of(self)}
 
-    def plot(self, axes: tuple[Axes, Axes] | None = None,  # two axes; new ones unless given
-             ) -> tuple[Axes, Axes]:
-        """The reliability diagram beside the cumulative differences.
+    def draw(self, finding: Finding,  # one of the report
+             ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
+        """The reliability diagram, whatever the finding.
 
         Parameters
         ----------
-        axes : tuple[Axes, Axes] | None, optional
-            Two axes; new ones unless given.
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
 
         Returns
         -------
-        tuple[Axes, Axes]
+        Axes
+            The same axes.
         """
-        import matplotlib.pyplot as plt
-        left, right = plt.subplots(1, 2, figsize=(10, 4.4),
-                                   layout="constrained")[1] if axes is None else axes
-        self.diagram.plot(left)
-        right.axhline(0, color="0.6", lw=0.8)
-        right.plot(self.graph["share"], self.graph["cumulative"], color="#0072B2", lw=1.2)
-        right.set(xlim=(0, 1), xlabel="share of the rows, in the order of their probabilities",
-                  ylabel="cumulative outcome − probability")
-        return left, right
+        return self.diagram.plot(ax)
+
+    def plot_walk(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+                  ) -> Axes:  # the same axes
+        """The cumulative differences.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
+        ax = new_axes(ax)
+        ax.axhline(0, color="0.6", lw=0.8)
+        ax.plot(self.graph["share"], self.graph["cumulative"], color="#0072B2", lw=1.2)
+        ax.set(xlim=(0, 1), xlabel="share of the rows, in the order of their probabilities",
+               ylabel="cumulative outcome − probability")
+        return ax
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-096
 def _finding_of_sums(found):
