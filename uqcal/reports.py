@@ -28,7 +28,7 @@ from ._base.results import Interval, Result, json_plain, new_axes, plain_text, t
 from ._words import (comparisons, corrections, errors, file, groups, intervals, probabilities,
                           streams)
 from ._words.headlines import (CLAIMED, axis_text, caption, headline, question,
-                                    rank)
+                                    rank, status_word)
 from ._words.text import capital, short_name, value_text
 
 # %% auto #0
@@ -637,6 +637,30 @@ class Report(Result):
                                  caption=caption(one, getattr(self, "outcome", "")))
         except ValueError: return None
 
+    def page_verdict(self, calls: Mapping[str, str] | None = None,  # where to type the next step,
+                                                                    # such as "In Python", and what
+                     ) -> Verdict:  # for `render_page`
+        """The head of a page: headline, picture, conclusion, cards, cautions, next step.
+
+        Parameters
+        ----------
+        calls : Mapping[str, str] | None, optional
+            Where to type the next step, such as "In Python", and what.
+
+        Returns
+        -------
+        Verdict
+            For `render_page`.
+        """
+        if hasattr(self, "outcome"): status = ""
+        else: status = self.verdict
+        cards = tuple(Card(one.label, one.status, _as_sentence(one.line), status_word(one))
+                      for one in self.listed())
+        return Verdict(
+            self.headline, cards, "" if self.step is None else self.step.sentence, status=status,
+            conclusion=self.conclusion, picture=self.picture(), calls=calls or {},
+            cautions=tuple(one.sentence for one in self.cautions if one.decides))
+
     def sections(self) -> list[Section]:  # folded, in this order
         """What a page holds below its cards: each finding in full, tables, further cautions.
 
@@ -646,7 +670,7 @@ class Report(Result):
             Folded, in this order.
         """
         doubts = [one.sentence for one in self.cautions if not one.decides]
-        tables = [Section(f"Table: {name}", table=_as_cells(table))
+        tables = [Section(capital(name), table=_as_cells(table))
                   for name, table in self.tables().items() if name != "findings" and len(table)]
         return [Section("Findings and tests in full", paragraphs=tuple(self.details())),
                 *([Section("Cautions", items=tuple(doubts))] if doubts else []), *tables]
@@ -719,7 +743,7 @@ class Report(Result):
 # %% ../nbs/reports/09_reports.ipynb #cell-027
 _WIDTH, _HEIGHT = 80, 24
 
-
+# %% ../nbs/reports/09_reports.ipynb #cell-027-b
 def _screen(report, title, command):
     "Title, a line for each finding, verdict, cautions, next step."
     room = _WIDTH - len(report.limits) - 2 * bool(report.limits)
@@ -739,11 +763,11 @@ def _screen(report, title, command):
     if len(least) + 1 + len(table) > room: table = []
     return "\n".join([*first, "", *_lines(report.listed(), room - len(table)), *table, *last])
 
-
+# %% ../nbs/reports/09_reports.ipynb #cell-027-c
 def _lines(findings, room):
     "Lines of findings within a number of lines, those that matter most kept."
     width = min(max((len(one.label) for one in findings), default=0) + 2, 20)
-    blocks = [_paragraph(f"  {one.mark} {short_name(one.label):<{width}}",
+    blocks = [_paragraph(f"  {one.mark} {short_name(one.label):<{width - 1}} ",
                          one.line, 4 + width) for one in findings]
     kept = set(range(len(blocks)))
     by_need = sorted(kept, key=lambda k: (_URGENCY.index(findings[k].status), k), reverse=True)
@@ -757,7 +781,7 @@ def _lines(findings, room):
     if left: return [*shown, f"  {left} more: --verbose"]
     return shown
 
-
+# %% ../nbs/reports/09_reports.ipynb #cell-027-d
 def _paragraph(head, text, indent=9):
     "A wrapped text behind its head."
     return textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * indent,
@@ -776,6 +800,12 @@ def _cell(value):
     if value is None or value is pd.NA: return "–"
     return str(value)
 
+# %% ../nbs/reports/09_reports.ipynb #as-sentence
+def _as_sentence(line):
+    "A fragment with a capital, unless it begins with a symbol."
+    if line[1:2] == " ": return line
+    return capital(line)
+
 # %% ../nbs/reports/09_reports.ipynb #page-code-c
 def _as_cells(table):
     "A table as text, without what is no number and no word; at most forty rows."
@@ -790,14 +820,7 @@ def _page(report, title, details):
     "The whole page."
     calls = {name: details[name] for name in _CALLS if details.get(name)}
     facts = {name: text for name, text in details.items() if name not in _CALLS}
-    is_validation = not hasattr(report, "outcome")
-    cards = tuple(Card(one.label, one.status, capital(one.line)) for one in report.listed())
-    verdict = Verdict(
-        report.headline, cards, "" if report.step is None else report.step.sentence,
-        status=report.verdict * is_validation, conclusion=report.conclusion,
-        picture=report.picture(), calls=calls,
-        cautions=tuple(one.sentence for one in report.cautions if one.decides))
     foot = {"Date": datetime.date.today().isoformat(), **facts, **report.facts(),
             "uqcal": __version__, **{name: version(name) for name in ("numpy", "scipy")},
             "Python": platform.python_version()}
-    return render_page(title, verdict, report.sections(), foot)
+    return render_page(title, report.page_verdict(calls), report.sections(), foot)

@@ -26,7 +26,7 @@ from .._base.cells import NumberReader
 from .._base.files import are_rows, check_encoding, encoding_of, ends_open
 from .._base.inputs import check_choice, check_count
 from .._base.page import write_whole
-from .._base.results import new_axes
+from .._base.results import new_axes, plain_ticks
 from .._base.tickets import REMEMBERED, Storable
 from .._words.headlines import curve_name
 from .._words.streams import counts_text, curve_lines, stream_conclusion
@@ -227,6 +227,7 @@ def _plot_curve(counts, ax):
     if counts.should_be is not None:
         ax.axhline(counts.should_be, color="0.4", lw=1, ls=":")
     ax.set(xscale="log", xlabel="outcomes seen", ylabel=f"{curve_name(counts.what)} so far")
+    plain_ticks(ax.xaxis)
     ax.legend(frameon=False)
     return ax
 

@@ -104,33 +104,36 @@ class Card:
         "valid", "invalid" or "inconclusive".
     answer : str
         A sentence in plain words.
+    word : str
+        What the status is called here; the status itself unless given.
     """
     question: str  # a few words: "On average"
     status: str  # "valid", "invalid" or "inconclusive"
     answer: str  # a sentence in plain words
+    word: str = ""  # what the status is called here; the status itself unless given
 
 # %% ../../nbs/base/02_page.ipynb #cell-008b
 @dataclass(frozen=True)
 class Verdict:
     """What a report says first; what is empty is not shown.
 
-    Parameters
+    Attributes
     ----------
     headline : str
         One line, or one to three short sentences.
-    findings : tuple[Card, ...], default ()
+    findings : tuple[Card, ...]
         One for each question.
-    next_step : str, default ""
+    next_step : str
         What to do first, a sentence; "" where nothing is advised.
-    status : str, default ""
+    status : str
         "valid", "minor", "invalid" or "inconclusive"; "" where there is none.
-    conclusion : str, default ""
+    conclusion : str
         The headline with its numbers, in a few sentences.
-    picture : Picture | None, optional
+    picture : Picture | None
         The one that shows it.
-    cautions : tuple[str, ...], default ()
+    cautions : tuple[str, ...]
         What could change the verdict, a sentence each.
-    calls : Mapping[str, str], optional
+    calls : Mapping[str, str]
         Where to type the next step, and what.
     """
     headline: str  # one line, or one to three short sentences
@@ -197,12 +200,12 @@ footer { color: #555; font-size: .875rem; margin: 1.5rem 0 2rem; }
 .shown figure { flex: 1 1 20rem; max-width: 30rem; }
 .shown > p { flex: 1 1 16rem; margin: 0; font-size: 1.05rem; }
 .caution { border-left: .3rem solid #e0b400; padding-left: .7rem; }
-pre { background: #f4f4f4; border-radius: .3rem; padding: .5rem .7rem; overflow-x: auto;
+pre { background: #f4f4f4; border-radius: .3rem; padding: .5rem .7rem; white-space: pre-wrap;
   font-size: .875rem; margin: .2rem 0 .8rem; }
 .calls { max-width: 52rem; }
 p, li, dd, dt { max-width: 44rem; }
 .headline { font-size: clamp(1.3rem, 4.5vw, 1.7rem); line-height: 1.25; font-weight: 650;
-  margin: 0 0 1rem; max-width: 52rem; }
+  margin: 0 0 1rem; text-wrap: balance; }
 .next { font-size: 1.1rem; margin: 1.2rem 0 .6rem; max-width: 52rem; }
 .findings { list-style: none; margin: 0; padding: 0; display: grid;
   grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .75rem; }
@@ -251,10 +254,10 @@ _PRINT = """
 
 # %% ../../nbs/base/02_page.ipynb #cell-022
 _PARTS = """
-{% macro badge(status) %}
+{% macro badge(status, word="") %}
 {% if status not in ("", "fact") %}
 <span class="badge {{ status }}">{% set sign = signs.get(status, "•") %}
-<span aria-hidden="true">{{ sign }}</span> {{ status }}</span>{% endif %}
+<span aria-hidden="true">{{ sign }}</span> {{ word or status }}</span>{% endif %}
 {% endmacro %}
 {% macro figure(picture) %}<figure><img src="{{ picture.address }}" alt="{{ picture.alt }}">
 {% if picture.caption %}<figcaption>{{ picture.caption }}</figcaption>{% endif %}</figure>
@@ -266,7 +269,7 @@ _PARTS = """
 {% if verdict.conclusion %}<p>{{ verdict.conclusion }}</p>{% endif %}</div>{% endif %}
 {% if verdict.findings %}<ul class="findings">
 {% for finding in verdict.findings %}
-<li><strong>{{ finding.question }}</strong> {{ badge(finding.status) }}
+<li><strong>{{ finding.question }}</strong> {{ badge(finding.status, finding.word) }}
 <p>{{ finding.answer }}</p></li>
 {% endfor %}</ul>{% endif %}
 {% for caution in verdict.cautions %}<p class="caution">Caution: {{ caution }}</p>

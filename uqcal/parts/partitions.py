@@ -647,7 +647,9 @@ class PartitionedCalibration(Report):
         Axes
             The same axes.
         """
-        return self.diagram.plot(ax)
+        ax = self.diagram.plot(ax)
+        ax.set(xlabel="predicted probability", ylabel="observed share of events")
+        return ax
 
     def plot_walk(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
                   ) -> Axes:  # the same axes

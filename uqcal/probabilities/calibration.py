@@ -697,7 +697,9 @@ class CalibrationReport(Report):
             The same axes.
         """
         if finding.kind == "calibration_by": return super().draw(finding, ax)
-        return self.diagram.plot(ax)
+        ax = self.diagram.plot(ax)
+        ax.set(xlabel="predicted probability", ylabel="observed share of events")
+        return ax
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              finding: str | None = None,  # the name of one; None: that which decides

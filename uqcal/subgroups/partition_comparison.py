@@ -16,6 +16,7 @@ from scipy.stats import false_discovery_control
 
 from .._base.inputs import (check_choice, check_column, printable, read_labels, read_responses,
                                 refuse)
+from .._base.page import Picture
 from .._base.results import Interval, new_axes, plain_text
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._chance.rates import MatchedAverages, matched_difference
@@ -741,6 +742,16 @@ class PartitionedComparisons(Report):
         """
         if finding is None: return self.comparisons[0].plot(ax)
         return self.comparisons[self.findings.index(self[finding])].plot(ax)
+
+    def picture(self) -> Picture | None:  # None where there is nothing to draw
+        """The graph of the comparison that differs most.
+
+        Returns
+        -------
+        Picture | None
+            None where there is nothing to draw.
+        """
+        return self.comparisons[0].picture()
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #407f019a
 def _rows_of(sides, pair):
