@@ -667,7 +667,7 @@ def test_validate_draws_conclusions_and_changes_nothing_else():
     with_them, without = quick(error, uncertainty, features={"t": TEXT}, n_resamples=899), quick(error, uncertainty, conclusions=False, n_resamples=899)
     assert [one.by for one in with_them.findings] == [None] * 4 + ["t", "t"]
     assert {one.kind for one in without.findings} == {"scores"} and "scores" not in {one.kind for one in with_them.findings}
-    assert with_them.to_frame().equals(without.to_frame()) and with_them.scores == without.scores and all(one in with_them.cautions for one in without.cautions)
+    assert with_them.to_frame("statistics").equals(without.to_frame("statistics")) and with_them.scores == without.scores and all(one in with_them.cautions for one in without.cautions)
     assert with_them["along u"].test.n_resamples == with_them.settings["n_resamples"] == 899
     fewer = quick(error, uncertainty, features={"t": TEXT})
     assert fewer["along u"].test.n_resamples == 800 and fewer.settings["n_resamples"] == 399  # as many as can reject at their share
@@ -691,8 +691,7 @@ def test_conclusions_are_in_json_and_html_escaped():
     assert said["scores"]["zms"] == {"status": result.scores["zms"].status, "reason": result.scores["zms"].reason, "sentence": result.scores["zms"].sentence}
     for page in (result._repr_html_(), *(one._repr_html_() for one in result.findings)):
         assert "<script" not in page
-    page = result._repr_html_()
-    assert "Size by &lt;script&gt;" in page and page.index("Along u") < page.index("zms")
+    assert "Size by &lt;script&gt;" in result._repr_html_()
 
 
 @pytest.mark.parametrize("names", [[], ["x"], ["a" * 3000], [f"feature\n{k} <script>" for k in range(5)], ["wide " * 200 + str(k) for k in range(12)]])

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import os
 import platform
@@ -624,14 +625,9 @@ class Report(Result):
         if finding is None: return self.draw(self.deciding, ax)
         return self.draw(self[finding], ax)
 
-    def picture(self) -> Picture | None:  # None where there is nothing to draw
-        """The picture that shows the verdict, with its words, for pages and notebooks.
-
-        Returns
-        -------
-        Picture | None
-            None where there is nothing to draw.
-        """
+    @functools.cached_property
+    def picture(self) -> Picture | None:
+        "The picture that shows the verdict, with its words; None where there is nothing to draw."
         one = self.deciding
         try: return draw_picture(self.plot, f"{one.label}: {one.sentence}", width=5.2, height=3.9,
                                  caption=caption(one, getattr(self, "outcome", "")))
@@ -658,8 +654,8 @@ class Report(Result):
                       for one in self.listed())
         return Verdict(
             self.headline, cards, "" if self.step is None else self.step.sentence, status=status,
-            conclusion=self.conclusion, picture=self.picture(), calls=calls or {},
-            cautions=tuple(one.sentence for one in self.cautions if one.decides))
+            conclusion=self.conclusion, picture=self.picture, calls=calls or {},
+            cautions=tuple(one.sentence for one in _deciding_cautions(self)))
 
     def sections(self) -> list[Section]:  # folded, in this order
         """What a page holds below its cards: each finding in full, tables, further cautions.
@@ -669,10 +665,13 @@ class Report(Result):
         list[Section]
             Folded, in this order.
         """
-        doubts = [one.sentence for one in self.cautions if not one.decides]
+        doubts = [one.sentence for one in self.cautions
+                  if not one.decides and one.code != "cause"]
         tables = [Section(capital(name), table=_as_cells(table))
                   for name, table in self.tables().items() if name != "findings" and len(table)]
-        return [Section("Findings and tests in full", paragraphs=tuple(self.details())),
+        told = self.details()
+        told = told[:len(told) - len(self.cautions)]  # which come last and have their own places
+        return [Section("Findings and tests in full", paragraphs=tuple(told)),
                 *([Section("Cautions", items=tuple(doubts))] if doubts else []), *tables]
 
     def facts(self) -> dict[str, str]:  # names and values
@@ -735,7 +734,7 @@ class Report(Result):
         raise TypeError("a report is neither true nor false: ask report.verdict == \"valid\"")
 
     def _repr_html_(self) -> str:
-        picture, shown = self.picture(), f"<pre>{escape(self.screen())}</pre>"
+        picture, shown = self.picture, f"<pre>{escape(self.screen())}</pre>"
         if picture is None: return shown
         return (f'{shown}<img src="{picture.address}" alt="{escape(picture.alt)}" '
                 'style="max-width: 30rem; width: 100%; background: #fff">')
@@ -751,10 +750,8 @@ def _screen(report, title, command):
                           break_on_hyphens=False)  # which options hold
     if report.limits: first[0] = f"{first[0]:<{room + 2}}{report.limits}"
     last = ["", *_paragraph("VERDICT  ", report.conclusion)]
-    cause = report.step.facts.get("cause") if report.step else None
-    for caution in report.cautions:
-        is_said = cause is not None and caution.facts.get("cause") == cause  # by the next step
-        if caution.decides and not is_said: last += _paragraph("CAUTION  ", caution.sentence)
+    for caution in _deciding_cautions(report):
+        last += _paragraph("CAUTION  ", caution.sentence)
     if report.step: last += _paragraph("NEXT     ", report.step.sentence)
     if command: last += [f"         {line}" for line in command.split("\n")]
     room, table = _HEIGHT - len(first) - 1 - len(last), report.table_lines()
@@ -762,6 +759,14 @@ def _screen(report, title, command):
     least = _lines([one for one in report.listed() if one.status != "valid"], room)
     if len(least) + 1 + len(table) > room: table = []
     return "\n".join([*first, "", *_lines(report.listed(), room - len(table)), *table, *last])
+
+# %% ../nbs/reports/09_reports.ipynb #deciding-cautions
+def _deciding_cautions(report):
+    "Cautions that could change the verdict, but for the one that the next step is about."
+    if report.step is None: cause = None
+    else: cause = report.step.facts.get("cause")
+    return [one for one in report.cautions
+            if one.decides and (cause is None or one.facts.get("cause") != cause)]
 
 # %% ../nbs/reports/09_reports.ipynb #cell-027-c
 def _lines(findings, room):

@@ -743,15 +743,10 @@ class PartitionedComparisons(Report):
         if finding is None: return self.comparisons[0].plot(ax)
         return self.comparisons[self.findings.index(self[finding])].plot(ax)
 
-    def picture(self) -> Picture | None:  # None where there is nothing to draw
-        """The graph of the comparison that differs most.
-
-        Returns
-        -------
-        Picture | None
-            None where there is nothing to draw.
-        """
-        return self.comparisons[0].picture()
+    @property
+    def picture(self) -> Picture | None:
+        "The graph of the comparison that differs most; None where there is nothing to draw."
+        return self.comparisons[0].picture
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #407f019a
 def _rows_of(sides, pair):
