@@ -12,7 +12,6 @@ from os import PathLike
 from typing import BinaryIO
 
 import numpy as np
-import pandas as pd
 
 from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_finding,
                                    false_alarms, stream_rows, stream_step)

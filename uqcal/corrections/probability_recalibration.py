@@ -22,7 +22,7 @@ from ..probabilities.calibration import CalibrationReport, report_of, with_cauti
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
                                 check_labels_agree, check_probabilities, read_array, read_labels)
 from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_features
-from .error_recalibration import ORIENTATION, random_folds, score_table
+from .error_recalibration import random_folds, score_table
 from ..probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 from .._sample.repeats import related_cases, repeated_cases
 from .._base.results import distinct_names, json_plain, new_axes
