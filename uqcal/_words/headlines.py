@@ -358,7 +358,8 @@ _CAPTIONS = {
     "coverage": _PARTS, "sides": _PARTS,
     "overall": "Calibrated probabilities lie on the dashed line. Lines are limits; grey shows how many "
                "rows.",
-    "recalibration_gain": "Dots are observed, the line is recalibrated, the dashed line unchanged.",
+    "recalibration_gain": "Dots are observed, the line is recalibrated, the dashed line "
+                          "unchanged.",
     "model_difference": "Scores behind the best model, with limits. Lower is better.",
     "stream alarms": "The measure so far, as outcomes arrive.",
     "group_difference": "The longer a line, the clearer the difference.",
