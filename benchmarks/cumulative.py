@@ -83,7 +83,7 @@ def main(small):
     screen(frame[frame["group"] < 3], **names)
     for jobs in sorted({1, min(2, os.cpu_count() or 1)}):
         for against, count in (("pairs", n_groups * (n_groups - 1) // 2), ("all", n_groups)):
-            taken = seconds(lambda a=against, j=jobs: screen(frame, **names, against=a, n_jobs=j, rng=1), 1)
+            taken = seconds(lambda a=against, j=jobs: screen(frame, **names, reference=a, n_jobs=j, rng=1), 1)
             print(f"screen of {count:,} comparisons ({against}), {n_groups} groups of {members:,}, n_jobs={jobs}: {taken:.1f} s")
     failed = not small and (graph > 2 * sort or slow < 5 * graph or size > 300_000 or drawing > 1)
     print("a bound is not met" if failed else "all bounds met" if not small else "bounds are for the full size")

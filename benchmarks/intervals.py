@@ -62,7 +62,7 @@ def made_and_judged():
     one, other, features = ConformalIntervals(0.9), ConformalBounds(0.9), {"x": np.arange(100_000.0)}
     return {"ConformalIntervals, 1,000,000 points": seconds(lambda: one.fit(half, y).predict(y, half), 3, warm=True),
             "ConformalBounds, 1,000,000 points": seconds(lambda: other.fit(y, bounds).predict(bounds), 3, warm=True),
-            "interval_report with a feature, 100,000 points": seconds(lambda: interval_report(y[few], bounds[few], 0.9, features=features, rng=1, n_jobs=JOBS), 2, warm=True)}
+            "interval_report with a feature, 100,000 points": seconds(lambda: interval_report(y[few], bounds[few], 0.9, by=features, rng=1, n_jobs=JOBS), 2, warm=True)}
 
 
 def main():

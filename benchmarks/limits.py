@@ -171,7 +171,7 @@ def rows():
            lambda: drawn(u4, rng, 1000))
     yield ("the same, errors of t6", u4.size, "draws", SORTED, lambda: simulated_reference("ence", u4, distribution="t6", n_mc=1000, rng=1),
            lambda: drawn_student(u4, rng, 1000))
-    yield ("screen, 190 pairs of 20 groups", p5.size, "190 sorts of pairs", SORTED, lambda: screen(wards, response="y", score="p", groups="ward", method="asymptotic"),
+    yield ("screen, 190 pairs of 20 groups", p5.size, "190 sorts of pairs", SORTED, lambda: screen(wards, y_true="y", score="p", by="ward", method="asymptotic"),
            lambda: [np.argsort(p5[:10_000]) for _ in range(190)])
     yield "OnlinePlattScaling.prequential", p.size, "a Newton step each", READ, lambda: OnlinePlattScaling().prequential(p, y), lambda: online(y, p)
 

@@ -5,7 +5,7 @@
 import numpy as np
 from timing import JOBS, against, seconds
 
-from uqcal.comparison.model_comparison import compare_models
+from uqcal.comparison.model_comparison import compare_scores
 
 POINTS, SECONDS, FEW = 1_000_000, 20.0, 5000
 
@@ -16,7 +16,7 @@ def main():
     error = u * rng.standard_normal(POINTS)
     for n in (FEW, POINTS):
         models = {"a": (error[:n], u[:n]), "b": (error[:n], 1.3 * u[:n])}
-        taken = seconds(lambda models=models: compare_models(None, models, rng=1, n_jobs=JOBS), 1)
+        taken = seconds(lambda models=models: compare_scores(None, models, rng=1, n_jobs=JOBS), 1)
         print(f"two models, {n:9,} points: {taken:5.1f} s ({against(taken, SECONDS, False)})")
 
 

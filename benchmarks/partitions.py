@@ -99,7 +99,7 @@ def groups_by_partitions(folder):
     "Two groups at like scores."
     from uqcal.subgroups.partition_comparison import comparison_of_partitions
 
-    found, cost = of_workers(folder, ["outcome", "score", "group"], functools.partial(comparison_of_partitions, a="a", b="b", response="outcome"))
+    found, cost = of_workers(folder, ["outcome", "score", "group"], functools.partial(comparison_of_partitions, a="a", b="b", y_true="outcome"))
     return {"numbers": {name: getattr(found, name) for name in COMPARED}, **cost}
 
 

@@ -25,30 +25,30 @@ def first_call():
     "Seconds of a validation too small to take any time, apart from imports: what compiling or loading the kernels costs."
     import numpy as np
 
-    from uqcal.errors.validation import validate
+    from uqcal.errors.validation import validate_errors
     error, uncertainty = np.random.default_rng(0).normal(size=(2, 100))
-    return {"seconds": seconds(lambda: validate(error, np.exp(uncertainty), n_bins=5, n_boot=2, n_resamples=3, n_mc=2, rng=0), 1)}
+    return {"seconds": seconds(lambda: validate_errors(error, np.exp(uncertainty), n_bins=5, n_boot=2, n_resamples=3, n_mc=2, rng=0), 1)}
 
 
 def protocol():
     "Seconds for each of the nine sets, and the memory of the whole process."
     from uqcal.sample.datasets import catalogue, load_errors
-    from uqcal.errors.validation import validate
+    from uqcal.errors.validation import validate_errors
     first_call()
     sets = {name: load_errors(name) for name in catalogue().index}
-    taken = {name: seconds(lambda d=d: validate(d.error, d.uncertainty, conclusions=False, rng=1, n_jobs=JOBS), 1) for name, d in sets.items()}
+    taken = {name: seconds(lambda d=d: validate_errors(d.error, d.uncertainty, conclusions=False, rng=1, n_jobs=JOBS), 1) for name, d in sets.items()}
     return {"seconds": taken, "points": {name: len(d) for name, d in sets.items()}, "megabytes": peak_megabytes(), "pyarrow": "pyarrow" in sys.modules}
 
 
 def with_conclusions():
     "Seconds for the smallest set by the published protocol, and with the conclusions that need no assumed distribution."
     from uqcal.sample.datasets import catalogue, load_errors
-    from uqcal.errors.validation import validate
+    from uqcal.errors.validation import validate_errors
     data = load_errors(catalogue().index[0])
     taken = {}
     for drawn in (False, True):
         def work(drawn=drawn):
-            validate(data.error, data.uncertainty, conclusions=drawn, rng=1, n_jobs=JOBS)
+            validate_errors(data.error, data.uncertainty, conclusions=drawn, rng=1, n_jobs=JOBS)
         work()
         taken[f"{'with' if drawn else 'without'} conclusions"] = seconds(work, 3)
     return {"points": len(data), "seconds": taken}
@@ -128,11 +128,11 @@ def plain_binned(e2, u2, start):
 def million():
     "Seconds and memory for a million points, which themselves are 16 MB."
     from uqcal._chance.distributions import simulate_calibrated
-    from uqcal.errors.validation import validate
+    from uqcal.errors.validation import validate_errors
     first_call()
     error, uncertainty = simulate_calibrated(1_000_000, 4, rng=1)
     before = peak_megabytes()
-    taken = seconds(lambda: validate(error, uncertainty, conclusions=False, n_boot=1000, n_mc=1000, rng=1, n_jobs=JOBS), 1)
+    taken = seconds(lambda: validate_errors(error, uncertainty, conclusions=False, n_boot=1000, n_mc=1000, rng=1, n_jobs=JOBS), 1)
     return {"seconds": taken, "megabytes": peak_megabytes(), "before": before}
 
 

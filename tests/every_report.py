@@ -17,20 +17,20 @@ def _errors(size=1.4, n=N):
 
 
 def _validation():
-    from uqcal.errors.validation import validate
+    from uqcal.errors.validation import validate_errors
     days = load_demo()
-    return validate(days["temperature"] - days["temperature_mean"], days["temperature_std"], features={"season": days["season"]}, n_boot=199, n_resamples=199, n_mc=50, rng=0)
+    return validate_errors(days["temperature"] - days["temperature_mean"], days["temperature_std"], by={"season": days["season"]}, n_boot=199, n_resamples=199, n_mc=50, rng=0)
 
 
 def _scores():
-    from uqcal.errors.validation import validate
-    return validate(*_errors(), conclusions=False, statistics=("zms", "cc"), n_boot=99, n_mc=50, rng=0)
+    from uqcal.errors.validation import validate_errors
+    return validate_errors(*_errors(), conclusions=False, statistics=("zms", "cc"), n_boot=99, n_mc=50, rng=0)
 
 
 def _intervals():
     from uqcal.intervals.coverage import interval_report
     days = load_demo()
-    return interval_report(days["temperature"], days[["q05", "q95"]], 0.9, features={"season": days["season"]}, n_resamples=199, rng=0)
+    return interval_report(days["temperature"], days[["q05", "q95"]], 0.9, by={"season": days["season"]}, n_resamples=199, rng=0)
 
 
 def _sets():
@@ -63,10 +63,10 @@ def _recalibrated_probabilities():
 
 
 def _models():
-    from uqcal.comparison.model_comparison import compare_models
+    from uqcal.comparison.model_comparison import compare_scores
     days = load_demo()
     mean, std = days["temperature_mean"], days["temperature_std"]
-    return compare_models(days["temperature"], {"forest": (mean, std), "wider forest": (mean, 1.5 * std), "narrow": (mean, 0.5 * std)}, n_boot=199, rng=0)
+    return compare_scores(days["temperature"], {"forest": (mean, std), "wider forest": (mean, 1.5 * std), "narrow": (mean, 0.5 * std)}, n_boot=199, rng=0)
 
 
 def _table():
@@ -79,7 +79,7 @@ def _table():
 
 def _screening():
     from uqcal.subgroups.screening import screen
-    return screen(_table(), response="y", score="s", groups="g", against="all", n_resamples=199, rng=0)
+    return screen(_table(), y_true="y", score="s", by="g", reference="all", n_resamples=199, rng=0)
 
 
 def _pair():
@@ -99,7 +99,7 @@ def _stream(columns, run):
 def _probability_stream():
     from uqcal.adapters.rows import recalibrate_rows
     days = load_demo()
-    return _stream({"p": days["rain_prob"], "y": days["rain"]}, functools.partial(recalibrate_rows, score="p", outcome="y"))
+    return _stream({"p": days["rain_prob"], "y": days["rain"]}, functools.partial(recalibrate_rows, score="p", y_true="y"))
 
 
 def _error_stream():
@@ -111,7 +111,7 @@ def _error_stream():
 def _bound_stream():
     from uqcal.adapters.error_streams import recalibrate_bound_rows
     days = load_demo()
-    return _stream({"low": days["q05"], "up": days["q95"], "y": days["temperature"]}, functools.partial(recalibrate_bound_rows, lower="low", upper="up", observed="y", level=0.9))
+    return _stream({"low": days["q05"], "up": days["q95"], "y": days["temperature"]}, functools.partial(recalibrate_bound_rows, lower="low", upper="up", y_true="y", level=0.9))
 
 
 def _parts(frame):
@@ -128,17 +128,17 @@ def _errors_in_parts():
 def _probabilities_in_parts():
     from uqcal.parts.partitions import calibration_of_partitions
     days = load_demo()
-    return calibration_of_partitions(_parts(days[["rain", "rain_prob"]]), outcome="rain", probability="rain_prob", n_boot=99)
+    return calibration_of_partitions(_parts(days[["rain", "rain_prob"]]), y_true="rain", y_prob="rain_prob", n_boot=99)
 
 
 def _pair_in_parts():
     from uqcal.subgroups.partition_comparison import comparison_of_partitions
-    return comparison_of_partitions(_parts(_table()), "north", "south", response="y", score="s", group="g")
+    return comparison_of_partitions(_parts(_table()), "north", "south", y_true="y", score="s", by="g")
 
 
 def _screening_in_parts():
     from uqcal.subgroups.partition_comparison import comparisons_of_partitions
-    return comparisons_of_partitions(_parts(_table()), response="y", score="s", group="g")
+    return comparisons_of_partitions(_parts(_table()), y_true="y", score="s", by="g")
 
 
 MAKERS = {"validation": _validation, "scores": _scores, "intervals": _intervals, "sets": _sets, "probabilities": _probabilities, "recalibrated errors": _recalibrated_errors,

@@ -7,7 +7,12 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from uqcal import calibration_report, compare_models, interval_report, recalibrate_errors, recalibrate_probabilities, validate
+from uqcal.comparison.model_comparison import compare_scores
+from uqcal.corrections.error_recalibration import recalibrate_errors
+from uqcal.corrections.probability_recalibration import recalibrate_probabilities
+from uqcal.errors.validation import validate_errors
+from uqcal.intervals.coverage import interval_report
+from uqcal.probabilities.calibration import calibration_report
 from uqcal._command.cli import main
 from uqcal._base.results import distinct_names, three_digits
 from uqcal.corrections.scaling import GroupScaling
@@ -69,12 +74,12 @@ def test_no_advice_contradicts_the_table_beside_it(kind, some):
     "210 simulated pairs, 40 of them fast. Caught: ErrorMap B first: recalibrated it would be the better one' of a B that is behind A as stated."
     for seed in some:
         y, models, options = pair_of_models(kind, seed)
-        check_advice(compare_models(y, models, **options, n_boot=99, rng=seed))
+        check_advice(compare_scores(y, models, **options, n_boot=99, rng=seed))
 
 
 def test_few_rows_teach_no_map_and_none_is_advised():
     y, models, options = pair_of_models("errors", 1)
-    found = compare_models(y[:15], {name: (m[:15], w[:15]) for name, (m, w) in models.items()}, **options, n_boot=99, rng=0)
+    found = compare_scores(y[:15], {name: (m[:15], w[:15]) for name, (m, w) in models.items()}, **options, n_boot=99, rng=0)
     check_advice(found)
     assert set(found.models["state"]) == {"as it is"} and not found.step.arguments["recalibrate"] and not found.step.arguments["rivals"]
 
@@ -88,7 +93,7 @@ def test_right_probabilities_are_not_behind_noisy_ones_that_no_map_helps(seed):
     y = (rng.random(n) < right) * 1
     noisy = z + rng.normal(size=n) * rng.choice([0, 0.05, 0.1, 0.15])
     other = np.clip(0.5 + 0.19 * noisy, 0.001, 0.999) if rng.random() < 0.5 else expit(1.15 * noisy)
-    found = compare_models(y, {"A": right, "B": other}, score="log loss", n_boot=200, rng=0)
+    found = compare_scores(y, {"A": right, "B": other}, score="log loss", n_boot=200, rng=0)
     check_advice(found)
     assert "A" in found.step.arguments["models"] and found.step.arguments["recalibrate"] == ()
 
@@ -103,7 +108,7 @@ def test_a_line_of_probabilities_is_not_put_before_a_logistic_curve(half, score)
     fitted = np.arange(len(table)) % 2 == half
     logit = np.round(sm.Logit(had[fitted], inputs[fitted]).fit(disp=0).predict(inputs[~fitted]), 4)
     linear = np.round(sm.OLS(had[fitted], inputs[fitted]).fit().predict(inputs[~fitted]).clip(0.001, 0.999), 4)
-    found = compare_models(had[~fitted], {"logit": logit, "linear": linear}, score=score, n_boot=500, rng=0)
+    found = compare_scores(had[~fitted], {"logit": logit, "linear": linear}, score=score, n_boot=500, rng=0)
     check_advice(found)
 
 
@@ -111,7 +116,7 @@ def test_three_models_are_advised_by_their_better_states():
     rng = np.random.default_rng(3)
     u = np.exp(rng.normal(0, 0.4, 600))
     z = rng.normal(size=600)
-    found = compare_models(None, {"right": (u * z, u), "sharp": (0.6 * u * z, 0.1 * u), "sharper": (0.5 * u * z, 0.09 * u)}, n_boot=99, rng=0)
+    found = compare_scores(None, {"right": (u * z, u), "sharp": (0.6 * u * z, 0.1 * u), "sharper": (0.5 * u * z, 0.09 * u)}, n_boot=99, rng=0)
     assert found.best == "right" and found.step.verb == "recalibrate" and found.step.arguments["recalibrate"] == ("sharper",)
     assert found.step.arguments["over"] == ("right",) and found.models["at_best"].idxmin() == "sharper"
 
@@ -124,12 +129,12 @@ def test_two_models_stay_different_in_every_sentence(a, b):
     rng = np.random.default_rng(0)
     u = np.exp(rng.normal(0, 0.3, 200))
     error = u * rng.normal(size=200)
-    found = compare_models(None, {a: (error, u), b: (error, 2 * u)}, rng=0, n_boot=99)
+    found = compare_scores(None, {a: (error, u), b: (error, 2 * u)}, rng=0, n_boot=99)
     shown = distinct_names(sorted([a, b]))
     assert shown[a] != shown[b] and max(map(len, shown.values())) < 50
     assert found.conclusion == f"{shown[a]} is better than {shown[b]} in log score." and found.step.sentence.startswith(f"Use {shown[a]}.")
     assert found.best == a and set(found.models.index) == {a, b}
-    with pytest.raises(ValueError) as refused: compare_models(None, {a: (error, u), b: (error[:-1], u[:-1])})
+    with pytest.raises(ValueError) as refused: compare_scores(None, {a: (error, u), b: (error[:-1], u[:-1])})
     assert repr(shown[a]) in str(refused.value) and repr(shown[b]) in str(refused.value)
 
 
@@ -138,7 +143,7 @@ def test_labels_of_two_models_with_long_names_are_both_compared():
     rng = np.random.default_rng(0)
     e, u = pd.Series(rng.normal(size=30)), pd.Series(np.ones(30))
     turned = u.iloc[::-1]
-    with pytest.raises(ValueError, match="labels|index"): compare_models(None, {"x" * 50 + "1": (e, turned), "x" * 50 + "2": (e, u)})
+    with pytest.raises(ValueError, match="labels|index"): compare_scores(None, {"x" * 50 + "1": (e, turned), "x" * 50 + "2": (e, u)})
 
 
 def test_groups_with_long_names_stay_different():
@@ -146,7 +151,7 @@ def test_groups_with_long_names_stay_different():
     e, u = rng.normal(size=300), np.ones(300)
     groups = np.array([f"hospital of the university {k}" for k in (1, 2, *range(3, 43))])[np.r_[np.zeros(100, int), np.ones(100, int), 2 + np.arange(100) % 40]]
     other = np.where(np.arange(300) < 200, 0.5, 2.0)
-    found = compare_models(None, {"a": (e, u), "b": (e * other, u)}, groups=groups, n_boot=99, rng=0)
+    found = compare_scores(None, {"a": (e, u), "b": (e * other, u)}, groups=groups, n_boot=99, rng=0)
     assert found.deciders["kind"] == "groups" and found.deciders["number"] == 2 and found.step.verb == "separate"
     assert [name[-8:] for name in found.deciders["names"]] == ["ersity 1", "ersity 2"]
 
@@ -223,7 +228,7 @@ def test_what_validate_offers_is_for_a_fault_that_it_shows(some):
     "Fifty sets: a correction is offered only where an answer that one can correct is invalid."
     for seed in some:
         error, u = errors_of(seed)
-        found = validate(error, u, rng=seed, statistics=["zms"], **QUICK)
+        found = validate_errors(error, u, rng=seed, statistics=["zms"], **QUICK)
         wrong = {one.name for one in found.findings if one.status == "invalid"} - {"ranking"}
         if found.step.verb == "recalibrate": assert wrong and not any(one.reason in ("rows", "signs") for one in found.findings)
 
@@ -234,7 +239,7 @@ def test_a_mend_of_intervals_is_one_that_gains(some):
     for seed in some:
         error, u = errors_of(seed)
         wide = 1.645 * u
-        found = interval_report(error, np.stack([-wide, wide], axis=1), coverage=0.9, rng=seed)
+        found = interval_report(error, np.stack([-wide, wide], axis=1), level=0.9, rng=seed)
         assert found.corrections is None or found.verdict == "invalid"
         if found.corrections is None: continue
         table = found.corrections.set_index("name")
@@ -266,10 +271,10 @@ def test_without_conclusions_nothing_is_said_of_what_columns_cannot_tell(seed, n
     rng = np.random.default_rng(seed)
     u = np.exp(rng.normal(0, 0.4, n))
     error = u * rng.standard_normal(n)
-    found = validate(error, u, rng=0, conclusions=False, n_boot=199)
+    found = validate_errors(error, u, rng=0, conclusions=False, n_boot=199)
     assert all(one.kind == "scores" and one.status != "invalid" for one in found.findings)
     assert (found.step.verb, found.step.why) == ("validate", "conclusions")
-    assert validate(error, u, rng=0, statistics=["zms"], **QUICK).step.why != "conclusions"
+    assert validate_errors(error, u, rng=0, statistics=["zms"], **QUICK).step.why != "conclusions"
 
 
 @pytest.mark.parametrize("seed", [5, 6, 8])
@@ -277,7 +282,7 @@ def test_a_bias_that_is_not_found_has_the_limits_of_the_mean_and_of_a_fifth(seed
     rng = np.random.default_rng(seed)
     u = np.exp(rng.normal(0, 0.4, 600))
     error = u * rng.standard_normal(600)
-    bias = validate(error, u, rng=0, statistics=["zms"], n_boot=199, n_resamples=999)["bias"]
+    bias = validate_errors(error, u, rng=0, statistics=["zms"], n_boot=199, n_resamples=999)["bias"]
     test, side = bias.test, np.sign(bias.estimate)
     whole, local = max(-bias.low, bias.high), max(-test.stretch_interval.low, test.stretch_interval.high)
     assert bias.status == "valid" and whole <= bias.tolerance < local

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uqcal import bias_test, calibration_graph, calibration_report, comparison_graph, consistency_test, subpopulation_graph
+from uqcal.groups import calibration_graph, comparison_graph, subpopulation_graph
+from uqcal.probabilities.calibration import calibration_report
+from uqcal.tests import bias_test, consistency_test
 from uqcal._chance.brownian import kolmogorov_smirnov_null
 
 SETS = 300

@@ -28,7 +28,7 @@ def test_statistics_are_those_of_a_plain_twin(weighted, clustered):
     rng = np.random.default_rng(5)
     w = rng.uniform(0.2, 1, 400) if weighted else np.ones(400)
     cluster = np.repeat(np.arange(80), 5) if clustered else None
-    found = column_tests(y, p, {"g": group}, sample_weight=w, cluster=cluster, rng=0)["g"]
+    found = column_tests(y, p, {"g": group}, sample_weight=w, groups=cluster, rng=0)["g"]
     parts_of = found.parts.set_index("first")
 
     w, at = w / w.max(), special.logit(p)
@@ -163,7 +163,7 @@ def reports():
     y, p, ward = made(4000, off=-1.0)
     right, same, other = made(4000, seed=1)
     age = np.random.default_rng(2).uniform(20, 90, 4000)
-    return {"off": calibration_report(y, p, features={"ward": ward}, **few), "right": calibration_report(right, same, features={"ward": other, "age": age}, **few)}
+    return {"off": calibration_report(y, p, by={"ward": ward}, **few), "right": calibration_report(right, same, by={"ward": other, "age": age}, **few)}
 
 
 def test_a_report_asks_along_columns(reports):

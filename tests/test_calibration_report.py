@@ -164,7 +164,7 @@ def test_the_limit_of_the_largest_difference_holds_where_few_heavy_rows_are_at_r
     rows = np.repeat(np.arange(3000), w)
     for seed in range(60 if clustered else 300):
         y = (np.random.default_rng([14, seed]).uniform(size=3000) < q) * 1.0
-        found = (cal.largest_difference(y[rows], np.full(rows.size, 0.001), cluster=rows) if clustered else
+        found = (cal.largest_difference(y[rows], np.full(rows.size, 0.001), groups=rows) if clustered else
                  cal.largest_difference(y, np.full(3000, 0.001), sample_weight=w))
         held += np.average(q, weights=w) - 0.001 <= found.limit
     assert held >= (60 * 0.95 - 7 if clustered else 300 * 0.95 - 14)
@@ -181,7 +181,7 @@ def test_the_limit_holds_where_weights_or_sizes_of_clusters_go_with_the_outcomes
             often = rng.random(300) < 0.1
             rows = np.repeat(np.arange(300), np.where(often, 50, 5))
             y = (rng.random(rows.size) < np.where(often, 0.9, 0.1)[rows]) * 1
-            limit, truth = cal.largest_difference(y, np.full(y.size, 0.4), cluster=rows).limit, 0.1211
+            limit, truth = cal.largest_difference(y, np.full(y.size, 0.4), groups=rows).limit, 0.1211
         else:  # all events are kept, and one in fifty of the others
             y = (rng.random(2000) < 0.7) * 1
             kept = rng.random(2000) < np.where(y == 1, 1, 0.02)
@@ -328,7 +328,7 @@ def test_a_rare_fault_is_named_beside_what_was_stated_and_no_mend_is_advised_tha
     none = cal.calibration_report(np.zeros(200), np.linspace(0, 0.5, 201)[1:], n_resamples=199, n_boot=9, rng=1)
     assert none.verdict == "invalid" and none.step.facts["count"] == 0
     ones = np.array([1.0, 0.0] * 100)
-    by_nine = cal.calibration_report(ones, np.full(200, 0.05), cluster=np.arange(200) % 9, n_resamples=199, n_boot=9, rng=1)
+    by_nine = cal.calibration_report(ones, np.full(200, 0.05), groups=np.arange(200) % 9, n_resamples=199, n_boot=9, rng=1)
     assert by_nine.verdict != "invalid" or by_nine.step.facts["unit"] == "cluster"
 
 
@@ -336,7 +336,7 @@ def test_clusters_are_collected_and_not_points_of_the_same():
     rng = np.random.default_rng(1)
     cluster = np.repeat(np.arange(30), 10)
     p = rng.uniform(0.1, 0.9, 300)
-    found = cal.calibration_report(rng.uniform(size=300) < p, p, cluster=cluster, n_resamples=199, n_boot=9, rng=1)
+    found = cal.calibration_report(rng.uniform(size=300) < p, p, groups=cluster, n_resamples=199, n_boot=9, rng=1)
     assert found.verdict == "inconclusive" and "clusters would decide" in found.conclusion and found.step.facts["unit"] == "cluster" and "rows" not in found.step.sentence
     assert found["locally"].facts["units_needed"] == pytest.approx(found.largest.points_needed(0.05) / 10, rel=0.1)
 
@@ -358,7 +358,7 @@ def test_the_line_of_python_runs(truth, tolerance, weighted, clustered, call):
     y_prob = rng.uniform(0.02, 0.98, 3000)
     y_true = (rng.uniform(size=3000) < truth(y_prob)).astype(int)
     cluster, sample_weight, group = np.arange(3000) // 2, rng.uniform(1, 2, 3000), np.arange(3000) // 2 % 2
-    report = cal.calibration_report(y_true, y_prob, sample_weight=sample_weight if weighted else None, cluster=cluster if clustered else None,
+    report = cal.calibration_report(y_true, y_prob, sample_weight=sample_weight if weighted else None, groups=cluster if clustered else None,
                                     tolerance=tolerance, n_resamples=199, n_boot=9, rng=1)
     line = python_line(report.step)
     assert line.startswith(call)

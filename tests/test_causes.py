@@ -304,8 +304,8 @@ def test_the_likelihood_of_few_members_is_that_of_an_integral_over_the_true_size
 
 
 def test_what_to_do_about_few_members_is_the_next_step():
-    from uqcal import validate
-    found = validate(*members(np.random.default_rng(3), 300, 3, 0), rng=0, n_boot=99, n_mc=20, n_resamples=99, statistics=("zms",))
+    from uqcal.errors.validation import validate_errors
+    found = validate_errors(*members(np.random.default_rng(3), 300, 3, 0), rng=0, n_boot=99, n_mc=20, n_resamples=99, statistics=("zms",))
     assert (found.step.verb, found.step.why) == ("check", "members") and found.step.sentence.startswith("Smooth u over similar rows, or use Student factors.")
 
 

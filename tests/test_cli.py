@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 from published import diffusion
 
-from uqcal import __version__, validate
+from uqcal import __version__
+from uqcal.errors.validation import validate_errors
 from uqcal._command import cli, cli_parts
 from uqcal._command.cli import main
 from uqcal._base.tables import read_table
@@ -64,7 +65,7 @@ def test_validate_says_table_and_verdict():
     done = start("validate", "errors.csv", *COLUMNS, *QUICK, "--report", "report.html", "--json", "numbers.json")
     assert done.returncode == 0 and done.stderr == ""
     text = " ".join(done.stdout.split())
-    expected = validate(data()["E"], data()["uE"], n_boot=60, n_mc=40, n_resamples=199, rng=0)
+    expected = validate_errors(data()["E"], data()["uE"], n_boot=60, n_mc=40, n_resamples=199, rng=0)
     assert text.startswith("errors.csv: mean ± std, 200 rows [95 % each; faults joint]") and done.stdout.endswith("\nReport: report.html\nNumbers: numbers.json\n")
     assert f"VERDICT {expected.conclusion}" in text and f"NEXT {expected.step.sentence}" in text and "ZMS" not in text
     assert max(map(len, done.stdout.splitlines())) <= 80 and len(done.stdout.splitlines()) <= 27
@@ -85,7 +86,7 @@ def test_standard_input_and_json_on_standard_output():
     numbers = json.loads(done.stdout)
     assert done.returncode == 0 and done.stderr == ""
     assert numbers["data"] == {"source": "standard input", "columns": ["E", "uE"]} and numbers["seed"] == 5 and numbers["uqcal"] == __version__
-    expected = validate(data()["E"], data()["uE"], n_boot=60, n_mc=40, n_resamples=199, rng=5)
+    expected = validate_errors(data()["E"], data()["uE"], n_boot=60, n_mc=40, n_resamples=199, rng=5)
     assert numbers["conclusion"] == expected.conclusion and numbers["step"]["sentence"] == expected.step.sentence and numbers["settings"]["n_boot"] == 60
     np.testing.assert_allclose([row["zeta"] for row in numbers["table"]], expected.to_frame()["zeta"].astype(float), rtol=1e-9)
 
@@ -200,7 +201,7 @@ def test_fail_on_inconclusive(capsys):
 def test_options_reach_the_validation(capsys):
     args = ["--distribution", "laplace", "--statistics", " RCE,cc ,", "--n-bins", "7", "--n-boot", "50", "--n-mc", "auto", "--confidence", "0.9", "--seed", "11"]
     code, out, _ = run(capsys, "validate", "errors.csv", *COLUMNS, *args, "--json", "-", "--jobs", "1")
-    expected = validate(data()["E"], data()["uE"], distribution="laplace", statistics=("rce", "cc"), n_bins=7, n_boot=50, n_mc="auto", confidence=0.9, rng=11)
+    expected = validate_errors(data()["E"], data()["uE"], distribution="laplace", statistics=("rce", "cc"), n_bins=7, n_boot=50, n_mc="auto", confidence=0.9, rng=11)
     got, expected = json.loads(re.sub(r" \(line [\d,]+\)", "", out)), json.loads(expected.to_json())  # the command names lines of the file beside rows
     assert code == 0 and {key: got[key] for key in expected} == expected and got["settings"]["confidence"] == 0.9
     assert run(capsys, "validate", "errors.csv", *COLUMNS, *args, "--json", "-", "--jobs", "2")[1] == out
@@ -227,7 +228,7 @@ def test_an_error_of_uqcal_itself_is_no_verdict(capsys, monkeypatch):
 
 def test_interruption_is_quiet(capsys, monkeypatch):
     def stop(*args, **options): raise KeyboardInterrupt
-    monkeypatch.setattr("uqcal.errors.validation.validate", stop)
+    monkeypatch.setattr("uqcal.errors.validation.validate_errors", stop)
     assert run(capsys, "validate", "errors.csv", *COLUMNS, "--report", "r.html")[0] == 130 and not os.path.exists("r.html")
 
 
@@ -246,7 +247,7 @@ def with_features(**columns):
 def test_details_give_each_finding_its_test_and_pvalue(capsys):
     args = [*with_features(), "--verbose"]
     code, out, err = run(capsys, *args, "--report", "r.html", "--json", "n.json")
-    expected = validate(data()["E"], data()["uE"], features={"mass": np.arange(200.0), "kind": ["oxide", "Na", "nitride", "x y"] * 50}, n_boot=60, n_mc=40, n_resamples=199, rng=0)
+    expected = validate_errors(data()["E"], data()["uE"], by={"mass": np.arange(200.0), "kind": ["oxide", "Na", "nitride", "x y"] * 50}, n_boot=60, n_mc=40, n_resamples=199, rng=0)
     text = " ".join(out.split())
     order = [text.index(f"{one.name[0].upper()}{one.name[1:]}: {one.status}. {one.sentence} Test: {one.method}.") for one in expected.findings]
     order = [text.index(expected.conclusion), text.index(f"NEXT {expected.step.sentence}"), *order, text.index("estimate")]
@@ -307,7 +308,7 @@ def test_fail_on_looks_at_conclusions_first(capsys, args, codes):
 @pytest.mark.parametrize("cells, kind", [(["1", "2.5", "-3"], float), (["Na", "Cl", "Na"], object), (["True", "False", "True"], object), (["1", "2", "0,5"], float)])
 def test_features_are_numbers_or_text(folder, cells, kind):
     folder.joinpath("made.csv").write_text("E;uE;f\n" + "\n".join(f"1;2;{cell}" for cell in cells))
-    values = read_table("made.csv", ["E", "uE"], features=["f", "uE"]).feature("f")
+    values = read_table("made.csv", ["E", "uE"], by=["f", "uE"]).feature("f")
     assert values.dtype == kind and list(values) == ([float(cell.replace(",", ".")) for cell in cells] if kind is float else cells)
 
 
@@ -334,7 +335,7 @@ def test_refused_groups(capsys, folder, cells, message):
 def test_features_in_parquet(parquet, capsys):
     frame = data().assign(text=["a", "b"] * 100, category=pd.Categorical(["3", "4"] * 100), flag=[True, False] * 100, number=np.arange(200), when=pd.Timestamp("2024-01-01"))
     frame.to_parquet("made.parquet")
-    table = read_table("made.parquet", ["E"], features=["text", "category", "flag", "number"])
+    table = read_table("made.parquet", ["E"], by=["text", "category", "flag", "number"])
     assert [table.feature(name).dtype.kind for name in ("text", "category", "flag", "number")] == ["O", "O", "O", "f"] and list(table.feature("category")[:2]) == ["3", "4"]
     args = ["validate", "made.parquet", *COLUMNS, *QUICK, "--statistics", "zms"]
     assert run(capsys, *args, "--feature", "text", "--feature", "number")[0] == 0
@@ -441,7 +442,7 @@ def test_error_on_standard_input_names_it():
 
 
 def test_outputs_are_checked_before_anything_is_computed(capsys, monkeypatch):
-    monkeypatch.setattr("uqcal.errors.validation.validate", lambda *args, **options: pytest.fail("computed in vain"))
+    monkeypatch.setattr("uqcal.errors.validation.validate_errors", lambda *args, **options: pytest.fail("computed in vain"))
     assert "no folder" in refused(capsys, "validate", "--demo", "--report", "new/report.html")
     assert "no folder" in refused(capsys, "validate", "--demo", "--json", "new/numbers.json")
 
@@ -520,7 +521,7 @@ def test_parquet_without_pyarrow(capsys, monkeypatch, folder):
 
 def test_datasets_are_listed(capsys):
     code, out, err = run(capsys, "datasets")
-    from uqcal import catalogue
+    from uqcal.datasets import catalogue
     assert code == 0 and err == "" and max(map(len, out.splitlines())) <= 80
     assert [line.split()[0] for line in out.splitlines()[1:] if line[:1].strip()][:-1] == list(catalogue().index)
     assert re.search(r"^QM9_E +13,885  eV    atomisation", out, re.M)

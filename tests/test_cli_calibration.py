@@ -43,8 +43,8 @@ def test_report_and_numbers_are_written(capsys):
 
 
 @pytest.mark.parametrize(("args", "command", "python"), [
-    (["--score", "bad"], "uqcal mend scores.csv --outcome y --score bad", "from uqcal import recalibrate_probabilities"),
-    (["--score", "bad", "--weight", "w"], None, "from uqcal import"), (["--score", "p"], "uqcal compare scores.csv --response y --score p", "from uqcal import screen")])
+    (["--score", "bad"], "uqcal mend scores.csv --outcome y --score bad", "from uqcal.corrections.probability_recalibration import recalibrate_probabilities"),
+    (["--score", "bad", "--weight", "w"], None, "from uqcal import"), (["--score", "p"], "uqcal compare scores.csv --response y --score p", "from uqcal.groups import screen")])
 def test_each_verdict_ends_with_a_step_as_a_command_and_in_python(capsys, args, command, python):
     screen, out = (run(capsys, "scores.csv", "--outcome", "y", *args, *QUICK, *more)[1] for more in ((), ("--verbose",)))
     assert "\nNEXT     " in screen and python not in screen and len(screen.splitlines()) <= 24 and max(map(len, screen.splitlines())) <= 80

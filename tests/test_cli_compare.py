@@ -56,7 +56,7 @@ def test_a_group_against_everyone_with_weights(table, capsys):
 @pytest.mark.parametrize("options, against, count", [([], "pairs", 3), (["--everyone"], "all", 3)])
 def test_a_screen(table, capsys, options, against, count):
     said = run(capsys, "patients.csv", *NAMES, *options, "--json", "all.json", "--report", "all.html", "--seed", "3")
-    expected = screen(table, response="healed", score="propensity", groups="arm", against=against, rng=3).to_frame()
+    expected = screen(table, y_true="healed", score="propensity", by="arm", reference=against, rng=3).to_frame()
     found = pd.DataFrame(json.loads(open("all.json").read())["comparisons"])
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
     assert f"of {count}" in said and "treated" in said and "Table" in open("all.html").read() and len(said.split("Report:")[0].strip().splitlines()) <= 24
@@ -141,7 +141,7 @@ def test_a_table_in_parts_has_the_numbers_of_the_whole(table, capsys):
         part.to_csv(f"part-{k}.csv", index=False)
         part.assign(arm=part.arm.map({"treated": 7, "control": 8, "other": 9})).to_parquet(f"part-{k}.parquet")
     a, b = (table[table.arm == side] for side in ("treated", "control"))
-    graph = comparison_graph(a.healed, a.propensity, b.healed, b.propensity, weight_a=a.w, weight_b=b.w, method="asymptotic")
+    graph = comparison_graph(a.healed, a.propensity, b.healed, b.propensity, sample_weight_a=a.w, sample_weight_b=b.w, method="asymptotic")
     for pattern, sides in (("part-*.csv", ("treated", "control")), ("part-*.parquet", ("7", "8"))):
         said = json.loads(run(capsys, pattern, *NAMES, "--weight", "w", "--a", sides[0], "--b", sides[1], "--dask", "--json", "-"))
         assert said["n_partitions"] == 2 and said["comparisons"][0]["kuiper"] == pytest.approx(graph.kuiper, rel=1e-10)

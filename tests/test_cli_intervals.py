@@ -45,7 +45,7 @@ def numbers(capsys, *args):
 
 def test_verdict_and_numbers_are_those_of_the_report(capsys):
     found, table = numbers(capsys, "stated.csv", *BOUNDS, "--predicted", "yhat", "--feature", "T", "--feature", "kind", "--seed", "3"), pd.read_csv("stated.csv")
-    report = interval_report(table["y"], table[["lo", "hi"]], 0.9, y_pred=table["yhat"], features=table[["T", "kind"]], n_resamples=199, rng=3)
+    report = interval_report(table["y"], table[["lo", "hi"]], 0.9, y_pred=table["yhat"], by=table[["T", "kind"]], n_resamples=199, rng=3)
     assert (found["verdict"], found["conclusion"], found["step"], found["winkler_score"], found["covered"]) == (report.verdict, report.conclusion, report.step.to_dict(), report.score, report.covered)
     assert [one["name"] for one in found["findings"]] == ["coverage", "sides", "by width", "by prediction", "by T", "by kind"] and found["data"]["features"] == ["T", "kind"]
     for told, one in zip(found["findings"], report.findings): assert told == json.loads(json.dumps(one.to_dict()))
@@ -105,7 +105,7 @@ def test_recalibrated_rows_and_the_mend_are_those_of_the_report_and_go_to_other_
     args = ["stated.csv", "--observed", "y", "--lower", "low", "--upper", "hi", "--level", "0.9", "--feature", "kind", *QUICK]
     code, out, _ = run(capsys, *args, "--out", "recalibrated.csv", "--model", "model.json")
     table = pd.read_csv("stated.csv")
-    report = interval_report(table["y"], table[["low", "hi"]], 0.9, features=table[["kind"]], n_resamples=199, rng=0)
+    report = interval_report(table["y"], table[["low", "hi"]], 0.9, by=table[["kind"]], n_resamples=199, rng=0)
     made = pd.read_csv("recalibrated.csv")
     assert code == 0 and "Rows: recalibrated.csv" in out and "Model: model.json" in out
     np.testing.assert_allclose(made[["recalibrated_lower", "recalibrated_upper"]], report.held_out, rtol=1e-12)

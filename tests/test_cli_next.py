@@ -73,7 +73,7 @@ def test_the_line_of_python_has_the_options_too(capsys):
     "Mutations: a tolerance or crossed bounds forgotten; a bracket in a name taken for the end of the call; columns read as numbers where they are names."
     args = ["told.csv", "--level", "0.9", "--observed", "E", "--lower", "lo", "--upper", "hi", "--sort-bounds", "--feature", "T", "--as-groups", "T", *READ, *QUICK]
     said = " ".join(run(capsys, "intervals", *args, "--report", "r.html", "--verbose").split())
-    line = 'uqcal.interval_report(table["E"], table[["lo", "hi"]], 0.9, features=table[["T"]].astype({"T": str}), sort_bounds=True, n_resamples=199).mend'
+    line = 'uqcal.intervals.coverage.interval_report(table["E"], table[["lo", "hi"]], 0.9, features=table[["T"]].astype({"T": str}), sort_bounds=True, n_resamples=199).mend'
     assert f"In Python, with table for a DataFrame of such rows: {line}" in said
     page = unescape(Path("r.html").read_text(encoding="utf-8"))
     assert "T > 1 and Größe == 'a b'" in page and "# table: a DataFrame of such rows" in page and "missing: " in page
@@ -81,7 +81,7 @@ def test_the_line_of_python_has_the_options_too(capsys):
     u = np.exp(rng.normal(0, 0.5, 300))
     pd.DataFrame({"E (eV)": 2 * u * rng.standard_normal(300), "u)": u, "v": 1.0, "m": np.arange(300)}).to_csv("names.csv", index=False)
     said = " ".join(run(capsys, "compare-models", "names.csv", "--model", "a=E (eV),u)", "--model", "b=E (eV),v", "--groups", "m", "--n-boot", "99", "--jobs", "1", "--verbose").split())
-    assert 'uqcal.recalibrate_errors(table["E (eV)"], table["u)"], groups=table["m"])' in said
+    assert 'uqcal.corrections.error_recalibration.recalibrate_errors(table["E (eV)"], table["u)"], groups=table["m"])' in said
 
 
 def test_a_file_that_a_mend_wrote_gets_no_second_one(capsys):
@@ -113,7 +113,7 @@ def test_the_demo_can_be_recalibrated(capsys):
     "Mutations: FILE in place of the set; a demo that takes columns."
     said = run(capsys, "validate", "--demo", "--statistics", "zms", "--n-boot", "99", "--n-mc", "49", *QUICK, "--verbose")
     (line,) = printed(said)
-    assert line == shlex.split("mend --demo --out recalibrated.csv --model model.json") and "demo = uqcal.load_demo(); uqcal.recalibrate_errors(demo.error, demo.uncertainty)" in " ".join(said.split())
+    assert line == shlex.split("mend --demo --out recalibrated.csv --model model.json") and "demo = uqcal.load_demo(); uqcal.corrections.error_recalibration.recalibrate_errors(demo.error, demo.uncertainty)" in " ".join(said.split())
     said = run(capsys, *line, "--n-boot", "99", *QUICK, "--verbose")
     assert "2,040 rows" in said and "demo = uqcal.load_demo()" in said and len(pd.read_csv("recalibrated.csv")) == 2040
     assert "give a FILE, or --demo" in run(capsys, "mend", code=2) and "uqcal mend --help" in run(capsys, "mend", code=2)

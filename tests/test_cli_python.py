@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 
 import uqcal
+from uqcal.errors.validation import validate_errors
 from uqcal.probabilities.calibration import calibration_report
 from uqcal._command.cli import main
 from uqcal.intervals.coverage import interval_report
 from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal.corrections.error_recalibration import recalibrate_errors
-from uqcal.comparison.model_comparison import compare_models
+from uqcal.comparison.model_comparison import compare_scores
 from uqcal.corrections.probability_recalibration import recalibrate_probabilities
 from uqcal.subgroups.screening import screen
 from uqcal.adapters.rows import recalibrate_rows
@@ -49,7 +50,7 @@ def numbers(capsys, *args):
 
 def test_validate(table, capsys):
     found = numbers(capsys, "validate", "t.csv", "--observed", "y", "--predicted", "f", "--uncertainty", "u", "--feature", "x", "--groups", "c", "--n-boot", 60, "--n-mc", 40, "--n-resamples", 199, "--seed", 5)
-    result = uqcal.validate(table["y"] - table["f"], table["u"], features=table[["x"]], groups=table["c"], n_boot=60, n_mc=40, n_resamples=199, rng=5)
+    result = validate_errors(table["y"] - table["f"], table["u"], by=table[["x"]], groups=table["c"], n_boot=60, n_mc=40, n_resamples=199, rng=5)
     for name, one in json.loads(result.to_json()).items():  # the command names lines of the file beside rows
         assert re.sub(r" \(line [\d,]+\)", "", json.dumps(found[name])) == json.dumps(one), name
 
@@ -68,7 +69,7 @@ def test_calibration(table, capsys):
 
 def test_intervals(table, capsys):
     found = numbers(capsys, "intervals", "t.csv", "--observed", "y", "--lower", "lo", "--upper", "hi", "--level", 0.8, "--predicted", "f", "--feature", "kind", "--n-resamples", 199, "--seed", 5, "--out", "made.csv")
-    result = interval_report(table["y"], table[["lo", "hi"]], 0.8, y_pred=table["f"], features=table[["kind"]], n_resamples=199, rng=5)
+    result = interval_report(table["y"], table[["lo", "hi"]], 0.8, y_pred=table["f"], by=table[["kind"]], n_resamples=199, rng=5)
     assert (found["covered"], found["mean_size"], found["winkler_score"]) == (result.covered, result.mean_size, result.score)
     for told, one in zip(found["findings"], result.findings, strict=True): assert (told["name"], told["pvalue"], told["estimate"]) == (one.name, one.pvalue, one.estimate)
     np.testing.assert_array_equal(pd.read_csv("made.csv")[["recalibrated_lower", "recalibrated_upper"]], result.held_out)
@@ -76,7 +77,7 @@ def test_intervals(table, capsys):
 
 def test_mend(table, capsys):
     run(capsys, "mend", "t.csv", "--observed", "y", "--predicted", "f", "--uncertainty", "u", "--feature", "kind", "--groups", "c", "--n-boot", 60, "--n-resamples", 199, "--seed", 5, "--out", "made.csv", "--model", "m.json")
-    found = recalibrate_errors(table["y"] - table["f"], table["u"], features=table[["kind"]], groups=table["c"], n_boot=60, n_resamples=199, rng=5)
+    found = recalibrate_errors(table["y"] - table["f"], table["u"], by=table[["kind"]], groups=table["c"], n_boot=60, n_resamples=199, rng=5)
     made = pd.read_csv("made.csv")
     np.testing.assert_array_equal(made["recalibrated_uncertainty"], found.uncertainty)
     np.testing.assert_allclose(made["recalibrated_error"], found.error, rtol=0, atol=1e-13)  # the file has the prediction, from which the error is taken again
@@ -92,20 +93,20 @@ def test_mend_of_probabilities(table, capsys):
 def test_compare(table, capsys):
     roles = ["--response", "o", "--score", "p", "--group", "g", "--cluster", "c", "--n-resamples", 199, "--seed", 5]
     sides = [table[table["g"] == one] for one in "ab"]
-    pair = comparison_graph(sides[0]["o"], sides[0]["p"], sides[1]["o"], sides[1]["p"], cluster_a=sides[0]["c"], cluster_b=sides[1]["c"], n_resamples=199, rng=5)
-    one = subpopulation_graph(table["o"], table["p"], table["g"] == "a", cluster=table["c"], n_resamples=199, rng=5)
+    pair = comparison_graph(sides[0]["o"], sides[0]["p"], sides[1]["o"], sides[1]["p"], groups_a=sides[0]["c"], groups_b=sides[1]["c"], n_resamples=199, rng=5)
+    one = subpopulation_graph(table["o"], table["p"], table["g"] == "a", groups=table["c"], n_resamples=199, rng=5)
     for result, more in ((pair, ["--a", "a", "--b", "b"]), (one, ["--a", "a"])):
         found = numbers(capsys, "compare", "t.csv", *roles, *more)
         for name in ("kuiper", "kolmogorov_smirnov", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "n_resamples", "average_difference"): assert found[name] == getattr(result, name), name
     found = numbers(capsys, "compare", "t.csv", *roles)["comparisons"]
-    result = screen(table.rename(columns={"o": "response", "p": "score"}), response="response", score="score", groups="g", cluster="c", n_resamples=199, rng=5).to_frame()
+    result = screen(table.rename(columns={"o": "response", "p": "score"}), y_true="response", score="score", by="g", groups="c", n_resamples=199, rng=5).to_frame()
     assert [row["kuiper_pvalue"] for row in found] == result["kuiper_pvalue"].tolist() and [row["average_difference"] for row in found] == result["average_difference"].tolist()
 
 
 @pytest.mark.parametrize(("score", "columns"), [("log", ("f", "u")), ("crps", ("f", "u"))])
 def test_compare_models(table, capsys, score, columns):
     found = numbers(capsys, "compare-models", "t.csv", "--observed", "y", "--score", score, "--model", "one=f,u", "--model", "two=f2,u2", "--groups", "c", "--n-boot", 199, "--seed", 5)
-    result = compare_models(table["y"], {"one": (table["f"], table["u"]), "two": (table["f2"], table["u2"])}, score=score, groups=table["c"], n_boot=199, rng=5)
+    result = compare_scores(table["y"], {"one": (table["f"], table["u"]), "two": (table["f2"], table["u2"])}, score=score, groups=table["c"], n_boot=199, rng=5)
     assert [row["pvalue"] for row in found["pairs"]] == result.pairs["pvalue"].tolist() and [row["low"] for row in found["pairs"]] == result.pairs["low"].tolist()
     assert [row["score"] for row in found["models"]] == result.models["score"].tolist() and found["conclusion"] == result.conclusion
 
@@ -113,11 +114,11 @@ def test_compare_models(table, capsys, score, columns):
 def test_recalibrate(capsys):
     run(capsys, "recalibrate", "t.csv", "--outcome", "o", "--score", "p", "--method", "hops", "--seed", 5, "--out", "made.csv")
     rows = []
-    with open("t.csv", "rb") as source: recalibrate_rows(source, rows.append, outcome="o", score="p", method="hops", rng=5)
+    with open("t.csv", "rb") as source: recalibrate_rows(source, rows.append, y_true="o", score="p", method="hops", rng=5)
     assert "".join(rows) == Path("made.csv").read_text(encoding="utf-8")
 
 
-SAME = [("validate", uqcal.validate), ("calibration", calibration_report), ("intervals", interval_report), ("mend", recalibrate_errors), ("compare", screen), ("compare-models", compare_models), ("recalibrate", recalibrate_rows)]
+SAME = [("validate", validate_errors), ("calibration", calibration_report), ("intervals", interval_report), ("mend", recalibrate_errors), ("compare", screen), ("compare-models", compare_models), ("recalibrate", recalibrate_rows)]
 
 
 @pytest.mark.parametrize(("command", "function"), SAME)

@@ -10,7 +10,7 @@ from published import diffusion
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uqcal import validate
+from uqcal.errors.validation import validate_errors
 from uqcal._chance import distributions
 from uqcal.errors.conclusions import check_tolerance, draw_conclusions, next_step, part_tables
 from uqcal._chance.resampling import joint_pvalues
@@ -182,7 +182,7 @@ def test_features_come_with_a_table_whose_rows_share_out_all_points():
     rng = np.random.default_rng(2)
     u, g, T = np.exp(0.5 * rng.standard_normal(1003)), rng.choice(["a", "b", "<c>"], 1003), rng.integers(0, 40, 1003).astype(float)
     error = u * rng.standard_normal(1003) * np.where(g == "a", 1.7, 1.0)
-    found = draw_conclusions(error, u, features={"g": g, "T": T}, n_boot=399, n_resamples=399, rng=1)
+    found = draw_conclusions(error, u, by={"g": g, "T": T}, n_boot=399, n_resamples=399, rng=1)
     for name, one in found.items():
         if name in ("on average", "ranking"): assert one.parts is None
         else: assert one.parts["count"].sum() == 1003 and (one.parts["low"] <= one.parts["estimate"]).all() and (one.parts["estimate"] <= one.parts["high"]).all()
@@ -202,11 +202,11 @@ def test_features_come_with_a_table_whose_rows_share_out_all_points():
 def test_a_place_of_few_points_is_told_with_its_count():
     rng = np.random.default_rng(5)
     u, g = np.exp(0.5 * rng.standard_normal(1460)), np.where(np.arange(1460) < 20, "rare", "usual")
-    found = draw_conclusions(u * rng.standard_normal(1460) * np.where(g == "rare", 6, 1.0), u, features={"g": g}, n_boot=999, n_resamples=999, rng=1)
+    found = draw_conclusions(u * rng.standard_normal(1460) * np.where(g == "rare", 6, 1.0), u, by={"g": g}, n_boot=999, n_resamples=999, rng=1)
     one = found["size by g"]
     assert one.status == "invalid" and (one.part.along, one.part.first, one.part.by_group, one.part.count, one.part.of) == ("g", "rare", True, 20, 1460)
     assert "(20 of 1,460 rows)" in one.sentence
-    biased = draw_conclusions(u * (rng.standard_normal(1460) + np.where(g == "rare", 4, 0)), u, features={"g": g}, n_boot=999, n_resamples=999, rng=1)
+    biased = draw_conclusions(u * (rng.standard_normal(1460) + np.where(g == "rare", 4, 0)), u, by={"g": g}, n_boot=999, n_resamples=999, rng=1)
     assert "20 rows" in biased["bias by g"].line and "(20 of 1,460 rows)" in biased["bias by g"].sentence
     assert next_step([biased["bias by g"]]).arguments == {"by": ("g",)}
 
@@ -221,7 +221,7 @@ def test_the_step_names_the_columns_along_which_there_is_a_fault(size, bias, by)
     shift = np.where(kind == "a", 1, -1) if bias == "kind" else bias
     noise = rng.standard_normal(n)
     for name in "ab": noise[kind == name] -= noise[kind == name].mean()
-    step = next_step(draw_conclusions(u * (factor * noise + shift), u, features={"kind": kind, "T": T}, n_boot=999, n_resamples=999, rng=1).values())
+    step = next_step(draw_conclusions(u * (factor * noise + shift), u, by={"kind": kind, "T": T}, n_boot=999, n_resamples=999, rng=1).values())
     if by is None: assert (step.verb, step.arguments) == ("use", {})
     else: assert step.verb == "recalibrate" and step.facts["by"] == by and step.arguments.get("by", ()) == by
 
@@ -240,7 +240,7 @@ def test_groups_that_are_biased_against_each_other_are_told_apart():
     rng = np.random.default_rng(1)
     u, g = np.exp(0.5 * rng.standard_normal(2000)), rng.choice(["a", "b"], 2000)
     error = u * (0.43 * rng.standard_normal(2000) + np.where(g == "a", 0.9, -0.9))
-    found = draw_conclusions(error, u, features={"g": g}, n_boot=999, n_resamples=999, rng=1)
+    found = draw_conclusions(error, u, by={"g": g}, n_boot=999, n_resamples=999, rng=1)
     assert found["bias by g"].status == "invalid" and found["bias by g"].part.by_group and abs(found["bias by g"].estimate) == pytest.approx(0.9, abs=0.05)
     assert found["on average"].centred and found["on average"].direction == "too large"
     assert found["size by g"].status == "valid" and found["bias by g"].part.first in "ab"
@@ -321,7 +321,7 @@ def test_a_link_must_be_as_strong_as_its_spread_allows():
 def test_limits_that_nothing_bounds_are_null_in_a_file():
     "Errors of which most are zero have limits that are infinite; JSON knows none. Caught: intervals written as they are."
     error = np.where(np.arange(100) < 97, 0.0, [1.0] * 98 + [-1.0] * 2)
-    found = validate(error, np.full(100, 0.5) + 0.001 * np.arange(100), n_boot=199, n_resamples=199, n_mc=50, rng=1)
+    found = validate_errors(error, np.full(100, 0.5) + 0.001 * np.arange(100), n_boot=199, n_resamples=199, n_mc=50, rng=1)
     wide = [one for one in found.findings if one.low is not None and np.isinf(one.confidence_interval).any()]
     written = {one["name"]: one for one in json.loads(found.to_json(), parse_constant=pytest.fail)["findings"]}
     assert wide and all(None in (written[one.name]["low"], written[one.name]["high"]) for one in wide)
@@ -330,7 +330,7 @@ def test_limits_that_nothing_bounds_are_null_in_a_file():
 def test_what_is_wrong_with_the_column_comes_before_mends():
     "Variances in place of uncertainties are looked for in the file before anybody rescales. Caught: causes without a factor passed over."
     error, uncertainty = sample(3, 400)
-    found = validate(error, uncertainty**2, n_boot=199, n_resamples=199, n_mc=50, rng=1)
+    found = validate_errors(error, uncertainty**2, n_boot=199, n_resamples=199, n_mc=50, rng=1)
     assert "variance" in [one.name for one in found.causes] and (found.step.verb, found.step.why, found.step.facts["cause"].name) == ("check", "file", "variance")
 
 
@@ -378,7 +378,7 @@ def test_rows_that_belong_together_count_once():
 def test_groups_of_many_sizes_are_answered_and_their_link_too():
     sizes = np.arange(2, 30)
     error, uncertainty = sample(3, sizes.sum())
-    found = validate(error, uncertainty, groups=np.repeat(sizes, sizes), n_boot=99, n_resamples=199, n_mc=199, rng=1)
+    found = validate_errors(error, uncertainty, groups=np.repeat(sizes, sizes), n_boot=99, n_resamples=199, n_mc=199, rng=1)
     link = found["ranking"]
     low, high = link.facts["expected_low"], link.facts["expected_high"]
     assert link.status == "valid" and low < link.estimate
@@ -392,7 +392,7 @@ def test_groups_of_many_sizes_are_answered_and_their_link_too():
 def test_small_files_written_more_than_once_are_not_wiser(rows, times):
     for seed in range(6):
         error, uncertainty = sample(seed, rows, 0.5)
-        found = validate(np.repeat(error + uncertainty, times), np.repeat(uncertainty, times), n_boot=99, n_resamples=199, n_mc=99, rng=1)
+        found = validate_errors(np.repeat(error + uncertainty, times), np.repeat(uncertainty, times), n_boot=99, n_resamples=199, n_mc=99, rng=1)
         assert found.cautions[0].code == "counted_once" and found.settings["groups"] == rows and bool(found.scores) == (rows > 5)
         if rows <= 5:
             assert {one.status for one in found.findings} == {"inconclusive"}
@@ -439,7 +439,7 @@ def test_groups_that_are_too_small_are_not_spoken_for():
     rng = np.random.default_rng(1)
     uncertainty, z = rng.uniform(0.5, 2, 400), rng.normal(0, 1, 400)
     z[394:] *= 2.5
-    found = draw_conclusions(z * uncertainty, uncertainty, features={"site": ["A"] * 200 + ["B"] * 194 + ["C"] * 6}, tolerance=1.5, **QUICK)
+    found = draw_conclusions(z * uncertainty, uncertainty, by={"site": ["A"] * 200 + ["B"] * 194 + ["C"] * 6}, tolerance=1.5, **QUICK)
     assert all(found[f"{kind} by site"].facts["covers"] == {"kind": "groups", "n_small": 1} for kind in ("bias", "size"))
 
 
@@ -449,7 +449,7 @@ def test_sizes_of_small_groups_are_not_judged_once_their_means_are_taken_out():
     kind = np.repeat(np.arange(150), 2)
     u = np.exp(0.5 * rng.standard_normal(300))
     found = draw_conclusions(u * (rng.standard_normal(300) + 2 * rng.standard_normal(150)[kind]), u,
-                             features={"molecule": kind.astype(str), "mass": rng.standard_normal(300)}, n_boot=99, n_resamples=199, rng=1)
+                             by={"molecule": kind.astype(str), "mass": rng.standard_normal(300)}, n_boot=99, n_resamples=199, rng=1)
     assert found["bias by molecule"].status == "invalid" and found["size by molecule"].status == "inconclusive"
     assert found["size by molecule"].reason == "nothing to test" and "the groups of molecule hold too few rows" in found["size by molecule"].facts["nothing"]
     assert found["size by mass"].test is not None
@@ -460,7 +460,7 @@ def test_no_group_is_named_whose_limits_hold_no_bias():
     uncertainty, z = rng.uniform(0.5, 2, 400), rng.normal(0, 1, 400)
     z -= z.mean()
     z[399] = 6
-    found = draw_conclusions(z * uncertainty, uncertainty, features={"site": ["A"] * 200 + ["B"] * 199 + ["C"]}, confidence=0.8, **QUICK)
+    found = draw_conclusions(z * uncertainty, uncertainty, by={"site": ["A"] * 200 + ["B"] * 199 + ["C"]}, confidence=0.8, **QUICK)
     one = found["bias by site"]
     assert one.status == "invalid" and one.facts["place_unknown"] and one.part is None and "C" not in one.line
     assert next_step([one]).arguments == {"by": ("site",)}
@@ -469,7 +469,7 @@ def test_no_group_is_named_whose_limits_hold_no_bias():
 def test_one_bias_for_all_does_not_depend_on_a_feature():
     rng = np.random.default_rng(6)
     uncertainty = rng.uniform(0.5, 2, 1500)
-    found = draw_conclusions(uncertainty * (rng.normal(0.15, 1, 1500)), uncertainty, features={"mass": rng.uniform(0, 1, 1500)}, tolerance=1.5, **QUICK)
+    found = draw_conclusions(uncertainty * (rng.normal(0.15, 1, 1500)), uncertainty, by={"mass": rng.uniform(0, 1, 1500)}, tolerance=1.5, **QUICK)
     assert found["bias"].estimate > 0 and found["bias"].part is None and next_step(found.values()).why == "minor"
     assert found["bias by mass"].status == "valid"
 
@@ -515,11 +515,11 @@ def test_a_plain_mistake_in_the_file_comes_first_and_scores_alone_praise_nothing
     rng = np.random.default_rng(1)
     uncertainty = rng.uniform(0.5, 2, 400)
     few = dict(n_boot=99, n_resamples=99, n_mc=50, statistics=("zms", "cc"), rng=1)
-    step = validate(np.abs(rng.normal(0, uncertainty)), uncertainty, **few).step
+    step = validate_errors(np.abs(rng.normal(0, uncertainty)), uncertainty, **few).step
     assert (step.verb, step.why, step.facts["cause"].name) == ("check", "file", "absolute_errors")
     error = rng.normal(0, uncertainty)
-    assert validate(error, np.abs(error), **few).step.facts["cause"].name == "uncertainty_from_error"
-    found = validate(error, uncertainty, conclusions=False, **few)
+    assert validate_errors(error, np.abs(error), **few).step.facts["cause"].name == "uncertainty_from_error"
+    found = validate_errors(error, uncertainty, conclusions=False, **few)
     assert {one.status for one in found.findings} == {"valid"} and (found.step.verb, found.step.why) == ("validate", "conclusions")
 
 
@@ -529,7 +529,7 @@ def test_holm_adjusts_the_features_and_nothing_else():
     error, uncertainty = sample(5)
     rng = np.random.default_rng(1)
     features = {"a": rng.random(300), "b": rng.random(300), "c": rng.choice(["x", "y"], 300)}
-    found = draw_conclusions(error, uncertainty, features=features, n_resamples=999, rng=7)
+    found = draw_conclusions(error, uncertainty, by=features, n_resamples=999, rng=7)
     assert list(found) == [*WHOLE, *(f"{what} by {name}" for name in "abc" for what in ("bias", "size"))]
     tests = [found[f"size by {name}"] for name in features]
     raw, weights = {}, {}
@@ -549,7 +549,7 @@ def test_no_more_than_five_percent_of_calibrated_sets_fail_along_any_of_five_fea
     for seed in range(40):
         rng = np.random.default_rng(seed)
         error, uncertainty = distributions.simulate_calibrated(100, 6, distribution="t3", rng=rng)
-        found = draw_conclusions(error, uncertainty, features={str(k): rng.random(100) for k in range(5)}, n_boot=19, n_resamples=19, rng=rng)
+        found = draw_conclusions(error, uncertainty, by={str(k): rng.random(100) for k in range(5)}, n_boot=19, n_resamples=19, rng=rng)
         assert found["size by 0"].test.n_resamples == 200      # 2·5/0.05, else nothing could be rejected
         alarms += any(one.status == "invalid" for name, one in found.items() if name.startswith("size by "))
         biases += any(one.status == "invalid" for name, one in found.items() if name.startswith("bias by "))
@@ -561,7 +561,7 @@ def test_each_fault_is_found_and_named():
     kind = np.random.default_rng(1).choice(["a", "b"], 3000, p=[0.8, 0.2])
     cases = {"on average": 1.3 * error, "along u": np.where(uncertainty > 1, 1.5, 1) * error, "size by kind": np.where(kind == "b", 1.4, 1) * error}
     for question, wrong in cases.items():
-        found = draw_conclusions(wrong, uncertainty, features={"kind": kind}, n_boot=499, n_resamples=999, rng=1)
+        found = draw_conclusions(wrong, uncertainty, by={"kind": kind}, n_boot=499, n_resamples=999, rng=1)
         assert found[question].status == "invalid", question
         assert found[question].confidence_interval.holds({"on average": 1.3, "along u": 1.5, "size by kind": 1.4}[question])
     assert found["on average"].direction is None and found["along u"].part is None or found["size by kind"].part.first == "b"
@@ -575,7 +575,7 @@ def test_each_fault_is_found_and_named():
     (np.array([1.0, -2, 3]), np.array([1.0, 2, 1]), {*WHOLE, "bias by x", "size by x"}),
 ])
 def test_what_cannot_be_asked_is_inconclusive_and_says_why(error, uncertainty, open_questions):
-    found = draw_conclusions(error, uncertainty, features={"x": np.arange(error.size)}, n_resamples=99, rng=1)
+    found = draw_conclusions(error, uncertainty, by={"x": np.arange(error.size)}, n_resamples=99, rng=1)
     assert {name for name, answer in found.items() if answer.status == "inconclusive" and answer.pvalue is None} == open_questions
     for name in open_questions:
         assert found[name].reason == "nothing to test" and found[name].facts["nothing"] in found[name].sentence and found[name].test is None and found[name].method == ""
@@ -590,16 +590,16 @@ TEXT = ["a", "b", "c"] * 100
 @pytest.mark.parametrize("features", [{"x": COLUMN, "t": TEXT}, pd.DataFrame({"x": COLUMN, "t": TEXT}), pd.DataFrame({"x": COLUMN, "t": pd.Categorical(TEXT)}, index=np.arange(300)[::-1]),
                                       pd.DataFrame({"x": COLUMN, "t": pd.array(TEXT, dtype="string")})])
 def test_features_come_as_a_frame_or_a_dict(features):
-    found = draw_conclusions(*sample(), features=features, n_resamples=99, rng=1)
+    found = draw_conclusions(*sample(), by=features, n_resamples=99, rng=1)
     assert list(found)[4:] == ["bias by x", "size by x", "bias by t", "size by t"]
     assert found["size by x"].test.by == "feature" and found["size by t"].test.by == "groups"
-    assert found == draw_conclusions(*sample(), features={"x": COLUMN, "t": TEXT}, n_resamples=99, rng=1)
+    assert found == draw_conclusions(*sample(), by={"x": COLUMN, "t": TEXT}, n_resamples=99, rng=1)
 
 
 def test_polars_frames_hold_features():
     polars = pytest.importorskip("polars")
-    found = draw_conclusions(*sample(), features=polars.DataFrame({"x": COLUMN, "t": TEXT}), n_resamples=99, rng=1)
-    assert found == draw_conclusions(*sample(), features={"x": COLUMN, "t": TEXT}, n_resamples=99, rng=1)
+    found = draw_conclusions(*sample(), by=polars.DataFrame({"x": COLUMN, "t": TEXT}), n_resamples=99, rng=1)
+    assert found == draw_conclusions(*sample(), by={"x": COLUMN, "t": TEXT}, n_resamples=99, rng=1)
 
 
 @pytest.mark.parametrize("arguments, message", [
@@ -629,7 +629,7 @@ def test_any_floats_give_conclusions_or_a_clear_error(data):
     error, uncertainty = data.draw(st.lists(numbers, min_size=n, max_size=n)), data.draw(st.lists(st.one_of(st.floats(1e-150, 1e150), st.just(1.0)), min_size=n, max_size=n))
     with np.errstate(all="raise", under="ignore"):
         try:
-            found = draw_conclusions(error, uncertainty, features={"x": np.arange(n)}, n_boot=39, n_resamples=39, rng=1)
+            found = draw_conclusions(error, uncertainty, by={"x": np.arange(n)}, n_boot=39, n_resamples=39, rng=1)
         except (ValueError, TypeError) as message:
             assert str(message)
         else:
@@ -641,14 +641,14 @@ def test_any_floats_give_conclusions_or_a_clear_error(data):
 
 def test_a_seed_fixes_the_result_whatever_n_jobs():
     error, uncertainty = sample(1, n=2000)
-    one, two = (draw_conclusions(error, uncertainty, features={"x": np.arange(2000)}, n_resamples=2000, rng=4, n_jobs=jobs) for jobs in (1, 2))
+    one, two = (draw_conclusions(error, uncertainty, by={"x": np.arange(2000)}, n_resamples=2000, rng=4, n_jobs=jobs) for jobs in (1, 2))
     assert one == two
 
 
 def test_results_show_themselves():
     import matplotlib.pyplot as plt
     error, uncertainty = sample(1)
-    found = draw_conclusions(error, uncertainty, features={"t": TEXT}, n_resamples=99, rng=1)
+    found = draw_conclusions(error, uncertainty, by={"t": TEXT}, n_resamples=99, rng=1)
     for answer in found.values():
         assert isinstance(answer, Finding) and html.escape(answer.line) in answer._repr_html_()
         figure, ax = plt.subplots()
@@ -659,7 +659,7 @@ def test_results_show_themselves():
 # in validate
 
 def quick(error, uncertainty, **options):
-    return validate(error, uncertainty, **{"n_boot": 200, "n_resamples": 399, "n_mc": 100, "n_bins": 5, "rng": 3, **options})
+    return validate_errors(error, uncertainty, **{"n_boot": 200, "n_resamples": 399, "n_mc": 100, "n_bins": 5, "rng": 3, **options})
 
 
 def test_validate_draws_conclusions_and_changes_nothing_else():
@@ -765,11 +765,11 @@ def test_too_few_shuffles_for_many_features_decide_nothing(monkeypatch):
     u = rng.gamma(3, size=100)
     e = u * rng.standard_normal(100)
     features = {f"f{k}": rng.normal(size=100) for k in range(14)} | {"bad": np.abs(e / u)}
-    found = draw_conclusions(e, u, features=features, n_boot=99, rng=0)
+    found = draw_conclusions(e, u, by=features, n_boot=99, rng=0)
     bad = found["size by bad"]
     assert (bad.status, bad.reason, bad.pvalue) == ("inconclusive", "shuffles", bad.pvalue) and bad.pvalue > 0.05 and bad.facts["n_shuffles"] == 199 and "199 shuffles" in bad.sentence
     assert not any(found[f"size by f{k}"].status == "invalid" for k in range(14))
-    few = draw_conclusions(e, u, features={"bad": features["bad"]}, n_boot=99, rng=0)
+    few = draw_conclusions(e, u, by={"bad": features["bad"]}, n_boot=99, rng=0)
     assert few["size by bad"].status == "invalid"
 
 
@@ -782,7 +782,7 @@ def test_sizes_in_place_of_errors_are_not_called_biased(n, kind):
     z = np.abs(rng.standard_t(3, n) / 3**0.5 if kind == "t3" else rng.normal(size=n)) * (-1 if kind == "negative" else 1)
     if kind == "a few kept": z[:n // 250] *= -1
     feature = {"x": rng.normal(size=n)}
-    found = draw_conclusions(u * z, u, features=feature, n_boot=199, n_resamples=99, rng=1)
+    found = draw_conclusions(u * z, u, by=feature, n_boot=199, n_resamples=99, rng=1)
     assert found["bias"].status == found["bias by x"].status == "inconclusive" and found["bias"].reason == "signs"
     assert not any(one.centred for one in found.values())
     assert step_of(found) == ("check", "signs")
@@ -807,16 +807,16 @@ def test_rows_carry_the_label_that_they_have_in_the_table():
     shuffled = pd.Series(error).sample(frac=1, random_state=1)
     for column, u, row, label in ((by_name, uncertainty, 100, "label m100"), (by_line, uncertainty, 100, "line 102"), (
             shuffled, uncertainty[shuffled.index], shuffled.index.get_loc(100), "label 100")):
-        found = validate(column, u, n_boot=1999, n_resamples=99, n_mc=50, rng=1)
+        found = validate_errors(column, u, n_boot=1999, n_resamples=99, n_mc=50, rng=1)
         assert f"{row:,} ({label}) alone" in found.conclusion and f"Row {row:,} ({label}) (E = " in found.step.sentence
         assert f"Row {row:,} ({label}) alone decides" in found["on average"].sentence
         assert f"row {row:,} ({label})" in next_step(found.findings).sentence
-    plain = validate(pd.Series(error), uncertainty, n_boot=99, n_resamples=99, n_mc=50, rng=1)
+    plain = validate_errors(pd.Series(error), uncertainty, n_boot=99, n_resamples=99, n_mc=50, rng=1)
     assert "ow 100 alone" in plain.conclusion and "label" not in plain.conclusion
 
 
 def test_the_conclusion_of_the_demo_is_short():
-    found = validate(diffusion().error, diffusion().uncertainty, n_boot=199, n_resamples=199, n_mc=50, rng=1)
+    found = validate_errors(diffusion().error, diffusion().uncertainty, n_boot=199, n_resamples=199, n_mc=50, rng=1)
     assert len(found.conclusion) <= 200 and found.conclusion.count(". ") <= 2
     assert found.cautions[0].code == "stretches_as_groups" and found.cautions[0].decides
 
@@ -841,14 +841,14 @@ def test_references_and_ranges_that_ignore_groups_say_so():
     rng = np.random.default_rng(6)
     own = np.repeat(np.arange(60), np.arange(1, 61))  # sixty groups of sixty sizes
     u = np.exp(0.5 * rng.normal(size=own.size))
-    found = validate(u * rng.normal(size=own.size), u, groups=own, n_boot=99, n_resamples=99, n_mc=50, rng=1)
+    found = validate_errors(u * rng.normal(size=own.size), u, groups=own, n_boot=99, n_resamples=99, n_mc=50, rng=1)
     link = found["ranking"]
     assert f"{link.facts['expected_low']:.2f} to {link.facts['expected_high']:.2f}" in link.sentence
     assert "references_ignore_groups" in [one.code for one in found.cautions]
     for name in ("ence", "zmse"):  # whose references double where rows of a group are alike
         assert (found.scores[name].status, found.scores[name].reason) == ("inconclusive", "groups")
     assert "groups" not in (found.scores["cc"].reason, found.scores["zms"].reason)
-    alone = validate(u * rng.normal(size=own.size), u, n_boot=99, n_resamples=99, n_mc=50, rng=1)
+    alone = validate_errors(u * rng.normal(size=own.size), u, n_boot=99, n_resamples=99, n_mc=50, rng=1)
     assert "references_ignore_groups" not in [one.code for one in alone.cautions]
 
 
@@ -871,7 +871,7 @@ def test_rows_that_may_be_copies_where_neighbours_can_not_be_compared_are_said()
     "Found by damaged table 18,179. Mutation: naming a lag that was not looked for."
     e = np.repeat([-3.0, -2, -1, 0, 1, 2], [6, 6, 18, 12, 12, 24])
     u = np.repeat([3.0, 2, 1, 3, 2, 2, 1, 3], [6, 6, 12, 6, 12, 12, 12, 12])
-    found = validate(e, u, rng=1, n_boot=99, n_resamples=99, n_mc=99, n_bins=2)
+    found = validate_errors(e, u, rng=1, n_boot=99, n_resamples=99, n_mc=99, n_bins=2)
     assert found.cautions[0].code == "copies" and (found.cautions[0].facts["repeated"], found.cautions[0].facts["n"]) == (70, 78)
     assert found.cautions[0].facts["lag"] is None and "neighbo" not in found.cautions[0].sentence
 
@@ -903,11 +903,11 @@ def test_no_score_of_the_average_decides_against_uncertainties_that_were_fitted(
     u = np.exp(0.4 * rng.standard_normal(1500))
     error = 0.94 * u * rng.standard_normal(1500)
     asked = dict(statistics=("zms", "nll"), distribution="normal", n_boot=499, n_mc=99, n_resamples=99, rng=1)
-    plain, fitted = (validate(error, u, **asked, **more) for more in ({}, dict(n_calibration=1500)))
+    plain, fitted = (validate_errors(error, u, **asked, **more) for more in ({}, dict(n_calibration=1500)))
     assert {score.status for score in plain.scores.values()} == {"invalid"}
     for score in fitted.scores.values():
         assert (score.status, score.reason, score.facts["n_calibration"]) == ("inconclusive", "fitted", 1500)
-    alone = validate(error, u, conclusions=False, n_calibration=1500, **asked).findings[0]
+    alone = validate_errors(error, u, conclusions=False, n_calibration=1500, **asked).findings[0]
     assert (alone.name, alone.status) == ("on average", "inconclusive")
 
 
@@ -927,13 +927,13 @@ def test_the_next_step_asks_first_why_adjacent_rows_are_correlated():
     u, group = np.exp(0.5 * rng.standard_normal(300)), np.repeat(np.arange(60), 5)
     z = 0.9 * rng.standard_normal(60)[group] + 0.44 * rng.standard_normal(300)
     few = dict(n_boot=99, n_resamples=99, n_mc=20, rng=1)
-    assert validate(1.6 * z * u, u, **few).step.why == "clusters" and validate(1.6 * z * u, u, groups=group, **few).step.why == "errors"
+    assert validate_errors(1.6 * z * u, u, **few).step.why == "clusters" and validate_errors(1.6 * z * u, u, groups=group, **few).step.why == "errors"
 
 
 def test_a_drift_is_no_reason_to_say_that_nothing_is_wrong():
     rng = np.random.default_rng(9)
     u = np.exp(0.5 * rng.standard_normal(400))
-    found = validate(u * rng.standard_normal(400) * np.linspace(0.4, 1.6, 400), u, n_boot=199, n_resamples=99, n_mc=20, rng=1)
+    found = validate_errors(u * rng.standard_normal(400) * np.linspace(0.4, 1.6, 400), u, n_boot=199, n_resamples=99, n_mc=20, rng=1)
     assert any(one.name == "drift" for one in found.causes)
     assert all(one.status != "invalid" for one in found.findings) and (found.step.verb, found.step.why) == ("check", "drift")
 
@@ -942,10 +942,10 @@ def test_a_tiny_group_neither_widens_limits_nor_is_hidden():
     "Mutation: limits over all groups where the finding is on all but the smallest, 5.5 in place of 0.2."
     rng = np.random.default_rng(0)
     u, kind = np.exp(rng.normal(0, 0.5, 500)), np.repeat(["a", "b"], [3, 497])
-    found = draw_conclusions(u * rng.standard_normal(500), u, features={"f": kind}, rng=0, n_boot=299, n_resamples=299)
+    found = draw_conclusions(u * rng.standard_normal(500), u, by={"f": kind}, rng=0, n_boot=299, n_resamples=299)
     bias = found["bias by f"]
     assert bias.status == "valid" and bias.facts["covers"] == {"kind": "groups", "n_small": 1} and bias.excluded_beyond < 0.25 and "but the smallest" in bias.line
-    even = draw_conclusions(u * rng.standard_normal(500), u, features={"f": np.tile(["a", "b"], 250)}, rng=0, n_boot=299, n_resamples=299)
+    even = draw_conclusions(u * rng.standard_normal(500), u, by={"f": np.tile(["a", "b"], 250)}, rng=0, n_boot=299, n_resamples=299)
     assert even["bias by f"].facts["covers"]["n_small"] == 0 and "smallest" not in even["bias by f"].line
 
 
@@ -984,7 +984,7 @@ def test_unequal_groups_need_more_than_a_pvalue():
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_column_that_holds_the_outcome_is_no_feature(sign):
     "Perfect predictions and uncertainties, and what was observed as a feature: biased, then too large, then recalibrated. Mutation: no look at what is left without the error; a bias along a true feature is still shown."
-    from uqcal import recalibrate_errors
+    from uqcal.corrections.error_recalibration import recalibrate_errors
     rng = np.random.default_rng(5)
     predicted, u = rng.standard_normal(300), np.exp(0.4 * rng.standard_normal(300))
     error = u * rng.standard_normal(300)
@@ -1005,7 +1005,7 @@ def test_a_column_that_holds_the_outcome_ends_no_report():
     u = 0.5 * np.exp(0.2 * rng.standard_normal(200))
     predicted = rng.standard_normal(200)
     y = predicted + u * rng.standard_normal(200)
-    found = validate(y - predicted, u, features={"y": y}, n_boot=99, n_resamples=99, rng=0)
+    found = validate_errors(y - predicted, u, by={"y": y}, n_boot=99, n_resamples=99, rng=0)
     assert found["bias by y"].reason == found["size by y"].reason == "outcome" and "Inconclusive along y." in found.conclusion
     found.to_json(), found.details(), repr(found)
 
@@ -1015,7 +1015,7 @@ def test_a_bias_in_one_group_does_not_stand_beside_no_bias():
     rng = np.random.default_rng(1)
     u, g = np.exp(0.5 * rng.standard_normal(2000)), rng.choice(["a", "b", "c", "d"], 2000)
     order = np.argsort(rng.random(2000))
-    found = draw_conclusions(u * (rng.standard_normal(2000) + np.select([g == "a", g == "b"], [0.4, -0.4])), u, features={"g": g}, n_boot=199, n_resamples=999, rng=order[0])
+    found = draw_conclusions(u * (rng.standard_normal(2000) + np.select([g == "a", g == "b"], [0.4, -0.4])), u, by={"g": g}, n_boot=199, n_resamples=999, rng=order[0])
     assert found["bias"].status != "invalid" and found["bias by g"].status == "invalid"
     text = errors_conclusion(found.values())
     assert "g a: biased by +0.4" in text.replace("G a", "g a") and "No bias" not in text and "no bias;" not in text
@@ -1027,7 +1027,7 @@ def test_a_fault_of_the_file_comes_first_whatever_was_found():
     u = np.exp(0.5 * rng.standard_normal(2000))
     e, slip = u * rng.standard_normal(2000), np.where(np.arange(2000) == 7, 1000 * u, u)
     options = dict(n_boot=999, n_resamples=999, rng=0)
-    slipped, clean, few = validate(e, slip, **options), validate(e, u, **options), validate(e[:200], slip[:200], **options)
+    slipped, clean, few = validate_errors(e, slip, **options), validate_errors(e, u, **options), validate_errors(e[:200], slip[:200], **options)
     for found in (slipped, few):
         assert (found.step.verb, found.step.why) == ("check", "file") and any(one.code == "cause" and one.decides for one in found.cautions) and "NEXT     Check the file first." in repr(found)
     assert slipped.verdict == "valid" and few.verdict == "valid"
@@ -1036,5 +1036,5 @@ def test_a_fault_of_the_file_comes_first_whatever_was_found():
 
 def test_a_pair_of_which_one_row_is_left_out_leaves_no_group_to_judge():
     "Mutation: what lies outside a group counts as one that can be judged, which ended `validate` with an error of numpy."
-    found = validate(np.array([-2.9, 0.4, 1.1, -0.7, 1.9]), np.array([1, 1.1, 1.2, 1.3, 1.4]), features={"t": list("aabcd")}, rng=0)
+    found = validate_errors(np.array([-2.9, 0.4, 1.1, -0.7, 1.9]), np.array([1, 1.1, 1.2, 1.3, 1.4]), by={"t": list("aabcd")}, rng=0)
     assert found["size by t"].sentence and "invalid" not in {one.status for one in found.findings}

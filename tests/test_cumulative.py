@@ -65,7 +65,7 @@ def test_published_numbers_to_the_printed_digits(number):
     for value, text in zip((graph.kuiper, graph.kolmogorov_smirnov, graph.kuiper_scaled, graph.kolmogorov_smirnov_scaled), printed):
         assert as_printed(value, text), (value, text)
     weights = [4 - np.cos(9 * np.arange(s.size) / s.size) for s in (s0, s1)]
-    graph = comparison_graph(r0, s0, r1, s1, weight_a=weights[0], weight_b=weights[1])
+    graph = comparison_graph(r0, s0, r1, s1, sample_weight_a=weights[0], sample_weight_b=weights[1])
     np.testing.assert_allclose((graph.kuiper, graph.kolmogorov_smirnov, graph.scale, graph.average_difference), WEIGHTED[number], rtol=1e-12)
 
 
@@ -152,7 +152,7 @@ def test_comparison_equals_its_slow_twin(responses, ties, weighted, sizes):
     rng = np.random.default_rng(len(responses) + len(ties) + sizes[0])
     (y_a, s_a, w_a), (y_b, s_b, w_b) = (drawn(rng, responses, ties, weighted, n) for n in sizes)
     w_b = 7 * w_b
-    graph = comparison_graph(y_a, s_a, y_b, s_b, weight_a=w_a, weight_b=w_b, method="asymptotic")
+    graph = comparison_graph(y_a, s_a, y_b, s_b, sample_weight_a=w_a, sample_weight_b=w_b, method="asymptotic")
     abscissa, ordinate, score, n_steps, sigma = slow_comparison(y_a, s_a, w_a, y_b, s_b, w_b)
     scale = np.abs(np.r_[y_a, y_b]).max()
     np.testing.assert_allclose(graph.abscissa, abscissa, rtol=1e-12, atol=1e-12)
@@ -163,7 +163,7 @@ def test_comparison_equals_its_slow_twin(responses, ties, weighted, sizes):
     np.testing.assert_allclose((graph.kuiper, graph.kolmogorov_smirnov), (np.ptp(ordinate), np.abs(ordinate).max()), rtol=1e-12, atol=1e-12 * scale)
     if not weighted:
         same = comparison_graph(y_a, s_a, y_b, s_b, method="asymptotic")
-        equal = comparison_graph(y_a, s_a, y_b, s_b, method="asymptotic", weight_a=np.full(s_a.size, 3.0), weight_b=np.full(s_b.size, 3.0))
+        equal = comparison_graph(y_a, s_a, y_b, s_b, method="asymptotic", sample_weight_a=np.full(s_a.size, 3.0), sample_weight_b=np.full(s_b.size, 3.0))
         for name in ("abscissa", "ordinate", "score", "n_steps", "scale", "null_scale"):
             np.testing.assert_allclose(getattr(same, name), getattr(equal, name), rtol=1e-12, atol=1e-12 * scale)
 
@@ -202,10 +202,10 @@ def test_covariances_are_those_of_the_linear_map_from_responses_to_rises(ties):
     (y_a, s_a, w_a), (y_b, s_b, w_b) = (drawn(rng, "real", ties, True, n) for n in (40, 25))
     order_a, order_b = np.argsort(s_a, kind="stable"), np.argsort(s_b, kind="stable")
     y_a, s_a, w_a, y_b, s_b, w_b = y_a[order_a], s_a[order_a], w_a[order_a], y_b[order_b], s_b[order_b], w_b[order_b]
-    def rises(a, b): return np.diff(comparison_graph(a, s_a, b, s_b, weight_a=w_a, weight_b=w_b, method="asymptotic").ordinate)
+    def rises(a, b): return np.diff(comparison_graph(a, s_a, b, s_b, sample_weight_a=w_a, sample_weight_b=w_b, method="asymptotic").ordinate)
     zero = rises(np.zeros(40), np.zeros(25))
     matrix = np.array([rises(e[:40], e[40:]) - zero for e in np.eye(65)]).T
-    graph = comparison_graph(y_a, s_a, y_b, s_b, weight_a=w_a, weight_b=w_b, method="asymptotic")
+    graph = comparison_graph(y_a, s_a, y_b, s_b, sample_weight_a=w_a, sample_weight_b=w_b, method="asymptotic")
     _, v_a, _, v_b = noise_of_two(neighbours_of(s_a, nobody), y_a, neighbours_of(s_b, nobody), y_b)
     expected = matrix @ np.diag(np.concatenate([v_a, v_b])) @ matrix.T
     n = graph.score.size
@@ -254,13 +254,13 @@ def test_last_ordinate_has_the_null_scale():
 def test_rows_and_groups_can_be_exchanged(ties):
     rng = np.random.default_rng(6)
     (y_a, s_a, w_a), (y_b, s_b, w_b) = (drawn(rng, "binary", ties, True, n) for n in (90, 70))
-    graph = comparison_graph(y_a, s_a, y_b, s_b, weight_a=w_a, weight_b=w_b, rng=1)
+    graph = comparison_graph(y_a, s_a, y_b, s_b, sample_weight_a=w_a, sample_weight_b=w_b, rng=1)
     order = rng.permutation(90)
-    moved = comparison_graph(y_a[order], s_a[order], y_b, s_b, weight_a=w_a[order], weight_b=w_b, rng=1)
+    moved = comparison_graph(y_a[order], s_a[order], y_b, s_b, sample_weight_a=w_a[order], sample_weight_b=w_b, rng=1)
     np.testing.assert_allclose(moved.ordinate, graph.ordinate, atol=1e-14)
     np.testing.assert_allclose(moved.null_scale, graph.null_scale, rtol=1e-12)
     assert moved.kuiper_pvalue == graph.kuiper_pvalue
-    mirrored = comparison_graph(y_b, s_b, y_a, s_a, weight_a=w_b, weight_b=w_a, method="asymptotic")
+    mirrored = comparison_graph(y_b, s_b, y_a, s_a, sample_weight_a=w_b, sample_weight_b=w_a, method="asymptotic")
     np.testing.assert_allclose(mirrored.ordinate, -graph.ordinate, atol=1e-14)
     np.testing.assert_allclose((mirrored.kuiper, mirrored.null_scale), (graph.kuiper, graph.null_scale), rtol=1e-12)
     member = rng.permutation(np.arange(90) < 30)
@@ -274,8 +274,8 @@ def test_rows_and_groups_can_be_exchanged(ties):
 def test_units_do_not_matter(unit, heavy):
     rng = np.random.default_rng(7)
     (y_a, s_a, w_a), (y_b, s_b, w_b) = (drawn(rng, "binary", "some", True, n) for n in (300, 200))
-    graph = comparison_graph(y_a, s_a, y_b, s_b, weight_a=w_a, weight_b=w_b, rng=1)
-    scaled = comparison_graph(y_a * unit, s_a, y_b * unit, s_b, weight_a=w_a * heavy + 1e-150 * (heavy < 1e-100), weight_b=w_b * heavy + 1e-150 * (heavy < 1e-100), rng=1)
+    graph = comparison_graph(y_a, s_a, y_b, s_b, sample_weight_a=w_a, sample_weight_b=w_b, rng=1)
+    scaled = comparison_graph(y_a * unit, s_a, y_b * unit, s_b, sample_weight_a=w_a * heavy + 1e-150 * (heavy < 1e-100), sample_weight_b=w_b * heavy + 1e-150 * (heavy < 1e-100), rng=1)
     if heavy > 1e-100: np.testing.assert_allclose(scaled.ordinate / unit, graph.ordinate, atol=1e-12)
     assert np.isfinite([scaled.kuiper, scaled.null_scale, scaled.kuiper_pvalue]).all()
     if heavy > 1e-100: assert abs(scaled.kuiper_pvalue - graph.kuiper_pvalue) < 0.02
@@ -473,12 +473,12 @@ def test_paired_reliability_bins():
     noise = paired_reliability(y_a, s_a, y_b, s_b, n_bins=8, strategy="noise").to_frame()
     assert noise["count"].max() - noise["count"].min() <= 50 and (noise.groupby("group").size() == 8).all()
     for name, y, s, w in (("a", y_a, s_a, w_a), ("b", y_b, s_b, w_b)):
-        rows = paired_reliability(y_a, s_a, y_b, s_b, n_bins=5, weight_a=w_a, weight_b=w_b).to_frame().pipe(lambda t, g=name: t[t["group"] == g]).reset_index(drop=True)
+        rows = paired_reliability(y_a, s_a, y_b, s_b, n_bins=5, sample_weight_a=w_a, sample_weight_b=w_b).to_frame().pipe(lambda t, g=name: t[t["group"] == g]).reset_index(drop=True)
         edges = np.linspace(min(s_a.min(), s_b.min()), max(s_a.max(), s_b.max()), 6)
         for k in range(5):
             inside = (s > edges[k]) & (s <= edges[k + 1]) | (k == 0) & (s == edges[0])
             np.testing.assert_allclose(rows.loc[k, ["score", "response"]].astype(float), [np.average(s[inside], weights=w[inside]), np.average(y[inside], weights=w[inside])])
-        ratio = paired_reliability(y_a, s_a, y_b, s_b, n_bins=6, strategy="noise", weight_a=w_a, weight_b=w_b).to_frame().pipe(lambda t, g=name: t[t["group"] == g])
+        ratio = paired_reliability(y_a, s_a, y_b, s_b, n_bins=6, strategy="noise", sample_weight_a=w_a, sample_weight_b=w_b).to_frame().pipe(lambda t, g=name: t[t["group"] == g])
         start = np.r_[0, np.cumsum(ratio["count"])]
         heavy = w[np.argsort(s)]
         noises = [np.sqrt(np.sum(heavy[i:j]**2)) / heavy[i:j].sum() for i, j in zip(start, start[1:])]
@@ -561,4 +561,4 @@ def test_replicate_weights_that_say_nothing_are_refused(make):
     rng = np.random.default_rng(1)
     s, w = rng.random((2, 300)), rng.uniform(1, 3, (2, 300))
     with pytest.raises(ValueError, match="replicate_weights must differ from each other and from multiples of the weights"):
-        comparison_graph(s[0], s[0], s[1], s[1], weight_a=w[0], weight_b=w[1], replicate_weights=(make(w[0]), make(w[1])))
+        comparison_graph(s[0], s[0], s[1], s[1], sample_weight_a=w[0], sample_weight_b=w[1], replicate_weights=(make(w[0]), make(w[1])))

@@ -18,11 +18,11 @@ from uqcal.statistics.consistency import consistency_test
 from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.errors.factors import average_test, factors_along
 from uqcal.intervals.intervals import hsic_test
-from uqcal.comparison.model_comparison import compare_models
+from uqcal.comparison.model_comparison import compare_scores
 from uqcal.statistics.references import simulated_reference
 from uqcal.probabilities.reliability import ece_test
 from uqcal.subgroups.screening import screen
-from uqcal.errors.validation import validate
+from uqcal.errors.validation import validate_errors
 
 distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
 
@@ -46,11 +46,11 @@ CALLS = {
     "extrapolate": lambda **more: extrapolate(e, u, n_bins=[5, 8, 10, 12], fit_above=4, n_resamples=199, **more),
     "ece_test": lambda **more: ece_test(y, p, n_resamples=499, **more),
     "comparison_graph": lambda **more: comparison_graph(y[:150], p[:150], y[150:], p[150:], n_resamples=499, **more),
-    "screen": lambda **more: screen(wards, response="y", score="s", groups="ward", n_resamples=499, **more).table,
+    "screen": lambda **more: screen(wards, y_true="y", score="s", by="ward", n_resamples=499, **more).table,
     "hsic_test": lambda **more: hsic_test(e, bounds, n_resamples=199, **more),
-    "compare_models": lambda **more: compare_models(e, {"a": (0 * e, u), "b": (0 * e, 1.3 * u)}, n_boot=499, **more),
+    "compare_models": lambda **more: compare_scores(e, {"a": (0 * e, u), "b": (0 * e, 1.3 * u)}, n_boot=499, **more),
     "calibration_report": lambda **more: calibration_report(y, p, n_boot=199, n_resamples=199, **more),
-    "validate": lambda **more: validate(e, u, n_boot=199, n_resamples=199, n_mc=199, n_bins=4, **more),
+    "validate": lambda **more: validate_errors(e, u, n_boot=199, n_resamples=199, n_mc=199, n_bins=4, **more),
 }
 
 

@@ -68,7 +68,7 @@ def test_a_walk_leaves_the_band_exactly_where_its_pvalue_is_small(seed):
     rng = np.random.default_rng(seed)
     p = rng.uniform(0.01, 0.2, 80).round(2 if seed % 2 else 15)
     y = rng.uniform(size=80) < p * (1 + 0.15 * seed)
-    tests = binary_calibration_tests(y, p, cluster=np.arange(80) // 2 if seed % 3 == 0 else None, n_resamples=199, rng=seed)
+    tests = binary_calibration_tests(y, p, groups=np.arange(80) // 2 if seed % 3 == 0 else None, n_resamples=199, rng=seed)
     for confidence in (0.95, 0.5, 0.8):
         band = band_of(tests.walk, tests.kolmogorov_smirnov, confidence=confidence)
         left = np.abs(tests.walk.total).max() / tests.walk.weight.sum() > band * (1 + 1e-9)
@@ -115,11 +115,11 @@ def test_clusters_of_one_change_nothing():
     p = rng.uniform(size=60).round(1)
     y = rng.uniform(size=60) < p
     label = [f"patient {k}" for k in rng.permutation(60)]
-    assert kuiper_test(y, p, cluster=label, rng=1) == kuiper_test(y, p, rng=1)
+    assert kuiper_test(y, p, groups=label, rng=1) == kuiper_test(y, p, rng=1)
     s, m = rng.uniform(size=60), np.arange(60) % 3 == 0
-    assert subpopulation_graph(p, s, m, cluster=label, n_resamples=99, rng=1) == subpopulation_graph(p, s, m, n_resamples=99, rng=1)
+    assert subpopulation_graph(p, s, m, groups=label, n_resamples=99, rng=1) == subpopulation_graph(p, s, m, n_resamples=99, rng=1)
     a, b = (p[:30], s[:30]), (p[30:], s[30:])
-    assert comparison_graph(*a, *b, cluster_a=label[:30], cluster_b=label[30:], n_resamples=99, rng=1) == comparison_graph(*a, *b, n_resamples=99, rng=1)
+    assert comparison_graph(*a, *b, groups_a=label[:30], groups_b=label[30:], n_resamples=99, rng=1) == comparison_graph(*a, *b, n_resamples=99, rng=1)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 60)])
@@ -132,7 +132,7 @@ def test_clusters_keep_the_level(shape, how):
         p = np.clip(rng.beta(*shape, 150)[label] * np.exp(0.2 * rng.normal(size=600)), 1e-6, 0.999)
         u = rng.uniform(size=150)[label] if how == "whole" else rng.uniform(size=600)
         y, order = u < p, rng.permutation(600)
-        found = kuiper_test(y[order], p[order], cluster=label[order], n_resamples=199, rng=rng)
+        found = kuiper_test(y[order], p[order], groups=label[order], n_resamples=199, rng=rng)
         ways.add(found.method)
         clustered += found.pvalue <= 0.05
         plain += kuiper_test(y, p, n_resamples=199, rng=rng).pvalue <= 0.05
@@ -144,19 +144,19 @@ def test_clusters_keep_the_level(shape, how):
 
 def test_no_event_in_clusters_of_rare_events_is_no_fault():
     "Signs would reject: all deviations point down."
-    found = kuiper_test(np.zeros(500), np.full(500, 0.004), cluster=np.arange(500) // 5, n_resamples=499, rng=1)
+    found = kuiper_test(np.zeros(500), np.full(500, 0.004), groups=np.arange(500) // 5, n_resamples=499, rng=1)
     assert found.method == "whole clusters" and found.pvalue > 0.3
 
 
 def test_clusters_ask_for_auto_and_enough_labels():
     p, label = np.full(40, 0.3) + np.arange(40) / 100, np.arange(40) // 2
-    with pytest.raises(ValueError, match="method must be 'auto' where there are clusters"): kuiper_test(np.arange(40) % 2, p, cluster=label, method="exact")
-    with pytest.raises(ValueError, match="must be 'auto' with clusters"): calibration_graph(p, p, cluster=label, method="asymptotic")
-    with pytest.raises(ValueError, match="cluster must hold at least 6"): calibration_graph(p, p[::-1], cluster=np.arange(40) // 10)
+    with pytest.raises(ValueError, match="method must be 'auto' where there are clusters"): kuiper_test(np.arange(40) % 2, p, groups=label, method="exact")
+    with pytest.raises(ValueError, match="must be 'auto' with clusters"): calibration_graph(p, p, groups=label, method="asymptotic")
+    with pytest.raises(ValueError, match="cluster must hold at least 6"): calibration_graph(p, p[::-1], groups=np.arange(40) // 10)
     with pytest.raises(ValueError, match="must hold at least 6 different labels"):
-        comparison_graph(p, p, p, p + 0.001, cluster_a=label // 5, cluster_b=label // 5)
-    with pytest.raises(ValueError, match="must be given together"): comparison_graph(p, p, p, p + 0.001, cluster_a=label)
-    with pytest.raises(ValueError, match="method must stay"): subpopulation_graph(p, p, np.arange(40) % 2, cluster=label, method="permutation")
+        comparison_graph(p, p, p, p + 0.001, groups_a=label // 5, groups_b=label // 5)
+    with pytest.raises(ValueError, match="must be given together"): comparison_graph(p, p, p, p + 0.001, groups_a=label)
+    with pytest.raises(ValueError, match="method must stay"): subpopulation_graph(p, p, np.arange(40) % 2, groups=label, method="permutation")
 
 
 def test_rows_of_a_cluster_may_come_in_any_order():
@@ -164,7 +164,7 @@ def test_rows_of_a_cluster_may_come_in_any_order():
     y, s, w, label, side = rng.normal(size=120), rng.uniform(size=120).round(1), rng.exponential(size=120) + 0.1, rng.integers(0, 30, 120), rng.uniform(size=120) < 0.5
     def graph(order):
         a, b = order[side[order]], order[~side[order]]
-        return comparison_graph(y[a], s[a], y[b], s[b], weight_a=w[a], weight_b=w[b], cluster_a=label[a], cluster_b=label[b], n_resamples=99, rng=2)
+        return comparison_graph(y[a], s[a], y[b], s[b], sample_weight_a=w[a], sample_weight_b=w[b], groups_a=label[a], groups_b=label[b], n_resamples=99, rng=2)
     one, other = graph(np.arange(120)), graph(rng.permutation(120))
     np.testing.assert_allclose([one.null_scale, one.kuiper, one.kuiper_pvalue], [other.null_scale, other.kuiper, other.kuiper_pvalue], rtol=0.2)
     np.testing.assert_allclose(one.null_scale, other.null_scale, rtol=1e-9)
@@ -174,7 +174,7 @@ def test_multiclass_tests_know_clusters():
     rng = np.random.default_rng(9)
     prob = rng.dirichlet(np.ones(3), 200).repeat(3, axis=0)
     label = (prob.cumsum(axis=1) < rng.uniform(size=200).repeat(3)[:, None]).sum(axis=1)
-    table = multiclass_calibration_tests(label, prob, cluster=np.arange(600) // 3, n_resamples=199, rng=1).to_frame()
+    table = multiclass_calibration_tests(label, prob, groups=np.arange(600) // 3, n_resamples=199, rng=1).to_frame()
     assert set(table["method"]) == {"cluster signs"} and (table["pvalue"] > 0.02).any()
 
 
@@ -219,7 +219,7 @@ def test_neighbours_equal_their_slow_twin(ties, clustered):
 def test_a_straight_response_without_noise_has_none():
     rng = np.random.default_rng(1)
     s = rng.uniform(size=(2, 90))
-    graph = comparison_graph(3 * s[0] + 1, s[0], 3 * s[1] + 1, s[1], weight_a=rng.exponential(size=90) + 0.1, weight_b=rng.exponential(size=90) + 0.1, method="asymptotic")
+    graph = comparison_graph(3 * s[0] + 1, s[0], 3 * s[1] + 1, s[1], sample_weight_a=rng.exponential(size=90) + 0.1, sample_weight_b=rng.exponential(size=90) + 0.1, method="asymptotic")
     assert graph.null_scale < 1e-6
 
 
@@ -302,7 +302,7 @@ def test_clusters_of_two_groups_keep_the_level(paired):
         y, s, w, label, side = households(rng, paired=paired)
         columns = y[side], s[side], y[~side], s[~side]
         weights = dict(weight_a=w[side], weight_b=w[~side])
-        found += comparison_graph(*columns, **weights, cluster_a=label[side], cluster_b=label[~side], n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
+        found += comparison_graph(*columns, **weights, groups_a=label[side], groups_b=label[~side], n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
         if k < 60: plain += comparison_graph(*columns, **weights, n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
     assert abs(found / 200 - 0.05) <= 0.062 and (paired or plain / 60 > 0.1)
 
@@ -311,7 +311,7 @@ def test_clusters_of_a_subpopulation_keep_the_level():
     rng, found, plain = np.random.default_rng(9), 0, 0
     for k in range(200):
         y, s, w, label, side = households(rng)
-        found += subpopulation_graph(y, s, side, sample_weight=w, cluster=label, n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
+        found += subpopulation_graph(y, s, side, sample_weight=w, groups=label, n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
         if k < 60: plain += subpopulation_graph(y, s, side, sample_weight=w, n_resamples=199, rng=rng).kuiper_pvalue <= 0.05
     assert abs(found / 200 - 0.05) <= 0.062 and plain / 60 > 0.1
 
@@ -330,9 +330,9 @@ def test_replicate_weights_give_the_null_scale_of_clusters():
         table = replicated(rng, label, w)
         columns, weights = (y[side], s[side], y[~side], s[~side]), dict(weight_a=w[side], weight_b=w[~side])
         by_replicates = comparison_graph(*columns, **weights, replicate_weights=(table[side], table[~side]), n_resamples=19, rng=1)
-        by_clusters = comparison_graph(*columns, **weights, cluster_a=label[side], cluster_b=label[~side], n_resamples=19, rng=1)
+        by_clusters = comparison_graph(*columns, **weights, groups_a=label[side], groups_b=label[~side], n_resamples=19, rng=1)
         whole = subpopulation_graph(y, s, side, sample_weight=w, replicate_weights=table, n_resamples=19, rng=1)
-        other = subpopulation_graph(y, s, side, sample_weight=w, cluster=label, n_resamples=19, rng=1)
+        other = subpopulation_graph(y, s, side, sample_weight=w, groups=label, n_resamples=19, rng=1)
         rows.append((by_replicates.null_scale, by_clusters.null_scale, whole.null_scale, other.null_scale))
     first, second, third, fourth = np.mean(np.square(rows), axis=0)
     assert abs(first / second - 1) < 0.15 and abs(third / fourth - 1) < 0.15
@@ -345,7 +345,7 @@ def test_replicate_weights_equal_their_slow_twin():
     rng = np.random.default_rng(11)
     s, y, w, table = np.sort(rng.uniform(size=40)), rng.normal(size=40), rng.exponential(size=40) + 0.2, rng.normal(1, 1, size=(40, 6)) * 2
     side = np.arange(40) % 3 == 0
-    graph = comparison_graph(y[side], s[side], y[~side], s[~side], weight_a=w[side], weight_b=w[~side], replicate_weights=(table[side], table[~side]),
+    graph = comparison_graph(y[side], s[side], y[~side], s[~side], sample_weight_a=w[side], sample_weight_b=w[~side], replicate_weights=(table[side], table[~side]),
                              replicate_factor=0.3, n_resamples=19, rng=1)
     ends = []
     for column in table.T:
@@ -353,7 +353,7 @@ def test_replicate_weights_equal_their_slow_twin():
         for rows in (side, ~side):
             line, factor, _ = slow_neighbours(s[rows].tolist(), y[rows], None)
             parts.append((column[rows] / w[rows] - 1) * (y[rows] - line) / np.sqrt(1 + factor))
-        ends.append(comparison_graph(parts[0], s[side], parts[1], s[~side], weight_a=w[side], weight_b=w[~side], method="asymptotic").average_difference)
+        ends.append(comparison_graph(parts[0], s[side], parts[1], s[~side], sample_weight_a=w[side], sample_weight_b=w[~side], method="asymptotic").average_difference)
     np.testing.assert_allclose(graph.null_scale, np.sqrt(0.3 * np.sum(np.square(ends))), rtol=1e-9)
 
 
@@ -381,7 +381,7 @@ def test_the_factor_of_replicate_weights_is_told_by_the_columns(kind):
         found, stated = (comparison_graph(y[side], s[side], y[~side], s[~side], **given, **more) for more in ({}, dict(replicate_factor=factor)))
         assert found.null_scale == pytest.approx(stated.null_scale, rel=1e-12)
         by_clusters = comparison_graph(y[side], s[side], y[~side], s[~side], **{k: v for k, v in given.items() if k != "replicate_weights"},
-                                       cluster_a=label[side], cluster_b=label[~side])
+                                       groups_a=label[side], groups_b=label[~side])
         assert 0.6 < found.null_scale / by_clusters.null_scale < 1.6
 
 
@@ -432,8 +432,8 @@ def test_what_is_no_replicate_weight_is_refused(wrong, kind, message):
 
 def test_labels_of_rows_in_another_order_are_refused():
     frame = pd.DataFrame({"y": np.arange(12.0) % 2, "p": np.arange(12) / 20 + 0.1, "c": np.arange(12) // 2})
-    with pytest.raises(ValueError, match="cluster"): kuiper_test(frame["y"], frame["p"], cluster=frame["c"][::-1])
-    assert spiegelhalter_test(frame["y"], frame["p"], cluster=frame["c"], n_resamples=99, rng=1).n == 12
+    with pytest.raises(ValueError, match="cluster"): kuiper_test(frame["y"], frame["p"], groups=frame["c"][::-1])
+    assert spiegelhalter_test(frame["y"], frame["p"], groups=frame["c"], n_resamples=99, rng=1).n == 12
 
 
 # ---- clusters in reports and screens
@@ -451,7 +451,7 @@ def test_reports_know_clusters():
     rng, called, within = np.random.default_rng(21), np.zeros(2), []
     for k in range(100):
         y, p, patient = visits(rng)
-        told = calibration_report(y, p, cluster=patient, n_resamples=199, n_boot=199, rng=rng)
+        told = calibration_report(y, p, groups=patient, n_resamples=199, n_boot=199, rng=rng)
         called[1] += told.verdict == "invalid"
         if k < 40:
             rows = np.random.default_rng(k).permutation(y.size)  # in the file's order visits that follow each other would be found
@@ -466,7 +466,7 @@ def test_limits_count_a_cluster_once():
     rng = np.random.default_rng(22)
     p = rng.uniform(size=200)
     y = (rng.uniform(size=200) < p).astype(float)
-    one, four = calibration_report(y, p, rng=1), calibration_report(np.tile(y, 4), np.tile(p, 4), cluster=np.tile(np.arange(200), 4), rng=1)
+    one, four = calibration_report(y, p, rng=1), calibration_report(np.tile(y, 4), np.tile(p, 4), groups=np.tile(np.arange(200), 4), rng=1)
     np.testing.assert_allclose([four.largest.difference, four.error.ece, four.brier.brier], [one.largest.difference, one.error.ece, one.brier.brier], rtol=1e-9)
     np.testing.assert_allclose(four.diagram.bins[["low", "high"]], one.diagram.bins[["low", "high"]], rtol=1e-9)
     np.testing.assert_allclose([four.largest.limit, four.error.ece_limit, four.error.ece_interval.high], [one.largest.limit, one.error.ece_limit, one.error.ece_interval.high], rtol=0.02)
@@ -480,17 +480,17 @@ def test_the_squared_error_is_free_of_bias_with_clusters():
     rng, squares = np.random.default_rng(23), []
     for _ in range(200):
         y, p, patient = visits(rng)
-        squares.append([calibration_error_interval(y, p, n_bins=5, cluster=known, n_boot=9, rng=rng).squared for known in (patient, None)])
+        squares.append([calibration_error_interval(y, p, n_bins=5, groups=known, n_boot=9, rng=rng).squared for known in (patient, None)])
     mean, error = np.mean(squares, axis=0), np.std(squares, axis=0) / np.sqrt(200)
     assert abs(mean[0]) < 3 * error[0] and mean[1] > 6 * error[1]
 
 
 def test_clusters_of_one_leave_a_report_and_a_screen_as_they_are():
     y, p, _ = visits(np.random.default_rng(24), 20)
-    plain, alone = calibration_report(y, p, n_resamples=99, n_boot=99, rng=1), calibration_report(y, p, cluster=[f"row {k}" for k in range(80)], n_resamples=99, n_boot=99, rng=1)
+    plain, alone = calibration_report(y, p, n_resamples=99, n_boot=99, rng=1), calibration_report(y, p, groups=[f"row {k}" for k in range(80)], n_resamples=99, n_boot=99, rng=1)
     assert plain.conclusion == alone.conclusion and plain.to_frame("statistics").equals(alone.to_frame("statistics"))
     frame = pd.DataFrame({"y": y, "s": p, "g": np.arange(80) % 3, "c": np.arange(80)})
-    first, second = (screen(frame, response="y", score="s", groups="g", cluster=c, n_resamples=99, rng=1).table for c in (None, "c"))
+    first, second = (screen(frame, y_true="y", score="s", by="g", groups=c, n_resamples=99, rng=1).table for c in (None, "c"))
     pd.testing.assert_frame_equal(first, second)
 
 
@@ -506,7 +506,7 @@ def homes(rng, n_groups, per, size, weighted=False):
 @pytest.mark.parametrize("against, weighted", [("pairs", False), ("pairs", True), ("all", False)])
 def test_rows_of_a_clustered_screen_are_their_graphs(against, weighted):
     frame = homes(np.random.default_rng(25), 3, 60, 5, weighted)
-    found = screen(frame, response="y", score="s", groups="g", cluster="c", weight="w" if weighted else None, against=against, n_resamples=199, rng=1)
+    found = screen(frame, y_true="y", score="s", by="g", groups="c", sample_weight="w" if weighted else None, reference=against, n_resamples=199, rng=1)
     for k in range(len(found.table)):
         graph, row = found.graph(k, n_resamples=19, rng=1), found.table.iloc[k]
         names = ["kuiper", "kolmogorov_smirnov", "average_difference", "null_scale"]
@@ -520,7 +520,7 @@ def test_screens_keep_the_level_with_clusters():
     rng, told, blind = np.random.default_rng(26), 0, 0
     for k in range(200):
         frame, options = homes(rng, 2, 100, 5), dict(response="y", score="s", groups="g", n_resamples=99, rng=rng)
-        told += screen(frame, cluster="c", **options).table["kuiper_pvalue"][0] <= 0.05
+        told += screen(frame, groups="c", **options).table["kuiper_pvalue"][0] <= 0.05
         if k < 40: blind += screen(frame.sample(frac=1, random_state=k), **options).table["kuiper_pvalue"][0] <= 0.05
     assert 0.003 <= told / 200 <= 0.1 and blind > 8
 
@@ -529,18 +529,18 @@ def test_no_tail_goes_below_what_signs_can_say():
     "Eight clusters have 128 patterns of signs: the largest difference there is has no p-value below 1/128."
     rng = np.random.default_rng(27)
     frame = homes(rng, 2, 40, 10).assign(y=lambda one: 50.0 * one["g"] + 0.1 * rng.normal(size=80))
-    row = screen(frame, response="y", score="s", groups="g", cluster="c", rng=1).table.iloc[0]
+    row = screen(frame, y_true="y", score="s", by="g", groups="c", rng=1).table.iloc[0]
     assert 1 / 128 <= row["kuiper_pvalue"] < 0.05
 
 
 def test_what_a_screen_cannot_do_with_clusters_is_said():
     frame = homes(np.random.default_rng(28), 3, 30, 10).assign(extra=1)
     options = dict(response="y", score="s", groups="g")
-    with pytest.raises(ValueError, match="cluster must hold at least 6"): screen(frame, cluster="extra", **options)
-    with pytest.raises(ValueError, match="method must stay 'auto' with clusters"): screen(frame, cluster="c", method="asymptotic", **options)
-    with pytest.raises(ValueError, match="unknown|cluster"): screen(frame, cluster="nobody", **options)
+    with pytest.raises(ValueError, match="cluster must hold at least 6"): screen(frame, groups="extra", **options)
+    with pytest.raises(ValueError, match="method must stay 'auto' with clusters"): screen(frame, groups="c", method="asymptotic", **options)
+    with pytest.raises(ValueError, match="unknown|cluster"): screen(frame, groups="nobody", **options)
     frame.loc[frame["g"] == 2, "c"] = 99
-    found = screen(frame, cluster="c", n_resamples=99, rng=1, **options)
+    found = screen(frame, groups="c", n_resamples=99, rng=1, **options)
     assert found.skipped == ((0, 2), (1, 2)) and "not_compared" in [caution.code for caution in found.cautions]
 
 
@@ -550,11 +550,11 @@ def test_the_perfect_model_of_clusters_is_named():
     cluster = np.repeat(np.arange(20), 100)
     p = rng.beta(2, 2, cluster.size)
     y = (rng.random(cluster.size) < p) * 1
-    assert "a calibrated model whose clusters move as one gives" in ece_test(y, p, cluster=cluster, n_resamples=199, rng=1).sentence
+    assert "a calibrated model whose clusters move as one gives" in ece_test(y, p, groups=cluster, n_resamples=199, rng=1).sentence
     assert "a calibrated model gives" in ece_test(y, p, n_resamples=199, rng=1).sentence
     # reports draw signs of many clusters, which say how far the outcomes move as one; few move as one, which says at most how much
     for known, drawn, says in ((cluster // 2, "whole clusters", "at most about 0."), (cluster, "cluster signs", "about 0."), (None, "exact", "about 0.")):
-        report = calibration_report(y, p, cluster=known, n_resamples=199, n_boot=19, rng=1)
+        report = calibration_report(y, p, groups=known, n_resamples=199, n_boot=19, rng=1)
         assert report.null.method == report.tests.method == drawn
         assert report.error.ece_interval.low == 0 and f"a calibrated model gives {says}" in report["ECE"].line
 
@@ -568,7 +568,7 @@ def test_slopes_of_few_clusters_hold(n_clusters, first, is_binary):
         label = np.repeat(np.arange(n_clusters), rng.geometric(1 / 6, n_clusters).clip(max=20))
         p, noise = rng.beta(2, 2, label.size), 0.5**0.5 * (rng.standard_normal(n_clusters)[label] + rng.standard_normal(label.size))
         y, side = (ndtr(noise) < p) * 1.0 if is_binary else p + noise, label < first
-        graph = comparison_graph(y[side], p[side], y[~side], p[~side], cluster_a=label[side], cluster_b=label[~side], n_resamples=19, rng=k)
+        graph = comparison_graph(y[side], p[side], y[~side], p[~side], groups_a=label[side], groups_b=label[~side], n_resamples=19, rng=k)
         missed += not graph.slope().confidence_interval.holds(0)
     assert missed <= 0.055 * 120 + 10
 
@@ -580,7 +580,7 @@ def test_the_quantile_of_clusters_is_that_of_student():
     label = np.repeat(np.arange(30), 4)
     y, s = rng.standard_normal(30)[label] + rng.standard_normal(120), np.tile([0.0, 1.0], 60)
     side = label < 15
-    slope = comparison_graph(y[side], s[side], y[~side], s[~side], cluster_a=label[side], cluster_b=label[~side], n_resamples=19, rng=1).slope()
+    slope = comparison_graph(y[side], s[side], y[~side], s[~side], groups_a=label[side], groups_b=label[~side], n_resamples=19, rng=1).slope()
     half = np.ptp(slope.confidence_interval) / 2
     assert half / slope.standard_error == pytest.approx(stdtrit(29, 0.975), rel=1e-3)
 
@@ -602,7 +602,7 @@ def test_a_group_without_an_event_among_clusters_is_not_said_to_differ():
         (y_a, s_a, c_a), (y_b, s_b, c_b) = homes_of_rare_events(np.random.default_rng([seed, 41]), 20, 100)
         if y_a.any(): continue
         sets += 1
-        ways = [comparison_graph(y_a, s_a, y_b, s_b, cluster_a=c_a, cluster_b=c_b, method=how, n_resamples=99, rng=1) for how in ("auto", "signs")]
+        ways = [comparison_graph(y_a, s_a, y_b, s_b, groups_a=c_a, groups_b=c_b, method=how, n_resamples=99, rng=1) for how in ("auto", "signs")]
         told, blind = told + (ways[0].kuiper_pvalue <= 0.05), blind + (ways[1].kuiper_pvalue <= 0.05)
         assert ways[0].kuiper_pvalue >= ways[1].kuiper_pvalue
         assert ways[0].method in ("cluster permutation", "cluster signs")
@@ -631,7 +631,7 @@ def test_screens_of_rare_events_rarely_say_that_a_group_differs(named, groups, p
         rng = np.random.default_rng([seed, 43])
         y, s, c = map(np.concatenate, zip(*homes_of_rare_events(rng, *[per] * groups, size=size, rate=rate)))
         frame = pd.DataFrame({"y": y, "s": s, "g": c // 1000, "c": c, "w": np.exp(0.6 * rng.normal(size=c.size))})
-        told += screen(frame, response="y", score="s", groups="g", against="all", n_resamples=199, rng=1, **{named: named[0]}).differ.any()
+        told += screen(frame, y_true="y", score="s", by="g", reference="all", n_resamples=199, rng=1, **{named: named[0]}).differ.any()
     assert told <= 1
 
 
@@ -640,7 +640,7 @@ def test_intervals_hold_the_average_where_few_clusters_have_events():
     inside = 0
     for seed in range(40):
         (y_a, s_a, c_a), (y_b, s_b, c_b) = homes_of_rare_events(np.random.default_rng([seed, 46]), 30, 200, size=5, rate=0.06)
-        graph = comparison_graph(y_a, s_a, y_b, s_b, cluster_a=c_a, cluster_b=c_b, method="signs", n_resamples=1, rng=1)
+        graph = comparison_graph(y_a, s_a, y_b, s_b, groups_a=c_a, groups_b=c_b, method="signs", n_resamples=1, rng=1)
         low, high = graph.slope().confidence_interval
         inside += low <= 0 <= high
     assert inside >= 37
@@ -659,6 +659,6 @@ def test_whole_clusters_change_places_whatever_their_sizes():
     assert all(np.unique(y[cluster == c]).size == 1 for c in range(40)) and (y != response).any()
     (y_a, s_a, c_a), (y_b, s_b, c_b) = homes_of_rare_events(rng, 20, 60, rate=0.1, apart=10)
     i, j = rng.permutation(y_a.size), rng.permutation(y_b.size)
-    one = comparison_graph(y_a, s_a, y_b, s_b, cluster_a=c_a, cluster_b=c_b, n_resamples=99, rng=1)
-    two = comparison_graph(y_a[i], s_a[i], y_b[j], s_b[j], cluster_a=c_a[i], cluster_b=c_b[j], n_resamples=99, rng=1)
+    one = comparison_graph(y_a, s_a, y_b, s_b, groups_a=c_a, groups_b=c_b, n_resamples=99, rng=1)
+    two = comparison_graph(y_a[i], s_a[i], y_b[j], s_b[j], groups_a=c_a[i], groups_b=c_b[j], n_resamples=99, rng=1)
     assert one.kuiper_pvalue == two.kuiper_pvalue and one.method == two.method

@@ -5,8 +5,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uqcal import (ConformalSets, OnlineMixture, calibration_graph, calibration_report, compare_models, comparison_graph, ece_test, expected_calibration_error,
-                   kuiper_test, recalibrate_probabilities, rate_difference, reliability_diagram, screen, subpopulation_graph, top_label_ece)
+from uqcal.comparison.model_comparison import compare_scores
+from uqcal.conformal import ConformalSets
+from uqcal.corrections.probability_recalibration import recalibrate_probabilities
+from uqcal.groups import calibration_graph, comparison_graph, rate_difference, screen, subpopulation_graph
+from uqcal.metrics import expected_calibration_error, reliability_diagram, top_label_ece
+from uqcal.probabilities.calibration import calibration_report
+from uqcal.streams import OnlineMixture
+from uqcal.tests import ece_test, kuiper_test
 from uqcal.probabilities.calibration import brier_decomposition, largest_difference
 from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, spiegelhalter_test
 from uqcal._command.cli import main
@@ -54,7 +60,7 @@ FITS = {kind.__name__: lambda y, p, kind=kind, **more: kind().fit(p, y, **more).
 OVER_TIME = {find.__name__: lambda y, p, find=find, **more: np.ravel(find(y, p, **more)).tolist()
              for find in (calibeating.calibration_error, sharpness, refinement, running_calibration_error, running_sharpness)}
 WHOLE = {"recalibrate_probabilities": lambda y, p, **more: recalibrate_probabilities(y, p, n_boot=99, **DRAWN, **more).recalibrated.tolist(),
-         "compare_models": lambda y, p, **more: compare_models(y, {"a": p, "b": [0.5] * len(p)}, score="brier", n_boot=99, rng=0, **more).sentence}
+         "compare_models": lambda y, p, **more: compare_scores(y, {"a": p, "b": [0.5] * len(p)}, score="brier", n_boot=99, rng=0, **more).sentence}
 UNWEIGHTED = FITS | OVER_TIME | WHOLE | {"brier_score": lambda y, p, **more: brier_score(y, p, **more).sum(), "log_loss": lambda y, p, **more: log_loss(y, p, **more).sum()}
 
 
@@ -79,10 +85,10 @@ def test_graphs_and_screens_take_labels_and_truth_values():
     rng, s, r, g, _ = cases(8)
     words, at = np.where(r == 1, "yes", "no"), g == "a"
     frame = pd.DataFrame(dict(g=g, s=s, r=r, true=r == 1, words=words, some=pd.array(r == 1, dtype="boolean")))
-    truth = screen(frame, response="r", score="s", groups="g", **DRAWN).table
+    truth = screen(frame, y_true="r", score="s", by="g", **DRAWN).table
     for name, more in (("true", {}), ("some", {}), ("words", dict(pos_label="yes"))):
-        pd.testing.assert_frame_equal(screen(frame, response=name, score="s", groups="g", **DRAWN, **more).table, truth)
-    with pytest.raises(TypeError, match="words == 'yes', or pos_label='yes'"): screen(frame, response="words", score="s", groups="g")
+        pd.testing.assert_frame_equal(screen(frame, y_true=name, score="s", by="g", **DRAWN, **more).table, truth)
+    with pytest.raises(TypeError, match="words == 'yes', or pos_label='yes'"): screen(frame, y_true="words", score="s", by="g")
     for draw in (lambda y, **more: comparison_graph(y[at], s[at], y[~at], s[~at], **DRAWN, **more), lambda y, **more: subpopulation_graph(y, s, at, **DRAWN, **more)):
         truth = draw(r).kuiper_pvalue
         assert draw(r == 1).kuiper_pvalue == draw((r == 1).tolist() if draw(r).kind == "subpopulation" else r == 1).kuiper_pvalue == truth
@@ -94,9 +100,9 @@ def test_graphs_and_screens_take_labels_and_truth_values():
     assert rate_difference(words[at], ["no"] * 9, pos_label="yes").rate_b == 0 and rate_difference(r[at] + 1, pd.Series([1, 2, 1]), pos_label=2).rate_b == 1 / 3
     with pytest.raises(TypeError, match="outcome_a == 'yes', or pos_label='yes'"): rate_difference(words[at], words[~at])
     with pytest.raises(ValueError, match=r"pos_label must be a label of outcome_a and outcome_b \('no', 'yes'\)"): rate_difference(words[at], words[~at], pos_label="x")
-    one, other = (comparison_of_partitions(in_parts(frame), "a", "b", response=name, score="s", group="g") for name in ("r", "true"))
+    one, other = (comparison_of_partitions(in_parts(frame), "a", "b", y_true=name, score="s", by="g") for name in ("r", "true"))
     assert one.kuiper == other.kuiper
-    with pytest.raises(ValueError, match="pos_label is for score='brier' or 'log loss'"): compare_models(r, {"a": (s, s + 1), "b": (s, s + 2)}, pos_label=1)
+    with pytest.raises(ValueError, match="pos_label is for score='brier' or 'log loss'"): compare_scores(r, {"a": (s, s + 1), "b": (s, s + 2)}, pos_label=1)
 
 
 @pytest.mark.parametrize("made", [OnlineMixture, tops, CalibrationMonitor, lambda: PeriodicRefit(PlattScaling())])
@@ -117,7 +123,7 @@ def test_a_table_in_parts_has_a_positive_label_though_a_part_may_hold_the_other_
     table, label = in_parts(frame), {"words": "spam", "two": 2, "true": True}[kind]
     found, truth = calibration_of_partitions(table, kind, pos_label=label, rng=0, n_boot=99), calibration_of_partitions(table, "y", rng=0, n_boot=99)
     assert found.sentence == truth.sentence and found.n_passes == truth.n_passes + 1
-    found, truth = (comparisons_of_partitions(table, response=name, **more) for name, more in ((kind, dict(pos_label=label)), ("y", {})))
+    found, truth = (comparisons_of_partitions(table, y_true=name, **more) for name, more in ((kind, dict(pos_label=label)), ("y", {})))
     assert found.sentence == truth.sentence and found.n_passes == truth.n_passes + 1
     with pytest.raises(ValueError, match=f"pos_label must be a label of {kind}"): calibration_of_partitions(table, kind, pos_label="eggs")
     frame.to_csv(tmp_path / "t.csv", index=False)
@@ -148,8 +154,8 @@ def test_rows_of_weight_zero_are_as_if_they_were_not_there():
                     == subpopulation_graph(y[keep], s[keep], at[keep], sample_weight=w[keep], **DRAWN, **held).kuiper_pvalue)
     a, b = at & keep, ~at & keep
     for more in (lambda a, b: {}, lambda a, b: dict(cluster_a=cluster[a], cluster_b=cluster[b])):
-        found = comparison_graph(r[at], s[at], r[~at], s[~at], weight_a=w[at], weight_b=w[~at], **DRAWN, **more(at, ~at))
-        assert found.kuiper_pvalue == comparison_graph(r[a], s[a], r[b], s[b], weight_a=w[a], weight_b=w[b], **DRAWN, **more(a, b)).kuiper_pvalue
+        found = comparison_graph(r[at], s[at], r[~at], s[~at], sample_weight_a=w[at], sample_weight_b=w[~at], **DRAWN, **more(at, ~at))
+        assert found.kuiper_pvalue == comparison_graph(r[a], s[a], r[b], s[b], sample_weight_a=w[a], sample_weight_b=w[b], **DRAWN, **more(a, b)).kuiper_pvalue
     frame = pd.DataFrame(dict(r=r, s=s, g=g, w=w, c=cluster))
     options = dict(response="r", score="s", groups="g", weight="w", **DRAWN)
     for more in ({}, dict(cluster="c")):
@@ -160,7 +166,7 @@ def test_rows_of_weight_zero_are_as_if_they_were_not_there():
         assert (found.kuiper, found.average_difference, found.n_a) == (truth.kuiper, truth.average_difference, truth.n_a)
     for bad, words in ((-w, "not be negative"), (0 * w, "positive somewhere")):
         for find in (lambda bad: calibration_graph(r, s, sample_weight=bad), lambda bad: subpopulation_graph(r, s, at, sample_weight=bad),
-                     lambda bad: screen(frame.assign(w=bad), response="r", score="s", groups="g", weight="w")):
+                     lambda bad: screen(frame.assign(w=bad), y_true="r", score="s", by="g", sample_weight="w")):
             with pytest.raises(ValueError, match=words): find(bad)
 
 
@@ -219,9 +225,9 @@ def test_edges_of_bins_are_decimals():
         for p in (k / 10, 0.1 * k, 1 - (10 - k) / 10, np.cumsum(np.full(11, 0.1))[k - 1] * (k > 0)):
             p = p.clip(0, 1)
             assert abs(expected_calibration_error(y, p, n_bins=n_bins, strategy=strategy) - truth) < 1e-9
-            found = reliability_diagram(y, p, n_bins=n_bins, strategy=strategy, cluster=cluster).to_frame()
+            found = reliability_diagram(y, p, n_bins=n_bins, strategy=strategy, groups=cluster).to_frame()
             assert found["count"].tolist() == np.bincount(bins).tolist()
-            assert ece_test(y, p, n_bins=n_bins, strategy=strategy, n_resamples=19, rng=0, cluster=cluster).statistic == pytest.approx(truth, abs=1e-9)
+            assert ece_test(y, p, n_bins=n_bins, strategy=strategy, n_resamples=19, rng=0, groups=cluster).statistic == pytest.approx(truth, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
@@ -244,8 +250,8 @@ def test_labels_in_another_order_are_refused_whatever_pair_they_are_of():
         with pytest.raises(ValueError, match="same order"): find(sample_weight=weight, cluster=cluster)
     at = g == "a"
     with pytest.raises(ValueError, match="same order"):
-        comparison_graph(r[at], s[at], r[~at], s[~at], weight_a=weight[at], weight_b=weight[~at], cluster_a=cluster[cluster.index.isin(np.flatnonzero(at))],
-                         cluster_b=pd.Series(np.arange((~at).sum())))
+        comparison_graph(r[at], s[at], r[~at], s[~at], sample_weight_a=weight[at], sample_weight_b=weight[~at], groups_a=cluster[cluster.index.isin(np.flatnonzero(at))],
+                         groups_b=pd.Series(np.arange((~at).sum())))
 
 
 def on_screen(capsys, *args):

@@ -14,7 +14,7 @@ from uqcal.corrections.error_recalibration import _reason, cross_fitted, make_fo
 from uqcal._sample.sample import Sample
 from uqcal.corrections.scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, ErrorMap, StepShift, credible_means, fit_log_variance,
                            isotonic_blocks, likely_dof, log_density)
-from uqcal.errors.validation import validate
+from uqcal.errors.validation import validate_errors
 
 QUICK = dict(n_boot=199, n_resamples=199)
 SCALINGS = {"as stated": AsStated(), "factor": FactorScaling(), "student": FactorScaling("student"), "power": LogLinearScaling(), "power, student": LogLinearScaling("student"),
@@ -262,7 +262,7 @@ def test_what_is_wrong_is_recalibrated_and_what_is_right_is_left():
     small = recalibrate_errors(2 * error, u, rng=1, **QUICK)
     assert small.chosen == "factor" and abs(small.model.transform([1.0])[0] - 2) < 0.2 and AVERAGE in small.faults[0] and not small.faults[1]
     assert small.candidates.at["factor", "gain"] > 5 * small.candidates.at["factor", "gain_error"]
-    oxide = recalibrate_errors(error * np.where(features["kind"] == "oxide", 1.7, 1.0), u, features=features, rng=1, **QUICK)
+    oxide = recalibrate_errors(error * np.where(features["kind"] == "oxide", 1.7, 1.0), u, by=features, rng=1, **QUICK)
     assert oxide.chosen in ("by kind", "gamma") and oxide.faults[0] and not oxide.faults[1]
     biased = recalibrate_errors(error + 0.5 * u, u, rng=1, **QUICK)
     assert biased.model.shifts and "bias" in biased.faults[0] and "bias" not in biased.faults[1]
@@ -535,7 +535,7 @@ def test_a_verdict_ends_with_the_command_that_mends(tmp_path, monkeypatch, capsy
     quick = ["--n-boot", "199", "--n-resamples", "199", "--n-mc", "49", "--jobs", "1", "--uncertainty", "u"]
     said = run(capsys, "validate", "rocks.csv", "--error", "2E", "--feature", "kind of rock", *quick, "--verbose")
     assert "uqcal mend rocks.csv --error 2E --uncertainty u --feature 'kind of rock'" in " ".join(said.replace("\\\n", " ").split())
-    assert 'uqcal.recalibrate_errors(table["2E"], table["u"], features=table[["kind of rock"]])' in " ".join(said.split())
+    assert 'uqcal.corrections.error_recalibration.recalibrate_errors(table["2E"], table["u"], features=table[["kind of rock"]])' in " ".join(said.split())
     assert "kind of rock  rows  bias/std" in said
     assert "uqcal mend" not in run(capsys, "validate", "rocks.csv", "--error", "E", *quick)
 
@@ -560,7 +560,7 @@ def test_the_same_seed_gives_the_same_answers_everywhere():
     options = QUICK | dict(rng=7)
     told = draw_conclusions(error, u, **options)
     assert recalibrate_errors(error, u, **options).before == told
-    assert validate(error, u, n_mc=199, **options).findings[:4] == tuple(told.values()) == validate(error, u, n_mc=199, statistics=["zms"], **options).findings[:4]
+    assert validate_errors(error, u, n_mc=199, **options).findings[:4] == tuple(told.values()) == validate_errors(error, u, n_mc=199, statistics=["zms"], **options).findings[:4]
 
 
 def test_rows_that_repeat_are_worth_as_many_as_differ():

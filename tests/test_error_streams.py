@@ -171,7 +171,7 @@ def test_a_state_of_another_kind_or_setting_is_refused(tmp_path):
     state = tmp_path / "s.json"
     run("errors", rows("errors"), state)
     with pytest.raises(ValueError, match="the state of a stream of uncertainties, and these rows state intervals"): run("bounds", rows("bounds"), state)
-    with pytest.raises(ValueError, match="of uncertainties, and these rows state probabilities"): recalibrate_rows(io.BytesIO(b"p,y\n.5,1\n"), print, score="p", outcome="y", state=state)
+    with pytest.raises(ValueError, match="of uncertainties, and these rows state probabilities"): recalibrate_rows(io.BytesIO(b"p,y\n.5,1\n"), print, score="p", y_true="y", state=state)
     with pytest.raises(ValueError, match="kurtosis must be that of the state, 9.0, got 6"): run("errors", rows("errors"), state, kurtosis=6)
     run("bounds", rows("bounds"), tmp_path / "b.json")
     with pytest.raises(ValueError, match="level must be that of the state, 0.8, got 0.9"): run("bounds", rows("bounds"), tmp_path / "b.json", level=0.9)
@@ -354,7 +354,7 @@ def test_the_command_refuses_in_one_line(capsys, tmp_path, monkeypatch, args, sa
 def test_states_are_text_that_any_process_reads(tmp_path):
     run("bounds", late("bounds"), tmp_path / "s.json", key="id", method="aci", level=0.999)
     state = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
-    assert state["content"]["class"] == "_BoundRows" and "NaN" not in (tmp_path / "s.json").read_text(encoding="utf-8")
+    assert state["content"]["class"] == "BoundRows" and "NaN" not in (tmp_path / "s.json").read_text(encoding="utf-8")
 
 
 ROWS = {"errors": (recalibrate_error_rows, {"uncertainty": "u", "error": "y"}, "id,u,y", ["{},1,", "{},,0.5", "{},2,0.5"]),

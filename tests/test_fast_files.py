@@ -32,7 +32,7 @@ def made(rng, delimiter, mark, oddness):
 
 def found(content, **options):
     "What a file is read as, or the words with which it is refused."
-    try: table = read_table(content.encode(), ["E", "uE"], features=["f"], groups=["g"], **options)
+    try: table = read_table(content.encode(), ["E", "uE"], by=["f"], groups=["g"], **options)
     except ValueError as error: return str(error)
     return {name: [None if value is None else value if isinstance(value, str) else "nan" if value != value else np.float64(value).tobytes() for value in column.tolist()]
             for name, column in table.columns.items()}, table.places.tolist(), table.left_out

@@ -60,7 +60,7 @@ def written(form, packed, frame=FRAME):
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_is_read_as_csv_is(form, packed):
     name = written(form, packed)
-    table = read_table(name, ["error", "uncertainty"], features=["kind"], groups=["n"])
+    table = read_table(name, ["error", "uncertainty"], by=["kind"], groups=["n"])
     np.testing.assert_array_equal(np.column_stack([table.columns["error"], table.columns["uncertainty"]]), VALUES)
     assert table.columns["kind"].tolist() == ["a", None, "b", "c"] and table.columns["n"].tolist() == ["1", str(2**53 + 1), "3", "4"]
     assert table.source == name and table.places.tolist() == ([2, 3, 4, 5] if form in ("csv", "tsv") else [1, 2, 3, 4])
@@ -79,7 +79,7 @@ def test_rows_go_out_again_whatever_the_form(form, packed):
 
 def test_single_precision_of_parquet_is_read_as_it_is_written():
     FRAME.assign(error=np.float32([0.1, 0.2, np.nan, 0.7]), uncertainty=np.float16([0.1, 0.2, 0.3, 0.4]), n=np.float32([0.1, 0.2, 0.3, 4])).to_parquet("made.parquet")
-    table = read_table("made.parquet", ["error", "uncertainty"], features=["n"])
+    table = read_table("made.parquet", ["error", "uncertainty"], by=["n"])
     np.testing.assert_array_equal(table.columns["error"], [0.1, 0.2, np.nan, 0.7])
     np.testing.assert_array_equal(table.columns["uncertainty"], [0.1, 0.2, 0.3, 0.4])
     np.testing.assert_array_equal(table.columns["n"], [0.1, 0.2, 0.3, 4])
@@ -151,8 +151,8 @@ def test_thousands_are_asked_about_where_they_can_be_either(delimiter, point, ce
 
 def test_other_tables_with_thousands_are_asked_about_too():
     with pytest.raises(ValueError, match="column 'value' holds '1.204'.*thousands"): read_intervals(b"value;lower;upper\n1.204;980;2.110\n850;700;1.000\n")
-    with pytest.raises(ValueError, match="column 'w' holds '2.500'.*thousands"): read_probabilities(b"outcome;score;w\n1;1;2.500\n0;0;800\n", weight="w")
-    with pytest.raises(ValueError, match="column 'f' holds '2.500'.*thousands"): read_errors(b"error;uncertainty;f\n1;1;2.500\n2;1;800\n", features=["f"])
+    with pytest.raises(ValueError, match="column 'w' holds '2.500'.*thousands"): read_probabilities(b"outcome;score;w\n1;1;2.500\n0;0;800\n", sample_weight="w")
+    with pytest.raises(ValueError, match="column 'f' holds '2.500'.*thousands"): read_errors(b"error;uncertainty;f\n1;1;2.500\n2;1;800\n", by=["f"])
 
 
 @pytest.mark.parametrize("content", ["0.635;1\n549;1\n", "12.63;1\n549;1\n", "12.635;0.5\n549;1\n", "12.635;1\n1549;1\n12;1\n", "12.635;1.250\n549.000;1.000\n", "1.2e3;1\n1.234;1\n549;1\n", "012.635;1\n549;1\n"])
@@ -174,9 +174,9 @@ WORDS = ["", "NA", "N/A", "n/a", "null", "NULL", "NaN", "nan", "-nan", "-NaN", "
 def test_each_word_for_a_missing_value_is_one(word, delimiter):
     text = delimiter.join(["error", "uncertainty", "T"]) + "\n" + "".join(delimiter.join(row) + "\n" for row in (["0.5", "1", "300"], [word, "1", "310"], ["0.25", word, "2"], ["0.1", "1", word]))
     with pytest.raises(ValueError, match="line 3: column 'error' has no value"): read_errors(text.encode())
-    error, uncertainty, table = read_errors(text.encode(), features=["T"], drop_missing=True)
+    error, uncertainty, table = read_errors(text.encode(), by=["T"], drop_missing=True)
     assert error.tolist() == [0.5] and table.left_out == {"missing": 3} and table.columns["T"].tolist() == [300]
-    table = read_table(text.encode(), ["error"], features=["T"])
+    table = read_table(text.encode(), ["error"], by=["T"])
     np.testing.assert_array_equal(table.columns["T"], [300, 310, 2, np.nan])
 
 
@@ -186,9 +186,9 @@ def test_what_pandas_takes_for_missing_is_missing():
 
 
 def test_marks_that_mean_something_among_text_stay_text():
-    table = read_table(b"E,charge,answer\n1,+,yes\n2,-,?\n3,+,no\n", ["E"], features=["charge", "answer"], drop_missing=True)
+    table = read_table(b"E,charge,answer\n1,+,yes\n2,-,?\n3,+,no\n", ["E"], by=["charge", "answer"], drop_missing=True)
     assert table.columns["charge"].tolist() == ["+", "-", "+"] and table.columns["answer"].tolist() == ["yes", "?", "no"]
-    assert read_table(b"E,metal\n1,Na\n2,#N/A\n", ["E"], features=["metal"]).columns["metal"].tolist() == ["Na", None]
+    assert read_table(b"E,metal\n1,Na\n2,#N/A\n", ["E"], by=["metal"]).columns["metal"].tolist() == ["Na", None]
 
 
 def test_a_refusal_names_the_option_that_leaves_rows_out():

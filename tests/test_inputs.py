@@ -27,7 +27,7 @@ from uqcal.probabilities.reliability import expected_calibration_error, top_labe
 from uqcal._sample.sample import Sample
 from uqcal.subgroups.screening import screen
 from uqcal.statistics.statistics import ence
-from uqcal.errors.validation import validate
+from uqcal.errors.validation import validate_errors
 
 NUMBERS = [0.25, -1.5, 3.0, 1e-3]
 
@@ -283,7 +283,7 @@ def test_weights_too_far_apart_are_refused():
 
 
 def test_features_and_parameters_too_large_for_a_square_are_refused():
-    for run in (lambda: OnlineNewtonStep([0.0, 0.0]).prequential([[1e151, 1.0]], [1]), lambda: validate([1.0, 2.0, 3.0], [1.0, 2.0, 1.0], features={"x": [1.0, 2.0, 1e151]})):
+    for run in (lambda: OnlineNewtonStep([0.0, 0.0]).prequential([[1e151, 1.0]], [1]), lambda: validate_errors([1.0, 2.0, 3.0], [1.0, 2.0, 1.0], by={"x": [1.0, 2.0, 1e151]})):
         with pytest.raises(ValueError, match="1e150"): run()
 
 
@@ -296,7 +296,7 @@ def test_whole_numbers_are_groups_exactly(make, first):
     labels = [first, first + 1] * 20
     assert sorted({int(label) for label in read_labels(make(labels), 40)}) == [first, first + 1]
     frame = {"y": np.arange(40) % 3 / 2, "p": np.arange(40) / 40, "account": make(labels)}
-    table = screen(frame, response="y", score="p", groups="account", method="asymptotic").table
+    table = screen(frame, y_true="y", score="p", by="account", method="asymptotic").table
     assert [int(table[side][0]) for side in "ab"] == [first, first + 1]
     assert Sample(np.ones(40), np.ones(40)).along(make(labels)).labels.size == 2
 
@@ -318,10 +318,10 @@ def test_a_permuted_feature_weight_or_group_is_refused_and_not_judged():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"E": rng.normal(size=60), "uE": rng.uniform(0.5, 2, 60), "x": rng.normal(size=60), "w": rng.uniform(size=60)})
     mixed, outcome, stated = frame.sample(frac=1, random_state=1), (frame["x"] > 0) * 1, frame["w"] / 2 + 0.25
-    for call in (lambda: validate(frame["E"], frame["uE"], features=mixed[["x"]]), lambda: ence(frame["E"], frame["uE"], by=mixed["x"]), lambda: ence(frame["E"].to_numpy(), frame["uE"], by=mixed["x"] > 0),
-                 lambda: validate(frame["E"].to_numpy(), frame["uE"].to_numpy(), features={"x": frame["x"], "w": mixed["w"]}), lambda: kuiper_test(outcome, stated[mixed.index]), lambda: kuiper_test(outcome.to_numpy(), stated, sample_weight=mixed["w"]),
+    for call in (lambda: validate_errors(frame["E"], frame["uE"], by=mixed[["x"]]), lambda: ence(frame["E"], frame["uE"], by=mixed["x"]), lambda: ence(frame["E"].to_numpy(), frame["uE"], by=mixed["x"] > 0),
+                 lambda: validate_errors(frame["E"].to_numpy(), frame["uE"].to_numpy(), by={"x": frame["x"], "w": mixed["w"]}), lambda: kuiper_test(outcome, stated[mixed.index]), lambda: kuiper_test(outcome.to_numpy(), stated, sample_weight=mixed["w"]),
                  lambda: regression_coverage_score(frame["E"], pd.DataFrame({"low": -mixed["uE"], "up": mixed["uE"]})),
-                 lambda: screen({"y": outcome, "p": stated, "g": mixed["x"] > 0}, response="y", score="p", groups="g"),
+                 lambda: screen({"y": outcome, "p": stated, "g": mixed["x"] > 0}, y_true="y", score="p", by="g"),
                  lambda: subpopulation_graph(outcome, stated, mixed["x"] > 0), lambda: PlattScaling().fit(stated, outcome[mixed.index]), lambda: OnlinePlattScaling().prequential(stated, outcome[mixed.index])):
         with pytest.raises(ValueError, match="must be in the same order"): call()
 
@@ -337,11 +337,11 @@ def test_names_from_data_are_shown_without_control_characters():
     rng = np.random.default_rng(5)
     kind = np.array(["\x1b[31mred", "\rblue"] * 100, dtype=object)
     error = rng.normal(size=200) * np.where(kind == kind[0], 5, 1)
-    found = validate(error, np.where(np.arange(200) % 3, 1.0, 2.0), features={"\x1b[2Jkind": kind}, statistics=("zms",), n_boot=50, n_resamples=99, n_mc=20, rng=1)
+    found = validate_errors(error, np.where(np.arange(200) % 3, 1.0, 2.0), by={"\x1b[2Jkind": kind}, statistics=("zms",), n_boot=50, n_resamples=99, n_mc=20, rng=1)
     shown = f"{found}{found!r}{found.conclusion}{found.to_frame()}" + "".join(one.sentence + one.line + one.method for one in found.findings)
     assert not set(shown) & set("\x1b\r") and (r"\x1b[31mred" in shown or r"\rblue" in shown)
-    for call in (lambda: check_errors(pd.Series([1.0], index=["\x1b"]), pd.Series([1.0], index=["\r"])), lambda: screen({"\x1by": [1.0], "p": [0.5], "g": ["a"]}, response="\x1by", score="p", groups="g"),
-                 lambda: screen({"\x1by": ["\r"], "p": [0.5], "g": ["a"]}, response="\x1by", score="p", groups="g"), lambda: read_labels(["\x1b"], 2, "g")):
+    for call in (lambda: check_errors(pd.Series([1.0], index=["\x1b"]), pd.Series([1.0], index=["\r"])), lambda: screen({"\x1by": [1.0], "p": [0.5], "g": ["a"]}, y_true="\x1by", score="p", by="g"),
+                 lambda: screen({"\x1by": ["\r"], "p": [0.5], "g": ["a"]}, y_true="\x1by", score="p", by="g"), lambda: read_labels(["\x1b"], 2, "g")):
         with pytest.raises((ValueError, TypeError)) as error: call()
         assert not set(str(error.value)) & set("\x1b\r")
 
@@ -387,7 +387,7 @@ class TorchNormal:
     (AnswersAll, r"AnswersAll, a distribution; pass its mean and its standard deviation"), (Raises, "Raises can't be read as one: .*; pass the numbers themselves, such as a mean and a std|got Raises"),
 ], ids=["answers None", "scipy", "torch", "answers all", "raises"])
 def test_a_distribution_is_refused_with_what_to_type_instead(make, says):
-    for call in (lambda: validate(np.ones(3), make()), lambda: read_vector(make(), "error"), lambda: check_errors(make(), np.ones(3)), lambda: plain_array(make(), "y_intervals")):
+    for call in (lambda: validate_errors(np.ones(3), make()), lambda: read_vector(make(), "error"), lambda: check_errors(make(), np.ones(3)), lambda: plain_array(make(), "y_intervals")):
         with pytest.raises(TypeError, match=says): call()
 
 

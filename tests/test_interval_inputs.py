@@ -12,7 +12,7 @@ from uqcal.intervals.coverage import interval_report
 from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, QuantileTracker
 from uqcal.intervals.intervals import (classification_coverage_score, coverage_test, coverage_width_based, feature_stratified_coverage, hsic, hsic_test,
                              regression_coverage_score, regression_mean_width_score, regression_mwi_score, regression_ssc, regression_ssc_score, size_stratified_coverage)
-from uqcal.comparison.model_comparison import compare_models
+from uqcal.comparison.model_comparison import compare_scores
 from uqcal.parts.partitions import coverage_of_partitions
 from uqcal.corrections.scaling import LogLinearScaling
 from uqcal.comparison.scores import interval_score
@@ -111,7 +111,7 @@ def test_crossed_infinite_bounds_are_swapped_and_those_at_the_wrong_end_refused(
 
 
 def compared(y, **models):
-    return compare_models(y, {name: tuple(one.T) for name, one in models.items()}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
+    return compare_scores(y, {name: tuple(one.T) for name, one in models.items()}, score="interval", level=0.9, n_boot=25, rng=0)
 
 
 @pytest.mark.parametrize("low, up", [([5], []), ([], [5, 7]), (slice(0, None, 9), slice(0, None, 6))])
@@ -127,7 +127,7 @@ def test_rows_in_which_models_have_other_bounds_are_left_out_counted_and_the_res
     assert found.cautions[0].facts == {"count": (~kept).sum(), "n": 300, "infinite": {"b": (~kept).sum()}}
     none = opened(bounds, np.flatnonzero(~kept), np.flatnonzero(~kept))                        # no model has a bound there: nothing to compare
     pd.testing.assert_frame_equal(compared(y, a=none, b=opened(bounds / 2, np.flatnonzero(~kept), np.flatnonzero(~kept))).models, truth.models)
-    named = compare_models(pd.Series(y, index=pd.Index(np.arange(300) + 2, name="line")), {"a": tuple(bounds.T), "b": tuple(some.T)}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
+    named = compare_scores(pd.Series(y, index=pd.Index(np.arange(300) + 2, name="line")), {"a": tuple(bounds.T), "b": tuple(some.T)}, score="interval", level=0.9, n_boot=25, rng=0)
     pd.testing.assert_frame_equal(named.models, truth.models)
 
 
@@ -270,8 +270,8 @@ def test_rows_in_another_order_are_refused_wherever_labels_come_in():
     by = ConformalIntervals(0.8, by="k").fit(u, y, {"k": list("ab") * 30})
     inner = ConformalBounds(0.8, by="k", scaling=LogLinearScaling(), rng=0)
     fitted = ConformalBounds(0.8, by="k", scaling=LogLinearScaling(), rng=0).fit(y, bounds, {"k": list("ab") * 30})
-    for call in (lambda: interval_report(y, frame, 0.9, features=moved), lambda: interval_report(y, bounds, 0.9, y_pred=pd.Series(y), features=moved),
-                 lambda: interval_report(y, bounds, 0.9, groups=rows, features=moved), lambda: interval_report(y, bounds, 0.9, features={"a": moved["x"], "b": pd.Series(y)}),
+    for call in (lambda: interval_report(y, frame, 0.9, by=moved), lambda: interval_report(y, bounds, 0.9, y_pred=pd.Series(y), by=moved),
+                 lambda: interval_report(y, bounds, 0.9, groups=rows, by=moved), lambda: interval_report(y, bounds, 0.9, by={"a": moved["x"], "b": pd.Series(y)}),
                  lambda: by.predict(pd.Series(y), u, moved), lambda: by.predict(y, pd.Series(u), moved),
                  lambda: inner.fit(pd.Series(y), bounds, moved), lambda: inner.fit(y, frame, moved), lambda: inner.fit(y, bounds, moved, groups=rows), lambda: fitted.predict(frame, moved),
                  lambda: ConformalBounds(0.8).fit(y, frame, groups=pd.Series(np.arange(60) // 2, index=other)),
@@ -323,7 +323,7 @@ def test_equal_rows_that_may_be_other_cases_bring_a_caution_and_count():
 def test_a_feature_of_few_values_has_as_many_groups(by, groups):
     y, bounds, _ = drawn(n=60)
     assert len(feature_stratified_coverage(y, bounds, by, 0.9).groups) == groups
-    if groups > 1: assert interval_report(y, bounds, 0.9, features={"by": by}, **FEW).findings[-1].test.parts.shape[0] == groups
+    if groups > 1: assert interval_report(y, bounds, 0.9, by={"by": by}, **FEW).findings[-1].test.parts.shape[0] == groups
     if not isinstance(by[0], (str, bool)):
         with pytest.raises(ValueError, match=f"num_bins must not exceed the number of distinct values of by, {groups}, got 4"): feature_stratified_coverage(y, bounds, by, 0.9, num_bins=4)
 
@@ -411,7 +411,7 @@ def test_models_with_bounds_of_one_side_are_compared_by_the_pinball_loss_of_thei
     u = np.exp(rng.normal(0, 0.5, 600))
     y = u * rng.standard_normal(600)
     models = {"right": one_sided(end, 1, u), "half": one_sided(end, 0.5, u), "equal": one_sided(end, 1, np.full(600, u.mean()))}
-    found = compare_models(y, models, score="interval", confidence_level=level, n_boot=199, rng=0)
+    found = compare_scores(y, models, score="interval", level=level, n_boot=199, rng=0)
     tau, column = (level, 1) if end == "upper" else (1 - level, 0)
     for name, pair in models.items():
         assert found.models.at[name, "score"] == pytest.approx(mean_pinball_loss(y, pair[column], alpha=tau) / (1 - level), rel=1e-9)
@@ -425,16 +425,16 @@ def test_a_bound_that_covers_what_it_states_beats_one_that_covers_more_and_one_t
     rng = np.random.default_rng(6)
     y, ones = rng.standard_normal(4000), np.ones(4000)
     models = {name: (-np.inf * ones, quantile * ones) for name, quantile in (("85 %", 1.036), ("90 %", 1.2816), ("95 %", 1.645))}
-    found = compare_models(y, models, score="interval", confidence_level=0.9, n_boot=199, rng=0)
+    found = compare_scores(y, models, score="interval", level=0.9, n_boot=199, rng=0)
     assert found.best == "90 %" and set(found.pairs[found.pairs["a"] == "90 %"]["verdict"]) <= {"better", "equivalent"}
-    both = compare_models(y, {name: (-up, up) for name, (_, up) in models.items()}, score="interval", confidence_level=0.9, n_boot=199, rng=0)
+    both = compare_scores(y, {name: (-up, up) for name, (_, up) in models.items()}, score="interval", level=0.9, n_boot=199, rng=0)
     assert both.bound is None and both.best == "95 %" and both["90 %"].unit == "interval score"
 
 
 def test_a_narrow_bound_that_no_value_has_passed_yet_is_not_called_better():
     rng, ones = np.random.default_rng(0), np.ones(30)
     y = np.clip(rng.standard_normal(30), -2, 2)
-    found = compare_models(y, {"right": (-np.inf * ones, 3.09 * ones), "narrow": (-np.inf * ones, 2.5 * ones)}, score="interval", confidence_level=0.999, n_boot=199, rng=0)
+    found = compare_scores(y, {"right": (-np.inf * ones, 3.09 * ones), "narrow": (-np.inf * ones, 2.5 * ones)}, score="interval", level=0.999, n_boot=199, rng=0)
     assert found.best == "narrow" and found.pairs["verdict"][0] == "inconclusive" and found.pairs["reason"][0] == "unseen"
 
 
@@ -446,9 +446,9 @@ def test_a_narrow_bound_that_no_value_has_passed_yet_is_not_called_better():
 def test_bounds_that_some_rows_or_models_lack_are_refused_with_what_to_type(low, up, said):
     y, bounds, _ = drawn()
     some = opened(bounds, low, up)
-    with pytest.raises(ValueError, match=said): compare_models(y, {"a": tuple(bounds.T), "b": tuple(some.T)}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
+    with pytest.raises(ValueError, match=said): compare_scores(y, {"a": tuple(bounds.T), "b": tuple(some.T)}, score="interval", level=0.9, n_boot=25, rng=0)
     with pytest.raises(ValueError, match=r"predictions\['a'\].*; predictions\['b'\]"):
-        compare_models(y, {"a": tuple(opened(bounds, slice(0, 9), slice(0, 9)).T), "b": tuple(some.T)}, score="interval", confidence_level=0.9, n_boot=25, rng=0)
+        compare_scores(y, {"a": tuple(opened(bounds, slice(0, 9), slice(0, 9)).T), "b": tuple(some.T)}, score="interval", level=0.9, n_boot=25, rng=0)
 
 
 @pytest.mark.parametrize("end", ["upper", "lower"])
@@ -463,7 +463,7 @@ def test_the_command_line_compares_bounds_of_one_side_and_its_advice_for_others_
     said = ["--observed", "y", "--score", "interval", "--level", "0.9", "--model", "a=lo a,up a", "--model", "b=lo b,up b", "--n-boot", "99", "--jobs", "1"]
     done = CliRunner().invoke(app, ["compare-models", str(tmp_path / "in.csv"), *said, "--json", str(tmp_path / "out.json"), "--report", str(tmp_path / "page.html")])
     assert done.exit_code == 0 and f"lowest {end}-bound score" in done.stdout, done.output
-    found, same = json.loads((tmp_path / "out.json").read_text()), compare_models(y, models, score="interval", confidence_level=0.9, n_boot=99, rng=0)
+    found, same = json.loads((tmp_path / "out.json").read_text()), compare_scores(y, models, score="interval", level=0.9, n_boot=99, rng=0)
     assert found["bound"] == end and {one["model"]: one["score"] for one in found["models"]} == pytest.approx(same.models["score"].to_dict(), rel=1e-9)
     wrong = CliRunner().invoke(app, ["compare-models", str(tmp_path / "some.csv"), *said])
     text = str(wrong.exception) + wrong.output

@@ -30,14 +30,14 @@ def codes(report): return [caution.code for caution in report.cautions]
 
 def asked(n=300, seed=0, **options):
     y, bounds, mean, features = perfect(n, seed)
-    return interval_report(y, bounds, 0.9, y_pred=mean, features=features, **QUICK | options)
+    return interval_report(y, bounds, 0.9, y_pred=mean, by=features, **QUICK | options)
 
 
 # --- numbers -------------------------------------------------------------------------------------------------------------------------
 
 def test_parts_are_counted_as_by_hand():
     y, bounds, mean, features = perfect(403, 1)
-    report = interval_report(y, bounds, 0.9, y_pred=mean, features=features, **QUICK)
+    report = interval_report(y, bounds, 0.9, y_pred=mean, by=features, **QUICK)
     inside = [low <= value <= high for value, (low, high) in zip(y, bounds)]
     for question, column in (("by width", bounds[:, 1] - bounds[:, 0]), ("by prediction", mean), ("by x", features["x"])):
         fifths = np.array_split(np.argsort(column, kind="stable"), 5)
@@ -158,15 +158,15 @@ def test_groups_left_out_are_named_in_the_conclusion():
     y = rng.standard_normal(12_000)
     bounds = np.column_stack([np.full(12_000, -1.6449), np.full(12_000, 1.6449)])
     ward = np.where(np.arange(12_000) < 10, "v", np.where(np.arange(12_000) < 6000, "u", "w"))
-    report = interval_report(y, bounds, 0.9, features={"ward": ward}, rng=1, n_resamples=199)
+    report = interval_report(y, bounds, 0.9, by={"ward": ward}, rng=1, n_resamples=199)
     (small,) = report["by ward"].facts["small"]
     assert report.verdict == "valid" and (small.first, small.count, report["by ward"].facts["small_covered"]) == ("v", 10, 10)
     assert report.conclusion.endswith("Too few rows to tell in ward v.") and "10 of 10 are covered" in report["by ward"].sentence
     assert (report.step.verb, report.step.facts["has_small"]) == ("use", True) and "1 small group left out" in report["by ward"].line
-    whole = interval_report(y, bounds, 0.9, features={"ward": np.where(ward == "v", "u", ward)}, rng=1, n_resamples=199)
+    whole = interval_report(y, bounds, 0.9, by={"ward": np.where(ward == "v", "u", ward)}, rng=1, n_resamples=199)
     assert not whole["by ward"].facts["small"] and "Too few" not in whole.conclusion and not whole.step.facts["has_small"]
     y[:10] = 3.0  # ten misses are enough to tell
-    assert interval_report(y, bounds, 0.9, features={"ward": ward}, rng=1, n_resamples=199)["by ward"].status != "valid"
+    assert interval_report(y, bounds, 0.9, by={"ward": ward}, rng=1, n_resamples=199)["by ward"].status != "valid"
 
 
 def test_fifths_are_parts_of_a_fifth_and_small_parts_are_named():
@@ -201,7 +201,7 @@ def test_perfect_intervals_fail_in_one_case_of_twenty_at_most():
 ])
 def test_faults_are_found_and_named(change, question, word):
     y, bounds, mean, features = perfect(1500, 5)
-    report = interval_report(*change(y, bounds, features), 0.9, features=features, **QUICK)
+    report = interval_report(*change(y, bounds, features), 0.9, by=features, **QUICK)
     answer = report[question]
     assert report.verdict == answer.status == "invalid" and word in answer.line, report.conclusion
     assert (report.step.verb, report.step.why) in (("recalibrate", "score"), ("refit", "no_gain")) and report.corrections is not None
@@ -220,7 +220,7 @@ def test_valid_means_that_a_part_beyond_the_tolerance_is_excluded():
         for faulty in statuses:
             chance = np.where(x == 0, 0.84, 0.915) if faulty else np.full(6000, 0.9)
             y = rng.choice([-1, 1], 6000) * np.where(rng.random(6000) < chance, rng.uniform(0, 1, 6000), 2)
-            statuses[faulty].append(interval_report(y, np.tile([-1.0, 1.0], (6000, 1)), 0.9, features={"x": x}, n_resamples=99, rng=seed)["by x"].status)
+            statuses[faulty].append(interval_report(y, np.tile([-1.0, 1.0], (6000, 1)), 0.9, by={"x": x}, n_resamples=99, rng=seed)["by x"].status)
     assert not {"valid", "minor"} & set(statuses[True]) and statuses[False].count("valid") > 6
 
 
@@ -262,7 +262,7 @@ def normal(seed, n, true=0.9, level=0.9, features=0):
     mean, u = rng.normal(size=n), np.exp(0.4 * rng.normal(size=n))
     columns = {f"x{k}": rng.normal(size=n) for k in range(features)}
     y, half = mean + u * rng.normal(size=n), stats.norm.ppf(0.5 + true / 2) * u
-    return interval_report(y, np.column_stack([mean - half, mean + half]), level, y_pred=mean if features else None, features=columns or None, n_resamples=199, rng=1)
+    return interval_report(y, np.column_stack([mean - half, mean + half]), level, y_pred=mean if features else None, by=columns or None, n_resamples=199, rng=1)
 
 
 def beyond(factor): return 1 / (1 + factor / 9)
@@ -376,7 +376,7 @@ def test_groups_of_rows_keep_the_level_that_rows_alone_break():
 def test_groups_of_rows_are_what_is_missing_and_not_rows_of_the_same():
     rng = np.random.default_rng(2)
     y, bounds = np.repeat(rng.normal(size=8), 50), np.tile([-1.645, 1.645], (400, 1))
-    told, alone = (interval_report(y, bounds, coverage=0.9, groups=groups, rng=1) for groups in (np.repeat(np.arange(8), 50), None))
+    told, alone = (interval_report(y, bounds, level=0.9, groups=groups, rng=1) for groups in (np.repeat(np.arange(8), 50), None))
     assert told.verdict == "inconclusive" and told.step.verb == "collect" and told.step.facts["by_cluster"] and "more clusters" in told.step.sentence
     assert alone.step.why == "repeated_intervals"
 
@@ -412,7 +412,7 @@ def test_a_series_is_not_taken_for_independent_points_along_a_feature():
     wrong = recalibrated = 0
     for seed in range(60):
         y, bounds, temperature = series(seed)
-        report = interval_report(y, bounds, 0.9, features={"temperature": temperature}, n_resamples=99, rng=1)
+        report = interval_report(y, bounds, 0.9, by={"temperature": temperature}, n_resamples=99, rng=1)
         assert report.cautions[0].facts["blocks"] == 20 and report.n_groups is None
         assert report["by width"].facts["null"] == "blocks" and "signs" in report["by width"].test.test.method
         wrong += report.verdict == "invalid"
@@ -510,10 +510,10 @@ def test_no_question_along_the_size_where_all_that_hold_a_label_are_alike():
 
 def test_units_and_the_order_of_rows_do_not_matter():
     y, bounds, mean, features = perfect(300, 6)
-    first = interval_report(y, bounds, 0.9, y_pred=mean, features=features, **QUICK)
-    other = interval_report(1000 * y, 1000 * bounds, 0.9, y_pred=1000 * mean, features=features, **QUICK)
+    first = interval_report(y, bounds, 0.9, y_pred=mean, by=features, **QUICK)
+    other = interval_report(1000 * y, 1000 * bounds, 0.9, y_pred=1000 * mean, by=features, **QUICK)
     again = np.random.default_rng(1).permutation(300)
-    turned = interval_report(y[again], bounds[again], 0.9, y_pred=mean[again], features={name: one[again] for name, one in features.items()}, **QUICK)
+    turned = interval_report(y[again], bounds[again], 0.9, y_pred=mean[again], by={name: one[again] for name, one in features.items()}, **QUICK)
     for answer in first.findings:
         for report in (other, turned):
             assert report[answer.name].estimate == answer.estimate
@@ -536,7 +536,7 @@ def test_few_points_are_answered_with_what_they_say(y, bounds, questions):
 def test_many_groups_and_odd_names_are_shown_whole():
     y, bounds, mean, _ = perfect(600, 3)
     names = np.array([f"<b>{k}</b>" for k in np.arange(600) % 60])
-    report = interval_report(y, bounds, 0.9, features={"who": names, "width": mean}, **QUICK)
+    report = interval_report(y, bounds, 0.9, by={"who": names, "width": mean}, **QUICK)
     page = report.to_html()
     assert "<b>1</b>" not in page and len(report["by who"].test.parts) == 60
     assert "by width (feature)" in names_of(report) and report["by who"].status == "inconclusive"
@@ -554,7 +554,7 @@ def test_what_is_proposed_would_help_on_held_out_points():
     assert table.loc["unchanged", "score"] == pytest.approx(regression_mwi_score(y, narrow, 0.9)) and table.loc["unchanged", "gain"] == 0
     assert report.step.facts["candidate"] in ("scale", "power") and abs(table.loc["scale", "coverage"] - 0.9) < 0.02
     kinds = np.where(features["kind"] == "c", 2.5, 1.0)
-    report = interval_report((middle[:, 0] + kinds * (y - middle[:, 0])), np.column_stack([middle - 4, middle + 4]), 0.9, features=features, **QUICK)
+    report = interval_report((middle[:, 0] + kinds * (y - middle[:, 0])), np.column_stack([middle - 4, middle + 4]), 0.9, by=features, **QUICK)
     assert (report.step.facts["candidate"], report.step.facts["by"]) == ("shift by", "kind") and "a length per group of kind" in report.step.sentence
     # the correction of all points goes to others, and the held-out bounds are what was scored
     assert report.corrections["score"].min() == pytest.approx(regression_mwi_score(middle[:, 0] + kinds * (y - middle[:, 0]), report.held_out, 0.9))
@@ -571,7 +571,7 @@ def test_nothing_is_proposed_where_nothing_helps():
     x = rng.uniform(size=2000)
     y = rng.standard_normal(2000) * (0.5 + x)
     level = np.mean(np.abs(y) <= 1.8)
-    report = interval_report(y, np.tile([-1.8, 1.8], (2000, 1)), round(float(level), 3), features={"x": x}, **QUICK)
+    report = interval_report(y, np.tile([-1.8, 1.8], (2000, 1)), round(float(level), 3), by={"x": x}, **QUICK)
     assert report.verdict == "invalid" and (report.step.verb, report.step.why) == ("refit", "no_gain") == (report.step.verb, report.unchanged)
 
 

@@ -523,7 +523,7 @@ def test_bad_settings_are_refused_by_name(call, named):
 def test_single_points_and_constant_arrays_have_results():
     one = dict(y_true=[1.0], y_intervals=[[0.0, 2.0]])
     assert iv.regression_coverage_score(**one) == 1 and iv.regression_mwi_score(**one, confidence_level=0.9) == 2 and iv.regression_ssc_score(**one, num_bins=1) == 1
-    result = iv.coverage_test(**one, coverage=0.9)
+    result = iv.coverage_test(**one, level=0.9)
     assert result.pvalue == 1 and math.isclose(result.confidence_interval.low, 0.025) and result.confidence_interval.high == 1
     same = dict(y_true=np.ones(5), y_intervals=np.tile([0.0, 2.0], (5, 1)))
     assert iv.hsic(**same) == 0 and iv.hsic_test(**same, n_resamples=9, rng=1).pvalue == 1 and iv.regression_ssc_score(**same, num_bins=1) == 1

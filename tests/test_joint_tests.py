@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logit
 
-from uqcal import calibration_report
+from uqcal.probabilities.calibration import calibration_report
 from uqcal.probabilities.joint_tests import TESTS, joint_tests
 from uqcal.probabilities.slope import coefficients_of, held_together
 from uqcal.probabilities.walk import walk_of

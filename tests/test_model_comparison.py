@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from uqcal._command.cli import main
-from uqcal.comparison.model_comparison import compare_models
+from uqcal.comparison.model_comparison import compare_scores
 from uqcal.comparison.mean_differences import mean_differences
 from uqcal._sample.sample import Sample
 from uqcal.comparison.scores import crps, negative_log_density
@@ -109,9 +109,9 @@ def test_a_difference_that_is_there_is_found():
 def test_the_order_of_models_does_not_matter():
     error, u, rng = made(150)
     models = {"a": (error, u), "b": (error, 1.4 * u), "c": (error + 0.3 * rng.standard_normal(150), u)}
-    one = compare_models(None, models, **QUICK)
+    one = compare_scores(None, models, **QUICK)
     for order in (("c", "b", "a"), ("b", "a", "c")):
-        other = compare_models(None, {name: models[name] for name in order}, **QUICK)
+        other = compare_scores(None, {name: models[name] for name in order}, **QUICK)
         pd.testing.assert_frame_equal(one.pairs, other.pairs)
         pd.testing.assert_frame_equal(one.models, other.models)
         assert one.conclusion == other.conclusion and one.details() == other.details()
@@ -121,8 +121,8 @@ def test_the_order_of_models_does_not_matter():
 def test_the_unit_of_the_quantity_does_not_matter(score):
     error, u, rng = made(150)
     models = {"a": (error, u), "b": (error, 1.4 * u), "c": (error + 0.3 * rng.standard_normal(150), u)}
-    one = compare_models(None, models, score=score, **QUICK)
-    other = compare_models(None, {name: (1000 * e, 1000 * s) for name, (e, s) in models.items()}, score=score, **QUICK)
+    one = compare_scores(None, models, score=score, **QUICK)
+    other = compare_scores(None, {name: (1000 * e, 1000 * s) for name, (e, s) in models.items()}, score=score, **QUICK)
     factor = 1000 if score == "crps" else 1
     assert one.pairs["verdict"].tolist() == other.pairs["verdict"].tolist()
     np.testing.assert_allclose(other.pairs[["difference", "low", "calibration"]], factor * one.pairs[["difference", "low", "calibration"]], rtol=2e-3, atol=factor * 1e-5)
@@ -132,16 +132,16 @@ def test_the_unit_of_the_quantity_does_not_matter(score):
 def test_predictions_errors_and_samples_are_the_same():
     error, u, rng = made(60)
     y = rng.normal(5, 2, 60)
-    found = [compare_models(*given, **QUICK).pairs for given in (
+    found = [compare_scores(*given, **QUICK).pairs for given in (
         (y, {"a": (y - error, u), "b": (y - error, 2 * u)}), (None, {"a": (error, u), "b": (error, 2 * u)}), (None, {"a": Sample(error, u), "b": Sample(error, 2 * u)}))]
     for other in found[1:]: np.testing.assert_allclose(other["difference"], found[0]["difference"], rtol=1e-9)
-    points = compare_models(y, {"a": (y - error, u), "b": (y - error, 2 * u)}, score="crps", dof=5.0, **QUICK).points
+    points = compare_scores(y, {"a": (y - error, u), "b": (y - error, 2 * u)}, score="crps", dof=5.0, **QUICK).points
     np.testing.assert_allclose(points["b"], crps(error, 2 * u, dof=5.0), rtol=1e-9)
 
 
 def test_parts_add_up():
     error, u, rng = made(300)
-    found = compare_models(None, {"a": (error, u), "b": (error + 0.5, 1.7 * u**1.3)}, **QUICK)
+    found = compare_scores(None, {"a": (error, u), "b": (error + 0.5, 1.7 * u**1.3)}, **QUICK)
     pair, models = found.pairs.iloc[0], found.models
     assert abs(pair["calibration"] + pair["rest"] - pair["difference"]) < 1e-9
     assert abs(pair["predictions"] + pair["discrimination"] - pair["rest"]) < 1e-9
@@ -151,21 +151,21 @@ def test_parts_add_up():
 
 def test_what_a_factor_would_mend_is_said():
     error, u, _ = made(500)
-    found = compare_models(None, {"process": (error, u), "line": (error, u / 1.9)}, rng=1)
+    found = compare_scores(None, {"process": (error, u), "line": (error, u / 1.9)}, rng=1)
     cause = found["line"].facts["cause"]
     assert (cause["code"], cause["part"], cause["rest"]) == ("calibration", "all", {}) and cause["correction"][0] == ("factor", pytest.approx(1.9, rel=0.1))
     assert found.best == "process" and found.pairs["verdict"][0] == "better" and found["line"].status == "invalid" and found.outcome == "better"
-    hidden = compare_models(None, {"sharp": (0.7 * error, 0.3 * u), "wide": (error, u)}, rng=1)
+    hidden = compare_scores(None, {"sharp": (0.7 * error, 0.3 * u), "wide": (error, u)}, rng=1)
     cause = hidden["sharp"].facts["cause"]
     assert (cause["code"], cause["front"], cause["both"]) == ("ahead", "sharp", False) and "models_other_score" in [one.code for one in hidden.cautions]
-    told = compare_models(None, {"varied": (error, u), "flat": (error, np.full(500, math.sqrt(np.mean(error**2))))}, rng=1)
+    told = compare_scores(None, {"varied": (error, u), "flat": (error, np.full(500, math.sqrt(np.mean(error**2))))}, rng=1)
     assert [part[:2] for part in told["flat"].facts["cause"]["rest"]["parts"]] == [("predictions", "equal"), ("discrimination", "better")]
 
 
 def test_no_mend_is_advised_that_gains_less_than_its_error():
     "Caught: any positive gain of the better model advised."
     error, u, _ = made(500)
-    found = compare_models(None, {"process": (error, 1.6 * u), "line": (3 * error, u)}, rng=1)
+    found = compare_scores(None, {"process": (error, 1.6 * u), "line": (3 * error, u)}, rng=1)
     assert found.step.verb == "use" and found.step.arguments["recalibrate"] == ("process",) and "Recalibrate it first: a factor of" in found.step.sentence
     assert (found.models["state"] == "recalibrated").tolist() == (found.models["miscalibration"] > found.models["miscalibration_error"]).tolist()
 
@@ -173,7 +173,7 @@ def test_no_mend_is_advised_that_gains_less_than_its_error():
 @pytest.mark.parametrize("score, dof", [("crps", np.inf), ("crps", 5.0), ("log", 5.0)])
 def test_the_digits_of_a_search_are_no_difference(score, dof):
     error, u, _ = made(2000, 9)
-    found = compare_models(None, {"a": (error, u), "b": (error, 2 * u)}, score=score, dof=dof, **QUICK)
+    found = compare_scores(None, {"a": (error, u), "b": (error, 2 * u)}, score=score, dof=dof, **QUICK)
     assert abs(found.pairs["rest"][0]) < 1e-4 * found.pairs["difference"][0]
     assert found["b"].facts["cause"]["part"] in ("all", "nearly all")
 
@@ -184,10 +184,10 @@ def test_probabilities_and_intervals_are_compared():
     y = (rng.random(800) < p).astype(int)
     bold = 1 / (1 + ((1 - p) / p)**2.5)
     for score in ("brier", "log loss"):
-        found = compare_models(y, {"honest": p, "bold": bold}, score=score, rng=1)
+        found = compare_scores(y, {"honest": p, "bold": bold}, score=score, rng=1)
         assert found.best == "honest" and found.pairs["verdict"][0] == "better" and found["bold"].facts["cause"]["correction"] == (("line", None),)
     error, u, _ = made(500)
-    found = compare_models(error, {"right": (-1.645 * u, 1.645 * u), "narrow": (-0.6 * u, 0.6 * u)}, score="interval", confidence_level=0.9, rng=1)
+    found = compare_scores(error, {"right": (-1.645 * u, 1.645 * u), "narrow": (-0.6 * u, 0.6 * u)}, score="interval", level=0.9, rng=1)
     assert found.best == "right" and found["narrow"].facts["cause"]["correction"][-1][0] == "factor" and "curve" not in found.models
 
 
@@ -196,7 +196,7 @@ def test_probabilities_and_intervals_are_compared():
 def test_copies_are_the_same():
     error, u, rng = made(100)
     for other in (u, u * (1 + 1e-15 * rng.integers(-2, 3, 100))):
-        found = compare_models(None, {"a": (error, u), "b": (error, other)}, **QUICK)
+        found = compare_scores(None, {"a": (error, u), "b": (error, other)}, **QUICK)
         assert found["b"].facts["verdict"] == "the same" and found["b"].status == "valid" and found.outcome == "no difference"
 
 
@@ -204,13 +204,13 @@ def test_copies_are_the_same():
 def test_no_row_decides_unseen(spoilt):
     error, u, _ = made(500)
     error[spoilt] = [500.0, -400.0, 450.0][:len(spoilt)]
-    found = compare_models(None, {"right": (error, u), "too large": (error, 1.5 * u)}, rng=1)
+    found = compare_scores(None, {"right": (error, u), "too large": (error, 1.5 * u)}, rng=1)
     assert found.pairs["verdict"][0] == "inconclusive" and found.pairs["reason"][0] == "rows"
     named = next(one for one in found.findings if one.reason == "rows").facts
     assert found.outcome == "inconclusive" and {str(row) for row in spoilt} <= {*found.deciders["names"]} and found.step.verb == "check"
     assert named["without"]["verdict"] == "better" and (named["without"]["difference"] > 0) == (named["best"] == "right")
     lines = pd.Index(np.arange(500) + 2, name="line")
-    labelled = compare_models(None, {"right": (pd.Series(error, lines), u), "too large": (error, 1.5 * u)}, rng=1)
+    labelled = compare_scores(None, {"right": (pd.Series(error, lines), u), "too large": (error, 1.5 * u)}, rng=1)
     assert "17 (line 19)" in labelled.deciders["names"]
 
 
@@ -218,8 +218,8 @@ def test_a_spoilt_model_does_not_make_others_doubtful():
     error, u, _ = made(300)
     spoilt = error.copy()
     spoilt[7] = 300.0
-    found = compare_models(None, {"a": (spoilt, u), "b": (error, 1.5 * u), "c": (error, 3 * u)}, rng=1)
-    alone = compare_models(None, {"b": (error, 1.5 * u), "c": (error, 3 * u)}, rng=1).pairs.iloc[0]
+    found = compare_scores(None, {"a": (spoilt, u), "b": (error, 1.5 * u), "c": (error, 3 * u)}, rng=1)
+    alone = compare_scores(None, {"b": (error, 1.5 * u), "c": (error, 3 * u)}, rng=1).pairs.iloc[0]
     pair = found.pairs[(found.pairs["a"] == "b") & (found.pairs["b"] == "c")].iloc[0]
     assert pair["verdict"] == "better" and pair["reason"] == "" and 1 <= pair["critical"] / alone["critical"] < 1.5
     assert set(found.pairs["reason"]) == {"", "rows"}
@@ -229,20 +229,20 @@ def test_rare_events_have_a_small_tolerance():
     rng = np.random.default_rng(4)
     y = (rng.random(3000) < 0.01).astype(float)
     for score in ("brier", "log loss"):
-        found = compare_models(y, {"a": np.full(3000, 0.01), "b": np.full(3000, 0.03)}, score=score, **QUICK)
+        found = compare_scores(y, {"a": np.full(3000, 0.01), "b": np.full(3000, 0.03)}, score=score, **QUICK)
         assert found.tolerance < 0.05 * found.models["score"].min() and found.tolerance_of == ("probability", pytest.approx(0.002, rel=0.3))
 
 
 def test_rows_that_change_nothing_are_not_blamed():
     error, u, _ = made(500)
-    assert compare_models(None, {"a": (error, u), "b": (error, 1.5 * u)}, rng=1).deciders["names"] == ()
+    assert compare_scores(None, {"a": (error, u), "b": (error, 1.5 * u)}, rng=1).deciders["names"] == ()
 
 
 def test_nearly_infinite_and_nearly_zero_uncertainties():
     error, u, _ = made(200)
     for factor in (1e12, 1e-12):
         for score in ("log", "crps"):
-            found = compare_models(None, {"a": (error, u), "b": (error, factor * u)}, score=score, **QUICK)
+            found = compare_scores(None, {"a": (error, u), "b": (error, factor * u)}, score=score, **QUICK)
             assert found.best == "a" and found.pairs["verdict"][0] == "better"
             if score == "log" or factor > 1:
                 assert found["b"].facts["cause"]["part"] in ("all", "nearly all") and abs(found.pairs["rest"][0]) < 0.01
@@ -250,7 +250,7 @@ def test_nearly_infinite_and_nearly_zero_uncertainties():
 
 def test_errors_of_zero_are_told():
     u = np.exp(np.random.default_rng(0).normal(0, 1, 100))
-    found = compare_models(None, {"a": (np.zeros(100), u), "b": (np.zeros(100), 2 * u)}, **QUICK)
+    found = compare_scores(None, {"a": (np.zeros(100), u), "b": (np.zeros(100), 2 * u)}, **QUICK)
     assert found.best == "a" and [one.facts.get("models") for one in found.cautions if one.code == "models_zero"] == [("a", "b")] and not found["b"].facts["cause"]
 
 
@@ -258,10 +258,10 @@ def test_errors_of_zero_are_told():
 def test_few_points_decide_nothing_or_say_that_they_are_few(n):
     rng = np.random.default_rng(n)
     error = rng.standard_normal(n)
-    found = compare_models(None, {"a": (error, np.ones(n)), "b": (error + rng.standard_normal(n), np.ones(n))}, rng=1)
+    found = compare_scores(None, {"a": (error, np.ones(n)), "b": (error + rng.standard_normal(n), np.ones(n))}, rng=1)
     assert found.pairs["verdict"][0] == "inconclusive" and "recalibrated" not in found.models
     if n == 3: assert found.findings[1].reason == "few rows" and found.findings[1].high == np.inf
-    sure = compare_models(None, {"a": (0 * error, np.ones(n)), "b": (0 * error, np.full(n, 2.0))}, rng=1)
+    sure = compare_scores(None, {"a": (0 * error, np.ones(n)), "b": (0 * error, np.full(n, 2.0))}, rng=1)
     assert sure.pairs["verdict"][0] == ("better" if n == 8 else "inconclusive")
 
 
@@ -280,7 +280,7 @@ def test_days_that_are_alike_are_no_independent_points(kind, rho, most, named):
     better = said = 0
     for seed in range(40):
         y, models = alike(kind, rho, np.random.default_rng([seed, 41]))
-        found = compare_models(y, models, n_boot=299, rng=1)
+        found = compare_scores(y, models, n_boot=299, rng=1)
         told = "models_blocks" in [one.code for one in found.cautions]
         better += (found.pairs["verdict"] == "better").any()
         said += told
@@ -305,13 +305,13 @@ def test_tails_without_a_variance_are_said():
     silent = decided = 0
     for seed in range(40):
         y = np.random.default_rng([seed, 43]).standard_t(3, 300) / 3**0.5
-        found = compare_models(y, {"a": (0 * y, np.full(300, 0.8)), "b": (0 * y, np.full(300, 1.31396))}, n_boot=299, rng=1)
+        found = compare_scores(y, {"a": (0 * y, np.full(300, 0.8)), "b": (0 * y, np.full(300, 1.31396))}, n_boot=299, rng=1)
         better = (found.pairs["verdict"] == "better").any()
         decided += better
         silent += better and "models_tails" not in [one.code for one in found.cautions]
     assert silent <= 4 and 3 <= decided <= 16, (silent, decided)
     y, u, rng = made(2000, 5)
-    found = compare_models(y, {"a": (0 * y, u), "b": (0 * y, 1.5 * u)}, n_boot=299, rng=1)
+    found = compare_scores(y, {"a": (0 * y, u), "b": (0 * y, 1.5 * u)}, n_boot=299, rng=1)
     assert found.pairs["verdict"].iloc[0] == "better" and not found.cautions
 
 
@@ -320,11 +320,11 @@ def test_repeats_are_found_and_groups_are_respected():
     group = np.repeat(np.arange(60), 10)
     a, b = rng.standard_normal((2, 60))
     one = np.ones(600)
-    copied = compare_models(None, {"a": (a[group], one), "b": (b[group], one)}, **QUICK)
+    copied = compare_scores(None, {"a": (a[group], one), "b": (b[group], one)}, **QUICK)
     assert copied.n_groups == 60 and [one.code for one in copied.cautions] == ["models_repeat"]
     near = [x[group] + 0.3 * rng.standard_normal(600) for x in (a, b)]
-    named = compare_models(None, {"a": (near[0], one), "b": (near[1], one)}, groups=group, **QUICK)
-    alone = compare_models(None, {"a": (near[0], one), "b": (near[1], one)}, **QUICK)
+    named = compare_scores(None, {"a": (near[0], one), "b": (near[1], one)}, groups=group, **QUICK)
+    alone = compare_scores(None, {"a": (near[0], one), "b": (near[1], one)}, **QUICK)
     assert 0.7 < named.pairs["standard_error"][0] / alone.pairs["standard_error"][0] < 1.4 and "models_blocks" in [one.code for one in alone.cautions] and named.n_groups == 60
     apart = alone.points["b"] - alone.points["a"]
     assert alone.pairs["standard_error"][0] > 2 * apart.std() / 600**0.5 and alone.n_groups == 20  # stretches, and not 600 points
@@ -332,45 +332,45 @@ def test_repeats_are_found_and_groups_are_respected():
 
 def test_twenty_models_of_noise_have_no_winner():
     rng = np.random.default_rng(6)
-    found = compare_models(None, {f"m{k}": (rng.standard_normal(150), np.ones(150)) for k in range(20)}, rng=1, n_boot=999)
+    found = compare_scores(None, {f"m{k}": (rng.standard_normal(150), np.ones(150)) for k in range(20)}, rng=1, n_boot=999)
     assert len(found.pairs) == 190 and found.outcome == "inconclusive" and {one.status for one in found.findings[1:]} <= {"inconclusive", "valid"}
 
 
 def test_alike_better_and_what_would_settle_it():
     rng = np.random.default_rng(7)
     z, noise = rng.standard_normal((2, 2000))
-    alike = compare_models(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, **QUICK)
+    alike = compare_scores(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, **QUICK)
     assert alike.pairs["verdict"][0] == "equivalent" and alike["b"].status == "valid" and alike["b"].excluded_beyond < alike.tolerance
-    tight = compare_models(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, tolerance=1e-6, **QUICK)
+    tight = compare_scores(None, {"a": (z, np.ones(2000)), "b": (z + 0.02 * noise, np.ones(2000))}, margin=1e-6, **QUICK)
     assert tight.pairs["verdict"][0] == "inconclusive" and tight.pairs["n_needed"][0] > 2000 and tight.tolerance == 1e-6 and tight.findings[1].rows_needed == tight.pairs["n_needed"][0]
-    harmless = compare_models(None, {"a": (z, np.ones(2000)), "b": (z, np.full(2000, 1.15))}, **QUICK)
+    harmless = compare_scores(None, {"a": (z, np.ones(2000)), "b": (z, np.full(2000, 1.15))}, **QUICK)
     assert harmless.pairs["verdict"][0] == "better" and harmless["b"].status == "minor" and harmless["b"].high <= harmless.tolerance
 
 
 def test_infinite_and_impossible_input_is_refused():
     y, p = np.array([0, 1, 1, 0, 1]), np.array([0.5, 0.0, 0.5, 0.5, 0.5])
-    with pytest.raises(ValueError, match=r"predictions\['b'\].*infinite at row 1 .*brier"): compare_models(y, {"a": np.full(5, 0.5), "b": p}, score="log loss")
+    with pytest.raises(ValueError, match=r"predictions\['b'\].*infinite at row 1 .*brier"): compare_scores(y, {"a": np.full(5, 0.5), "b": p}, score="log loss")
     error, u, _ = made(50)
     two = {"a": (error, u), "b": (error, u)}
     for given, message in (((None, {"a": (error, u)}), "at least two models"), ((None, [error, u]), "must be a dict"), ((None, {"a": (error, u), "b": error}), "must be a pair"),
                            ((None, {"a": (error, u), "b": (error[1:], u[1:])}), "the same points"), ((error[:2], {"a": (error[:2], u[:2]), "b": (error[:2], u[:2])}), "at least three points"),
                            ((None, {"a": (error, u), "b": (error, -u)}), r"predictions\['b'\].*uncertainty must be positive"), ((error[1:], two), "y_pred must have the same length")):
-        with pytest.raises((ValueError, TypeError), match=message): compare_models(*given)
+        with pytest.raises((ValueError, TypeError), match=message): compare_scores(*given)
     for options, message in ((dict(tolerance=0), "tolerance"), (dict(groups=np.arange(50) % 3), "groups"), (dict(confidence_level=0.9), "confidence_level"), (dict(score="interval", confidence_level=0.9), "y_true must be given"),
                              (dict(score="brier"), "y_true"), (dict(score="nonsense"), "score must be")):
-        with pytest.raises((ValueError, TypeError), match=message): compare_models(None, two, **options)
-    with pytest.raises(ValueError, match="dof is for"): compare_models(y, {"a": p, "b": p}, score="brier", dof=5.0)
-    with pytest.raises(ValueError, match="same index"): compare_models(pd.Series(error), {"a": (pd.Series(error, np.arange(50) + 1), u), "b": (error, u)})
+        with pytest.raises((ValueError, TypeError), match=message): compare_scores(None, two, **options)
+    with pytest.raises(ValueError, match="dof is for"): compare_scores(y, {"a": p, "b": p}, score="brier", dof=5.0)
+    with pytest.raises(ValueError, match="same index"): compare_scores(pd.Series(error), {"a": (pd.Series(error, np.arange(50) + 1), u), "b": (error, u)})
 
 
 def test_the_picture_has_a_dot_for_each_model():
     import matplotlib
     matplotlib.use("Agg")
     error, u, _ = made(150)
-    found = compare_models(None, {"a": (error, u), "b$": (error, 2 * u)}, **QUICK)
+    found = compare_scores(None, {"a": (error, u), "b$": (error, 2 * u)}, **QUICK)
     ax = found.plot_gains()
     assert {text.get_text() for text in ax.texts} == {"a", r"b\$"} and ax.get_xlabel() == "gain of recalibration in log score"
-    with pytest.raises(ValueError, match="fewer than 20"): compare_models(None, {"a": (error[:9], u[:9]), "b": (error[:9], 2 * u[:9])}, **QUICK).plot_gains()
+    with pytest.raises(ValueError, match="fewer than 20"): compare_scores(None, {"a": (error[:9], u[:9]), "b": (error[:9], 2 * u[:9])}, **QUICK).plot_gains()
     assert "<pre>" in found._repr_html_() and len(found.to_frame("pairs")) == 1 and len(found.plot().get_yticklabels()) == 1
 
 
@@ -400,7 +400,7 @@ TWO = ["--observed", "y", "--model", "forest=f,uf", "--model", "process=g,ug"]
 
 def test_the_command_says_what_the_function_says(table, capsys):
     said = run(capsys, *TWO, "--groups", "unit", "--n-boot", "499", "--report", "models.html", "--json", "models.json")
-    expected = compare_models(table.y, {"forest": (table.f, table.uf), "process": (table.g, table.ug)}, groups=table.unit.astype(str), n_boot=499, rng=0)
+    expected = compare_scores(table.y, {"forest": (table.f, table.uf), "process": (table.g, table.ug)}, groups=table.unit.astype(str), n_boot=499, rng=0)
     assert said == expected.screen(f"test.csv: {expected.title}") + "\n\nReport: models.html\nNumbers: models.json\n" and said.startswith("test.csv: 2 models, 150 rows in 50 clusters, log score")
     numbers, page = json.loads(open("models.json").read()), open("models.html").read()
     assert numbers["conclusion"] == expected.conclusion and numbers["pairs"][0]["n_needed"] is None and numbers["models"][0]["model"] == "forest"
@@ -427,7 +427,7 @@ def test_calibration_that_speaks_against_the_better_model_is_said_and_an_inconcl
     rng = np.random.default_rng(0)
     u, noise = np.exp(0.3 * rng.normal(size=1000)), rng.normal(size=(2, 1000))
     models = {"A": (-1.1 * u * noise[0], 1.1 * u), "B": (-0.95 * u * noise[1], 0.95 * u / 1.4)}
-    log, crps = (compare_models(np.zeros(1000), models, score=score, n_boot=499, rng=1) for score in ("log", "crps"))
+    log, crps = (compare_scores(np.zeros(1000), models, score=score, n_boot=499, rng=1) for score in ("log", "crps"))
     pair = log.findings[1]
     assert pair.status == "inconclusive" and pair.facts["cause"]["front"] == "B" and pair.facts["cause"]["by"][0] == pytest.approx(0.188, abs=0.001)
     assert log.step.verb == "recalibrate" and log.step.arguments["models"] == ("B",) and log.step.arguments["over"] == ("A",)
@@ -444,7 +444,7 @@ def test_a_group_of_two_thirds_of_all_rows_does_not_decide():
         rng = np.random.default_rng([seed, 91])
         truth = rng.random(unit.size)
         stated = {name: np.clip(truth + 0.2 * rng.choice([-1, 1], 101)[unit], 0.01, 0.99) for name in "ab"}
-        found = compare_models(rng.random(unit.size) < truth, stated, score="brier", groups=unit, rng=seed, n_boot=299)
+        found = compare_scores(rng.random(unit.size) < truth, stated, score="brier", groups=unit, rng=seed, n_boot=299)
         better += found.pairs["verdict"].iloc[0] == "better"
         if found.pairs["reason"].iloc[0] == "rows":
             named += 1
@@ -457,7 +457,7 @@ def test_a_group_that_says_what_all_say_is_not_named():
     unit = np.repeat(np.arange(31), np.r_[600, np.full(30, 10)])
     u = np.exp(rng.normal(0, 0.5, 900))
     error = u * rng.standard_normal(900)
-    found = compare_models(None, {"a": (error, u), "b": (error, 3 * u)}, groups=unit, **QUICK)
+    found = compare_scores(None, {"a": (error, u), "b": (error, 3 * u)}, groups=unit, **QUICK)
     assert found.pairs["verdict"].iloc[0] == "better" and found.outcome == "better"
 
 
@@ -469,8 +469,8 @@ def test_narrower_intervals_without_a_miss_are_not_called_better(n, level):
         rng = np.random.default_rng(seed)
         width = np.exp(0.3 * rng.standard_normal(n))
         y = width * rng.standard_normal(n)
-        found = compare_models(y, {"right": (-half * width, half * width), "narrow": (-0.8 * half * width, 0.8 * half * width)},
-                               score="interval", confidence_level=level, n_boot=199, rng=1)
+        found = compare_scores(y, {"right": (-half * width, half * width), "narrow": (-0.8 * half * width, 0.8 * half * width)},
+                               score="interval", level=level, n_boot=199, rng=1)
         first = found.pairs.iloc[0]
         assert first["verdict"] == "inconclusive" and first["low"] <= 0 <= first["high"]
         assert (found.findings[1].reason == "unseen") == (first["reason"] == "unseen") and found.step.verb in ("collect", "check")
@@ -484,12 +484,12 @@ def test_a_rare_event_that_did_not_come_makes_no_model_better():
         right = 0.003 * np.exp(0.5 * rng.standard_normal(300) - 0.125)
         y = (rng.random(300) < right) * 1.0
         for score in ("log loss", "brier"):
-            found = compare_models(y, {"right": right, "low": right / 6}, score=score, n_boot=199, rng=1)
+            found = compare_scores(y, {"right": right, "low": right / 6}, score=score, n_boot=199, rng=1)
             assert found.pairs["verdict"].tolist() == ["inconclusive"]
     none = np.zeros(300)
-    found = compare_models(none, {"right": np.full(300, 0.001), "wild": np.full(300, 0.5)}, score="log loss", n_boot=199, rng=1)
+    found = compare_scores(none, {"right": np.full(300, 0.001), "wild": np.full(300, 0.5)}, score="log loss", n_boot=199, rng=1)
     assert found.pairs.loc[0, ["verdict", "a"]].tolist() == ["better", "right"]
-    found = compare_models(none, {"right": right, "low": right / 6}, score="log loss", n_boot=199, rng=1)
+    found = compare_scores(none, {"right": right, "low": right / 6}, score="log loss", n_boot=199, rng=1)
     assert found["right"].reason == "unseen" and found["right"].low < 0 and found.pairs.loc[0, "seen"] == 0
 
 
@@ -498,7 +498,7 @@ def test_equal_bounds_are_the_same_and_narrower_ones_win_where_misses_would_show
     for n, verdict in ((20, "inconclusive"), (60, "better")):
         ones, y = np.ones(n), np.zeros(n)
         models = {"wide": (-2 * ones, 2 * ones), "narrow": (-ones, ones), "again": (-ones, ones), "aside": (-0.5 * ones, 1.5 * ones)}
-        pairs = compare_models(y, models, score="interval", confidence_level=0.9, n_boot=999, rng=1).pairs
+        pairs = compare_scores(y, models, score="interval", level=0.9, n_boot=999, rng=1).pairs
         word = {frozenset(pair): word for *pair, word in pairs[["a", "b", "verdict"]].itertuples(index=False)}
         assert word[frozenset(("narrow", "again"))] == "the same" and word[frozenset(("narrow", "aside"))] == "inconclusive"
         assert word[frozenset(("narrow", "wide"))] == verdict
@@ -511,7 +511,7 @@ def test_many_events_elsewhere_do_not_stand_for_those_that_never_came():
         right = np.r_[rng.uniform(0.1, 0.9, 300), np.full(300, 0.003)]
         y = (rng.random(600) < right) * 1.0
         models = {"right": right, "sure": np.where(right == 0.003, 0.0002, right)}
-        assert compare_models(y, models, score="log loss", n_boot=199, rng=1).pairs.loc[0, ["verdict", "a"]].tolist() != ["better", "sure"]
+        assert compare_scores(y, models, score="log loss", n_boot=199, rng=1).pairs.loc[0, ["verdict", "a"]].tolist() != ["better", "sure"]
 
 
 def test_what_was_paid_often_enough_changes_no_limit():
@@ -520,7 +520,7 @@ def test_what_was_paid_often_enough_changes_no_limit():
     p = rng.beta(1, 1, 200).clip(0.02, 0.98)
     y = (rng.random(200) < p) * 1.0
     models = {"right": p, "timid": 0.5 + 0.6 * (p - 0.5), "bold": p**2 / (p**2 + (1 - p)**2)}
-    found = compare_models(y, models, score="log loss", n_boot=199, rng=1)
+    found = compare_scores(y, models, score="log loss", n_boot=199, rng=1)
     assert "seen" not in found.pairs and (found.pairs["reason"] != "unseen").all()
 
 
@@ -542,7 +542,7 @@ def test_copied_rows_of_outcomes_and_intervals_count_once(score, options):
             y = (rng.random(100) < scipy.special.expit(log_odds + a + b)) * 1.0
             models = {"a": scipy.special.expit(log_odds + a), "b": scipy.special.expit(log_odds + b)}
         y, models = copied(y, models, rng)
-        found = compare_models(y, models, score=score, n_boot=199, rng=1, **options)
+        found = compare_scores(y, models, score=score, n_boot=199, rng=1, **options)
         assert found.n_groups == 100 and [(one.code, one.facts) for one in found.cautions if one.code == "models_repeat"] == [("models_repeat", {"repeated": 900, "n": 1000, "what": "rows"})]
         better += found.pairs["verdict"][0] == "better"
     assert better <= 2, better
@@ -555,10 +555,10 @@ def test_equal_rows_that_rounding_makes_are_no_copies():
     y = (rng.random(1000) < p) * 1.0
     rounded = {"a": p.round(1).clip(0.05, 0.95), "b": p.round(2).clip(0.01, 0.99)}
     assert len({*zip(y, *rounded.values())}) < 300
-    assert compare_models(y, rounded, score="brier", n_boot=99, rng=1).n_groups is None
+    assert compare_scores(y, rounded, score="brier", n_boot=99, rng=1).n_groups is None
     z = (3 * rng.standard_normal(1000)).round()
     whole = {"a": (z.clip(-1, 1) - 2, z.clip(-1, 1) + 2), "b": (0 * z - 3, 0 * z + 3)}
-    assert compare_models(z, whole, score="interval", confidence_level=0.9, n_boot=99, rng=1).n_groups is None
+    assert compare_scores(z, whole, score="interval", level=0.9, n_boot=99, rng=1).n_groups is None
 
 
 def test_what_was_not_seen_is_not_seen_ten_times():
@@ -567,7 +567,7 @@ def test_what_was_not_seen_is_not_seen_ten_times():
         rng = np.random.default_rng(seed)
         right = 0.003 * np.exp(0.5 * rng.standard_normal(300) - 0.125)
         y, models = copied((rng.random(300) < right) * 1.0, {"right": right, "low": right / 6}, rng)
-        found = compare_models(y, models, score="log loss", n_boot=199, rng=1)
+        found = compare_scores(y, models, score="log loss", n_boot=199, rng=1)
         assert found.n_groups == 300 and found.pairs["verdict"].tolist() == ["inconclusive"]
 
 
@@ -580,7 +580,7 @@ def test_small_stakes_that_were_paid_do_not_hide_large_ones_that_were_not():
         p = scipy.special.expit(log_odds)
         y = (rng.random(300) < p) * 1.0
         noisy = np.where(rare, 0.3, scipy.special.expit(log_odds + 0.5 * rng.standard_normal(300)))
-        pair = compare_models(y, {"noisy": noisy, "sure": np.where(rare, 1e-4, p)}, score="log loss", n_boot=199, rng=1).pairs.iloc[0]
+        pair = compare_scores(y, {"noisy": noisy, "sure": np.where(rare, 1e-4, p)}, score="log loss", n_boot=199, rng=1).pairs.iloc[0]
         assert [pair["verdict"], pair["a"]] != ["better", "sure"], seed
 
 
@@ -591,14 +591,14 @@ def test_calibrated_models_are_not_said_to_differ_by_calibration():
         rng = np.random.default_rng([seed, 3])
         log_odds, more = rng.normal(0, 1, 300), 1.2 * rng.standard_normal(300)
         models = {"knows": scipy.special.expit(log_odds + more), "less": scipy.special.expit(log_odds[:, None] + 1.2 * nodes) @ weights / weights.sum()}
-        found = compare_models((rng.random(300) < models["knows"]) * 1.0, models, score="brier", n_boot=199, rng=1)
+        found = compare_scores((rng.random(300) < models["knows"]) * 1.0, models, score="brier", n_boot=199, rng=1)
         assert found["less"].facts["cause"]["part"] == ("possible" if seed in (43, 58) else "none")
         assert found.pairs["verdict"][0] == "better" and found.step.verb == "use" and found.step.arguments["models"] == ("knows",)
 
 
 def test_few_rows_are_a_caution_that_could_change_the_verdict():
     error, u, _ = made(90)
-    found = compare_models(None, {"a": (error, u), "b": (error, 3 * u)}, **QUICK)
+    found = compare_scores(None, {"a": (error, u), "b": (error, 3 * u)}, **QUICK)
     assert [(one.code, one.facts, one.decides) for one in found.cautions] == [("models_few", {"n": 90, "one_of": "eight"}, True)]
 
 
@@ -610,5 +610,5 @@ def test_rows_of_one_uncertainty_and_blocks_of_a_stack_count_together_and_are_ca
     for order, code in ((np.arange(600), "models_apart"), (rng.permutation(600), "models_shared")):
         spread = np.tile(u, 3)
         a = y - (spread * z)[order]
-        found = compare_models(y, {"a": (a, spread[order]), "b": (a + 0.3 * rng.standard_normal(600), spread[order])}, rng=0)
+        found = compare_scores(y, {"a": (a, spread[order]), "b": (a + 0.3 * rng.standard_normal(600), spread[order])}, rng=0)
         assert {one.code for one in found.cautions} == {code}

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from uqcal import validate
+from uqcal.errors.validation import validate_errors
 from uqcal._sample.sample import Sample
 from uqcal.errors.causes import causes_of, find_causes
 from uqcal.errors.conclusions import draw_conclusions
@@ -72,7 +72,7 @@ def test_validate_judges_the_rows_that_are_clear_of_a_limit(at):
     predicted, u, observed = censored(1)
     sign = 1 if at == "least" else -1
     site = np.where(np.arange(400) % 2, "a", "b")
-    found = validate(sign * (observed - predicted), u, observed=sign * observed, features={"site": site, "is_low": np.where(predicted < -1, "low", "high")}, **QUICK)
+    found = validate_errors(sign * (observed - predicted), u, observed=sign * observed, by={"site": site, "is_low": np.where(predicted < -1, "low", "high")}, **QUICK)
     (cause,) = found.causes
     (caution,) = [one for one in found.cautions if one.code == "off_limits"]
     clear = predicted > -1 + 2 * u
@@ -82,14 +82,14 @@ def test_validate_judges_the_rows_that_are_clear_of_a_limit(at):
     assert found["bias"].status != "invalid" and found.step.why != "file" and found.given.n == 400
     assert "bias by site" in [one.name for one in found.findings]
     assert found.sample.row_label(0) == f"row {np.flatnonzero(clear)[0]}"
-    alone = validate(observed - predicted, u, **QUICK)
+    alone = validate_errors(observed - predicted, u, **QUICK)
     assert alone["bias"].status == "invalid" and alone.sample.n == 400 and not any(one.name == "detection_limit" for one in alone.causes)
 
 
 def test_few_rows_clear_of_a_limit_are_not_judged_alone():
     rng = np.random.default_rng(2)
     predicted, u = rng.normal(-2, 1, 60), np.full(60, 0.5)
-    found = validate(np.maximum(predicted + u * rng.normal(size=60), -1.5) - predicted, u, observed=np.maximum(predicted + 0 * u, -1.5), **QUICK)
+    found = validate_errors(np.maximum(predicted + u * rng.normal(size=60), -1.5) - predicted, u, observed=np.maximum(predicted + 0 * u, -1.5), **QUICK)
     (caution,) = [one for one in found.cautions if one.code == "off_limits"]
     assert not caution.facts["judged"] and found.sample.n == 60
 
@@ -137,5 +137,5 @@ def test_the_file_is_checked_first_only_for_what_is_seen_or_likely():
     predicted, u = rng.normal(-6, 2, 600), np.exp(rng.normal(-0.7, 0.4, 600))
     observed = predicted + u * rng.normal(size=600)
     observed[[3, 50, 70, 90]] *= 4.184
-    found = validate(observed - predicted, u, observed=observed, **QUICK)
+    found = validate_errors(observed - predicted, u, observed=observed, **QUICK)
     assert (found.step.why, found.step.facts["cause"].name, found.step.facts["cause"].strength) == ("file", "unit_in_a_row", "likely")

@@ -61,14 +61,14 @@ def test_all_numbers_are_those_in_memory(score, group, response, weighted, small
     made = {"binary": (rng.random(N) < 0.4) * 1.0, "real": 1e6 + rng.normal(size=N), "one class": np.ones(N)}[response]
     table = pd.DataFrame({"response": made, "score": SCORES[score], "group": np.where(GROUPS[group], "a", "b")})
     if weighted: table["weight"] = rng.exponential(size=N)
-    assert_same(comparison_of_partitions(dealt(table, [0, 1, 1, 90, 399]), "a", "b", weight="weight" if weighted else None), in_memory(table))
+    assert_same(comparison_of_partitions(dealt(table, [0, 1, 1, 90, 399]), "a", "b", sample_weight="weight" if weighted else None), in_memory(table))
 
 
 def test_pairs_share_the_passes_and_are_adjusted_as_in_memory(small_ranges):
     "Whole numbers for labels, equal weights for two of three groups, and a group of one row. Mutation: the weights of another group looked at."
     table = pd.DataFrame({"response": (rng.random(N) < 0.5) * 1.0, "score": rng.random(N), "group": rng.integers(1, 4, N), "weight": 2.0})
     table.loc[table["group"] == 3, "weight"] = rng.exponential(size=(table["group"] == 3).sum())
-    found = comparisons_of_partitions(dealt(pd.concat([table, table[:1].assign(group=9)]), [100, 333]), weight="weight")
+    found = comparisons_of_partitions(dealt(pd.concat([table, table[:1].assign(group=9)]), [100, 333]), sample_weight="weight")
     assert found.skipped == (("1", "9"), ("2", "9"), ("3", "9")) and found.n == N + 1 and len(found.to_frame("comparisons")) == 3
     for one in found.comparisons: assert_same(one, in_memory(table, int(one.a), int(one.b)))
     assert found.conclusion.startswith("3 pairs are not tested") and found.to_frame("comparisons")["kuiper_pvalue_holm"].isna().all()
@@ -89,7 +89,7 @@ def test_a_group_and_everyone_have_the_numbers_of_memory(score, group, response,
     groups = GROUPS | {"gap": np.isin(np.argsort(np.argsort(SCORES["plain"])), [3, 5, 20, 21, 300, 304, 380])}
     table = pd.DataFrame({"response": made, "score": scores[score], "group": np.where(groups[group], "a", "b")})
     if weighted: table["weight"] = rng.exponential(size=N)
-    found = comparison_of_partitions(dealt(table, [0, 1, 1, 90, 399]), "a", weight="weight" if weighted else None)
+    found = comparison_of_partitions(dealt(table, [0, 1, 1, 90, 399]), "a", sample_weight="weight" if weighted else None)
     assert_same(found, against_everyone(table))
     assert found.n == N and found.n_a == groups[group].sum() and found.n_passes == 3 and found.b is None
 
@@ -100,8 +100,8 @@ def test_each_group_against_everyone_is_the_screening(small_ranges):
     table = pd.DataFrame({"response": (rng.random(n) < 0.5) * 1.0, "score": rng.random(n), "group": rng.choice(["p", "q", "r"], n), "weight": 1.0})
     table.loc[0, "group"] = "lonely"
     table["response"] = np.where(table["group"] == "q", (rng.random(n) < 0.58) * 1.0, table["response"])
-    found = comparisons_of_partitions(dealt(table, [2500]), weight="weight", against="all")
-    whole = screen(table, response="response", score="score", groups="group", method="asymptotic", against="all").to_frame("comparisons").set_index("a")
+    found = comparisons_of_partitions(dealt(table, [2500]), sample_weight="weight", reference="all")
+    whole = screen(table, y_true="response", score="score", by="group", method="asymptotic", reference="all").to_frame("comparisons").set_index("a")
     rows = found.to_frame("comparisons").set_index("a").sort_index()
     names = ["kuiper_pvalue", "average_difference", "null_scale", "n_steps"]
     np.testing.assert_allclose(rows[names].astype(float), whole.loc[rows.index, names].astype(float), rtol=1e-8)
@@ -114,7 +114,7 @@ def test_p_values_of_pairs_are_those_of_the_screening():
     table = pd.DataFrame({"response": (rng.random(6000) < 0.5) * 1.0, "score": rng.random(6000), "group": rng.choice(["p", "q", "r"], 6000)})
     table["response"] = np.where(table["group"] == "q", (rng.random(6000) < 0.56) * 1.0, table["response"])
     found = comparisons_of_partitions(dealt(table, [2500])).to_frame("comparisons").set_index(["a", "b"]).sort_index()
-    whole = screen(table, response="response", score="score", groups="group", method="asymptotic").to_frame("comparisons").set_index(["a", "b"]).sort_index()
+    whole = screen(table, y_true="response", score="score", by="group", method="asymptotic").to_frame("comparisons").set_index(["a", "b"]).sort_index()
     names = ["kuiper_pvalue", "kuiper_pvalue_holm", "kuiper_pvalue_bh", "average_difference"]
     np.testing.assert_allclose(found[names].astype(float), whole[names].astype(float), rtol=1e-8)
 
@@ -171,11 +171,11 @@ def arrays(group=("a", "b", "a", "b"), chunks=3, **columns):
     ({"response": da.zeros(3), "score": da.zeros(3)}, "frame must have a column 'group'"),
 ])
 def test_refusals_name_the_part_and_the_place(table, says):
-    with pytest.raises((ValueError, TypeError), match=says): comparison_of_partitions(table, "a", "b", weight="weight" if "weight" in table else None)
+    with pytest.raises((ValueError, TypeError), match=says): comparison_of_partitions(table, "a", "b", sample_weight="weight" if "weight" in table else None)
 
 
 def test_pairs_need_groups_that_can_be_compared():
-    with pytest.raises(ValueError, match="against must be"): comparisons_of_partitions(arrays(), against="some")
+    with pytest.raises(ValueError, match="against must be"): comparisons_of_partitions(arrays(), reference="some")
     with pytest.raises(ValueError, match="two different labels or more, got 'a' alone"): comparison_of_partitions(arrays(group=["a"] * 4), "a")
     with pytest.raises(ValueError, match="group 'b' must hold more than one row"): comparison_of_partitions(arrays(group=["a", "a", "a", "b"]), "a")
     with pytest.raises(ValueError, match="2 to 50 different labels, got 1 .'a'"): comparisons_of_partitions(arrays(group=["a"] * 4))

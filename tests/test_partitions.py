@@ -61,7 +61,7 @@ def test_all_numbers_are_those_in_memory(name, weighted, few, monkeypatch):
         monkeypatch.setattr(partitions, "_MOST_ROWS", 3)
         monkeypatch.setattr(partitions, "_EDGES", np.array([0.3, 1.0]))
     monkeypatch.setattr(partitions, "_FEWEST_BETS", 0)
-    found = calibration_of_partitions(dealt(table, [1, 1, 2, 900, 2999]), weight="weight" if weighted else None, rng=1, n_boot=200)
+    found = calibration_of_partitions(dealt(table, [1, 1, 2, 900, 2999]), sample_weight="weight" if weighted else None, rng=1, n_boot=200)
     y, p, more = table["outcome"], table["score"], {"sample_weight": table["weight"]} if weighted else {}
     whole = binary_calibration_tests(y, p, method="asymptotic", **more)
     assert [one.name for one in found.tests] == [one.name for one in whole._tests()] and found.n == whole.walk.n
@@ -84,7 +84,7 @@ def test_weights_that_go_with_outcomes_are_taken_as_in_memory():
     outcome = drawn(score)
     kept = (outcome == 0) | (rng.random(score.size) < 0.2)
     table = pd.DataFrame({"outcome": outcome, "score": score, "weight": np.where(outcome == 1, 5.0, 1.0)})[kept]
-    found, plain = (calibration_of_partitions(dealt(table, [9000, 20_000]), weight=name, rng=1, n_boot=99) for name in ("weight", None))
+    found, plain = (calibration_of_partitions(dealt(table, [9000, 20_000]), sample_weight=name, rng=1, n_boot=99) for name in ("weight", None))
     whole = binary_calibration_tests(table["outcome"], table["score"], sample_weight=table["weight"])
     stated = [one.pvalue for one in binary_calibration_tests(table["outcome"], table["score"], sample_weight=table["weight"], method="asymptotic")._tests()]
     assert {one.method for one in found.tests} == {"signs"} and {one.method for one in plain.tests} == {"asymptotic"}
@@ -92,7 +92,7 @@ def test_weights_that_go_with_outcomes_are_taken_as_in_memory():
         assert other.method == "signs" and abs(one.pvalue - other.pvalue) < (0.03 if other.n_resamples else 1e-9)
         assert one.pvalue > 1.05 * dict(zip(("kolmogorov_smirnov", "kuiper", "spiegelhalter"), stated))[one.name]
     rare = table.assign(score=0.004 * table["score"], outcome=(rng.random(len(table)) < 0.004 * table["score"]).astype(float))
-    assert {one.method for one in calibration_of_partitions(dealt(rare, [9000]), weight="weight", rng=1, n_boot=99).tests} <= {"asymptotic"}
+    assert {one.method for one in calibration_of_partitions(dealt(rare, [9000]), sample_weight="weight", rng=1, n_boot=99).tests} <= {"asymptotic"}
 
 
 def test_any_number_of_rows_in_a_part_gives_the_same():
@@ -153,7 +153,7 @@ def test_refusals_name_the_part_and_the_place(table, says):
 @pytest.mark.parametrize(("weight", "says"), [([1.0, -1, 1], "weight must not be negative.*position 1"), ([0.0] * 3, "weight must be positive somewhere"),
                                               ([1e-160, 1, 1], "weight must be zero or within a factor 1e150"), ([1.0, np.nan, 1], "weight must not hold missing")])
 def test_weights_are_refused_as_in_memory(weight, says):
-    with pytest.raises(ValueError, match=says): calibration_of_partitions(arrays([1.0, 0, 1], [0.5] * 3, weight=weight), weight="weight")
+    with pytest.raises(ValueError, match=says): calibration_of_partitions(arrays([1.0, 0, 1], [0.5] * 3, weight=weight), sample_weight="weight")
 
 
 @pytest.mark.parametrize("option", [{"tolerance": 0}, {"confidence": 95}, {"n_bins": 0}, {"n_boot": 2.5}])

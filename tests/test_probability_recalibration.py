@@ -80,7 +80,7 @@ def test_an_impossible_event_is_named_and_many_are_recalibrated():
 def test_clusters_stay_in_one_fold_and_widen_the_errors():
     y, p = made(150, 5, 1.6)
     y, p, who = np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(1200), np.repeat(np.arange(150), 8)  # no two are equal
-    in_order, known = (recalibrate_probabilities(y, p, cluster=c, rng=1, **QUICK) for c in (None, [f"c{k}" for k in who]))
+    in_order, known = (recalibrate_probabilities(y, p, groups=c, rng=1, **QUICK) for c in (None, [f"c{k}" for k in who]))
     mixed = np.random.default_rng(0).permutation(1200)
     plain = recalibrate_probabilities(y[mixed], p[mixed], rng=1, **QUICK)
     error = [one.candidates.loc["Platt scaling", "gain_error"] for one in (known, plain, in_order)]
@@ -91,7 +91,7 @@ def test_clusters_stay_in_one_fold_and_widen_the_errors():
 def test_standard_errors_of_a_map_are_those_of_clusters():
     "Mutation: errors of as many independent rows; where eight rows of a cluster agree, they are √8 times as large, and those of the cluster's one row."
     y, p = made(400, 5, 1.6)
-    once, more = PlattScaling().fit(p, y), recalibrate_probabilities(np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(3200), cluster=np.repeat(np.arange(400), 8), rng=1, **QUICK)
+    once, more = PlattScaling().fit(p, y), recalibrate_probabilities(np.repeat(y, 8), np.repeat(p, 8) + 1e-9 * np.arange(3200), groups=np.repeat(np.arange(400), 8), rng=1, **QUICK)
     assert more.chosen == "Platt scaling"
     np.testing.assert_allclose(more.model.standard_error_, once.standard_error_, rtol=0.1)
     assert "±" in more.conclusion and more.model.sentence in more.conclusion
@@ -103,7 +103,7 @@ def test_too_few_are_refused_and_arrays_are_owned():
     y[:9] = 1
     with pytest.raises(ValueError, match="y_true must hold at least ten events to recalibrate, or ten clusters of them, got 9"): recalibrate_probabilities(y, p, **QUICK)
     y[9] = 1
-    with pytest.raises(ValueError, match="ten clusters of them, got 2"): recalibrate_probabilities(y, p, cluster=np.arange(60) // 5, **QUICK)
+    with pytest.raises(ValueError, match="ten clusters of them, got 2"): recalibrate_probabilities(y, p, groups=np.arange(60) // 5, **QUICK)
     found = recalibrate_probabilities(y, p, rng=1, **QUICK)
     kept = found.y_prob.copy()
     p[:] = 0.5
@@ -173,7 +173,7 @@ def test_copies_that_nobody_named_count_once():
     "Mutation: no look at repeats, so that each copy teaches the others its outcome."
     y, p = made(200, 9)
     rows = np.random.default_rng(1).permutation(np.tile(np.arange(200), 5))
-    found, known = recalibrate_probabilities(y[rows], p[rows], rng=1, **QUICK), recalibrate_probabilities(y[rows], p[rows], cluster=rows, rng=1, **QUICK)
+    found, known = recalibrate_probabilities(y[rows], p[rows], rng=1, **QUICK), recalibrate_probabilities(y[rows], p[rows], groups=rows, rng=1, **QUICK)
     assert "800 of 1,000 rows repeat an earlier one" in found.cautions[0].sentence and found.chosen == known.chosen and not found.is_recalibrated
     np.testing.assert_allclose(found.candidates["gain_error"], known.candidates["gain_error"], rtol=0.5, atol=1e-3)
     blocks = recalibrate_probabilities(np.tile(y, 3), np.tile(p.round(1), 3), rng=1, **QUICK)

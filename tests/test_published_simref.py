@@ -18,7 +18,7 @@ from uqcal.sample.datasets import load_errors
 from uqcal._chance.distributions import fit_fisher_dof, fit_student
 from uqcal._sample.sample import equal_count_bins
 from uqcal.statistics.statistics import kurtosis_cs, skewness_gm
-from uqcal.errors.validation import validate
+from uqcal.errors.validation import validate_errors
 
 PUBLISHED = Path(__file__).parent / "published"
 POINTS = json.loads((PUBLISHED / "simref_points.json").read_text("utf-8"))["sets"]
@@ -126,7 +126,7 @@ def test_uncertainties_of_table_ii_are_those_of_a_mean_and_of_a_standard_deviati
 def test_intervals_references_and_scores_are_those_of_tables_a1_to_a4(point):
     "And what the study stores of each set is this; one set in each run beside the two that the study computes, the others in the long form."
     data = load_errors(point["name"])
-    result = validate(data.error, data.uncertainty, conclusions=False, ties="order", n_boot=RESAMPLES, n_mc=SIMULATED, rng=point["set"], n_jobs=2)
+    result = validate_errors(data.error, data.uncertainty, conclusions=False, ties="order", n_boot=RESAMPLES, n_mc=SIMULATED, rng=point["set"], n_jobs=2)
     table = result.to_frame().set_index(["statistic", "distribution"])
     shown = pd.read_csv(NOTEBOOK.with_suffix(".csv"), index_col=["set", "statistic", "distribution"]).loc[point["set"]]
     np.testing.assert_allclose(shown[table.columns].to_numpy(float), table.to_numpy(float, na_value=np.nan), rtol=1e-6)

@@ -100,7 +100,7 @@ def test_online_platt_scaling_of_rare_events_follows_its_formula_and_clips_where
 
 def test_rows_of_rare_events_are_written_as_rare():
     lines, out = [f"{p!r},0" for p in (10**np.random.default_rng(0).uniform(-9, -6, 3000)).tolist()], []
-    recalibrate_rows(io.BytesIO("\n".join(["p,y", *lines, ""]).encode()), out.append, score="p", outcome="y", rng=0)
+    recalibrate_rows(io.BytesIO("\n".join(["p,y", *lines, ""]).encode()), out.append, score="p", y_true="y", rng=0)
     written = np.array([line.split(",") for line in "".join(out).splitlines()[1:]], float)
     assert 0.8 < np.median(written[:, 2] / written[:, 0]) < 1.3
 

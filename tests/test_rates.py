@@ -84,7 +84,7 @@ def test_a_known_rate_is_compared_as_one_rate():
 
 @pytest.mark.parametrize("call, match", [
     (lambda: rate_interval(1.1, 5), "rate must lie"), (lambda: rate_interval(0.5, 0), "n must be"), (lambda: rate_interval(0.5, 5, confidence=1), "confidence"),
-    (lambda: rate_difference_of(0.5, 5, -0.1, 5), "rate must lie"), (lambda: rate_difference([0, 2], [1]), "outcome_a"), (lambda: rate_difference([0, 1], [1], weight_b=[1, 2]), "weight_b")])
+    (lambda: rate_difference_of(0.5, 5, -0.1, 5), "rate must lie"), (lambda: rate_difference([0, 2], [1]), "outcome_a"), (lambda: rate_difference([0, 1], [1], sample_weight_b=[1, 2]), "weight_b")])
 def test_bad_input_is_named(call, match):
     with pytest.raises((ValueError, TypeError), match=match): call()
 
@@ -98,7 +98,7 @@ def test_averages_of_a_graph_are_weighted_means_of_its_members():
     s_a, s_b = np.round(rng.uniform(size=12), 1), np.round(rng.uniform(size=9), 1)
     w_a, w_b = rng.exponential(size=12) + 0.1, rng.exponential(size=9) + 0.1
     y_a, y_b = (rng.integers(0, 2, n).astype(float) for n in (12, 9))
-    def graph(a, b): return comparison_graph(a, s_a, b, s_b, weight_a=w_a, weight_b=w_b, method="asymptotic")
+    def graph(a, b): return comparison_graph(a, s_a, b, s_b, sample_weight_a=w_a, sample_weight_b=w_b, method="asymptotic")
     u = np.array([graph(np.eye(12)[k], np.zeros(9)).average_difference for k in range(12)])
     v = -np.array([graph(np.zeros(12), np.eye(9)[k]).average_difference for k in range(9)])
     found = graph(y_a, y_b).averages(0, graph(y_a, y_b).score.size)
@@ -179,10 +179,10 @@ def test_weights_that_go_with_the_chances_are_seen():
         w = np.exp(rng.standard_normal(1500))
         chance = np.minimum(0.02 * w, 0.9)
         y, other = (rng.random(1500) < chance) * 1.0, (rng.random(1500) < 0.02) * 1.0
-        found = rate_difference(y, other, weight_a=w)
+        found = rate_difference(y, other, sample_weight_a=w)
         held += found.confidence_interval.holds(w @ chance / w.sum() - 0.02)
         if seed: continue
-        padded = rate_difference(np.append(y, [0, 1]), other, weight_a=1e148 * np.append(w, [0, 0]))
+        padded = rate_difference(np.append(y, [0, 1]), other, sample_weight_a=1e148 * np.append(w, [0, 0]))
         assert padded.n_a == pytest.approx(found.n_a, rel=1e-9) and found.n_a < w.sum()**2 / (w @ w)
     assert cases_of(y, np.full(1500, 7.0)) == 1500 and held >= 279, held  # 288
 
@@ -199,5 +199,5 @@ def test_weights_that_go_with_the_outcomes_keep_the_level():
 
     for _ in range(300):
         (a, weight_a), (b, weight_b) = group(), group()
-        differ += rate_difference(a, b, weight_a=weight_a, weight_b=weight_b).pvalue < 0.05
+        differ += rate_difference(a, b, sample_weight_a=weight_a, sample_weight_b=weight_b).pvalue < 0.05
     assert differ <= 27, differ

@@ -139,7 +139,7 @@ def test_states_that_do_not_fit_are_refused(tmp_path, monkeypatch):
             return super().read1(n)
     other = tmp_path / "other.json"
     with pytest.raises(ValueError, match="another process has written the state"):
-        recalibrate_rows(Meddling("\n".join([head, *lines, ""]).encode()), lambda text: None, score="p", outcome="y", key="id", state=other)
+        recalibrate_rows(Meddling("\n".join([head, *lines, ""]).encode()), lambda text: None, score="p", y_true="y", key="id", state=other)
 
 
 def test_forecasts_and_outcomes_are_counted_as_what_they_are(tmp_path):
@@ -175,10 +175,10 @@ def test_a_state_in_use_is_refused_before_anything_is_read_or_written(tmp_path):
         def read1(self, n=-1):
             if not tried:
                 with pytest.raises(ValueError, match="another process uses the state") as error:
-                    recalibrate_rows(io.BytesIO(b"id,p,y\n"), tried.append, score="p", outcome="y", key="id", state=state)
+                    recalibrate_rows(io.BytesIO(b"id,p,y\n"), tried.append, score="p", y_true="y", key="id", state=state)
                 tried.append(error)
             return super().read1(n)
-    recalibrate_rows(Second("\n".join([head, *lines, ""]).encode()), lambda text: None, score="p", outcome="y", key="id", state=state)
+    recalibrate_rows(Second("\n".join([head, *lines, ""]).encode()), lambda text: None, score="p", y_true="y", key="id", state=state)
     assert len(tried) == 1 and [file.name for file in tmp_path.iterdir()] == ["s.json"]
     with pytest.raises(ValueError, match="line 2"): run(["oops"], state)
     run(["new,0.5,"], state)  # whoever ends, however, lets go

@@ -27,7 +27,7 @@ from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, Confo
 from uqcal.online.error_monitor import UncertaintyMonitor
 from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, OnlineIntervals, QuantileTracker
 from uqcal.online.mixture import OnlineMixture
-from uqcal.comparison.model_comparison import compare_models
+from uqcal.comparison.model_comparison import compare_scores
 from uqcal.online.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.online.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
 from uqcal.corrections.probability_recalibration import PlattByGroup, recalibrate_probabilities
@@ -232,14 +232,14 @@ def restarting(): return RestartingForecaster(OnlinePlattScaling())
 
 
 def compared_errors(error, uncertainty, dof=np.inf, groups=None, confidence=0.95, n_boot=25, rng=1):
-    return compare_models(None, {"a": (error, uncertainty), "b": (uncertainty, uncertainty)}, dof=dof, groups=groups, confidence=confidence, n_boot=n_boot, rng=rng)
+    return compare_scores(None, {"a": (error, uncertainty), "b": (uncertainty, uncertainty)}, dof=dof, groups=groups, confidence=confidence, n_boot=n_boot, rng=rng)
 
 
 def compared_intervals(y_true, y_pred_low, y_pred_up, confidence_level):
-    return compare_models(y_true, {"a": (y_pred_low, y_pred_up), "b": (y_pred_low, y_pred_up)}, score="interval", confidence_level=confidence_level, n_boot=25, rng=1)
+    return compare_scores(y_true, {"a": (y_pred_low, y_pred_up), "b": (y_pred_low, y_pred_up)}, score="interval", level=confidence_level, n_boot=25, rng=1)
 
 
-def compared_outcomes(y_true, y_prob): return compare_models(y_true, {"a": y_prob, "b": y_true}, score="brier", n_boot=25, rng=1)
+def compared_outcomes(y_true, y_prob): return compare_scores(y_true, {"a": y_prob, "b": y_true}, score="brier", n_boot=25, rng=1)
 
 
 LATE = {"mixture.OnlineMixture": OnlineMixture, "recalibration.PeriodicRefit": lambda: PeriodicRefit(PlattScaling(), every=5, warmup=5), "online.OnlinePlattScaling": OnlinePlattScaling,
@@ -310,7 +310,7 @@ TABLE = {
     **rows("factors", "average_test factors_along valid_bins", "errors", kinds={"groups": "free", "n_bins": "count -None"}),
     **rows("factors", "average_test+groups factors_along+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
     **rows("conclusions", "draw_conclusions", "errors"),
-    **rows("validation", "validate", "errors", nan=True, given={"observed": E}, kinds={"distribution": "choice -None", "observed": "feature -None"}, aliases={"statistics": "statistic", "distributions": "distribution"}),
+    **rows("validation", "validate_errors", "errors", nan=True, given={"observed": E}, kinds={"distribution": "choice -None", "observed": "feature -None"}, aliases={"statistics": "statistic", "distributions": "distribution"}),
     **rows("bin_scaling", "extrapolate", "errors", given={"n_bins": (2, 3, 4, 6)}, kinds={"n_bins": "counts"}),
     **rows("bin_scaling", "bin_scaling_reference", "errors", given={"statistic": "ence", "n": N}, kinds={"uncertainty": "positive -None"}),
     **rows("confidence_curves", "confidence_curve", "errors"),
@@ -453,9 +453,9 @@ TABLE = {
     **rows("recalibration", "mend", "errors", nan=True),
     **rows("scores", "crps negative_log_density", "errors", kinds={"dof": "size -infinite"}), **rows("scores", "brier_score log_loss", "binary"),
     **rows("scores", "interval_score read_bounds", "intervals"),
-    "model_comparison.compare_models": Row("errors", call=compared_errors, nan=True, kinds={"dof": "size -infinite", "groups": "free"}),
-    "model_comparison.compare_models+groups": Row("errors", call=compared_errors, nan=True, given={"groups": np.arange(N) % 12}, kinds={"dof": "size -infinite", "groups": "array -None"}),
-    "model_comparison.compare_models+intervals": Row("intervals", call=compared_intervals, nan=True), "model_comparison.compare_models+outcomes": Row("binary", call=compared_outcomes, nan=True),
+    "model_comparison.compare_scores": Row("errors", call=compared_errors, nan=True, kinds={"dof": "size -infinite", "groups": "free"}),
+    "model_comparison.compare_scores+groups": Row("errors", call=compared_errors, nan=True, given={"groups": np.arange(N) % 12}, kinds={"dof": "size -infinite", "groups": "array -None"}),
+    "model_comparison.compare_scores+intervals": Row("intervals", call=compared_intervals, nan=True), "model_comparison.compare_scores+outcomes": Row("binary", call=compared_outcomes, nan=True),
 
     # parameters of estimators
     **rows("probability_recalibration", "ProbabilityRecalibration.predict", "binary", of=lambda: recalibrate_probabilities(np.arange(N) % 2, P, n_folds=4, n_boot=20, n_resamples=20, rng=1), kinds={"by": "free"}),
@@ -490,8 +490,8 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels inputs.check_labels+numbers sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
-        "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform model_comparison.compare_models model_comparison.compare_models+intervals "
-        "model_comparison.compare_models+outcomes causes.read_observed",
+        "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform model_comparison.compare_scores model_comparison.compare_scores+intervals "
+        "model_comparison.compare_scores+outcomes causes.read_observed",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep causes.describe_rows",
     ("ties", "constant", "one point", "two points", "one outcome"): "probability_recalibration.recalibrate_probabilities probability_recalibration.recalibrate_probabilities+cluster probability_recalibration.recalibrate_probabilities+by",  # too few of either
     ("constant", "one point", "two points"): "causes.find_causes",          # groups: all rows in one
@@ -504,7 +504,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
     ("one point",):
-        "calibration.calibration_report by_columns.column_tests coverage.interval_report coverage.interval_report+sets intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
+        "calibration.calibration_report by_columns.column_tests coverage.interval_report coverage.interval_report+sets intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate_errors intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
     ("constant", "one point", "two points", "zeros"):
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate scaling.ErrorMap.fit",  # a line through two points leaves no error
     ("certain",):
@@ -516,7 +516,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points", "zeros"):
         "scaling.GroupScaling.fit distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
     ("ties", "constant", "one point", "two points"):
-        "two_groups.comparison_graph+cluster against_everyone.subpopulation_graph+cluster model_comparison.compare_models+groups "
+        "two_groups.comparison_graph+cluster against_everyone.subpopulation_graph+cluster model_comparison.compare_scores+groups "
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
         "sample.Sample.with_groups sample.RegressionErrors.with_groups conformal.ConformalIntervals.fit+groups conformal.ConformalBounds.fit+groups "
         "coverage.interval_report+groups",
@@ -675,7 +675,7 @@ def at_edges(name):
         if not same(changed, {parameter: arguments[parameter] for parameter in changed}): yield edge, outcome(name, **changed)
 
 
-COSTLY = ("model_comparison.compare_models", "recalibration.mend", "probability_recalibration.recalibrate_probabilities", "validation.validate", "conclusions.draw_conclusions")
+COSTLY = ("model_comparison.compare_scores", "recalibration.mend", "probability_recalibration.recalibrate_probabilities", "validation.validate_errors", "conclusions.draw_conclusions")
 FEW = ("list", "masked", "pandas", "frame")  # for what costs a quarter of a second a call; all that it calls takes the others too
 
 

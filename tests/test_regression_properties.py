@@ -24,7 +24,7 @@ PAIR = {
     "bca_interval": lambda e, u: bootstrap.bca_interval("zms", e, u, n_boot=20, rng=1),
     "bca_intervals": lambda e, u: bootstrap.bca_intervals(("zms", "cc", "correlation"), e, u, n_boot=20, rng=1),
     "bca_interval of a function": lambda e, u: bootstrap.bca_interval(lambda a, b: float(np.mean(np.abs(a / b))), e, u, n_boot=20, rng=1),
-    "validate": lambda e, u: validation.validate(e, u, statistics=("zms", "cc", "correlation", "ence", "zmse"), n_bins=2, n_boot=20, n_mc=20, rng=1),
+    "validate": lambda e, u: validation.validate_errors(e, u, statistics=("zms", "cc", "correlation", "ence", "zmse"), n_bins=2, n_boot=20, n_mc=20, rng=1),
 }
 ONE = {
     "nll_reference": statistics.nll_reference,
@@ -97,13 +97,13 @@ def test_any_values_give_a_result_without_nan_or_a_clear_error(name, values):
     (lambda: bootstrap.bca_interval("zsm", GOOD, U), "zms"),
     (lambda: bootstrap.bca_interval("zms", [1.0], [1.0]), "two"),
     (lambda: bootstrap.bca_interval(lambda e, u: e, GOOD, U), "statistic"), (lambda: bootstrap.bca_interval(lambda e, u: 1.0, GOOD, U, by=U), "by"),
-    (lambda: validation.validate(GOOD, U, n_bins=0), "n_bins"), (lambda: validation.validate(GOOD, U, tolerance=1), "tolerance"),
-    (lambda: validation.validate(GOOD, U, groups=list("aaaaaa")), "groups"), (lambda: validation.validate(GOOD, U, statistics=("zms", 1)), "statistics"),
-    (lambda: validation.validate(GOOD, U, statistics=("nll",)), "nll"),
-    (lambda: validation.validate(GOOD, U, n_bins=2, distributions=("normal",)), "distributions"), (lambda: validation.validate(GOOD, U, n_bins=2, distribution="t2"), "distribution"),
-    (lambda: validation.validate(GOOD, U, n_bins=2, features=[1, 2]), "features"),
-    (lambda: validation.validate(GOOD, U, n_bins=2, features={"x": [None, *"abbba"[1:]] + ["a"]}), "features"), (lambda: validation.validate(GOOD, U, n_bins=2, conclusions="no"), "conclusions"),
-    (lambda: validation.validate(GOOD, U, n_bins=2, conclusions=False, features={"x": U}), "conclusions"), (lambda: references.simulated_reference("correlation", U), "statistic"),
+    (lambda: validation.validate_errors(GOOD, U, n_bins=0), "n_bins"), (lambda: validation.validate_errors(GOOD, U, tolerance=1), "tolerance"),
+    (lambda: validation.validate_errors(GOOD, U, groups=list("aaaaaa")), "groups"), (lambda: validation.validate_errors(GOOD, U, statistics=("zms", 1)), "statistics"),
+    (lambda: validation.validate_errors(GOOD, U, statistics=("nll",)), "nll"),
+    (lambda: validation.validate_errors(GOOD, U, n_bins=2, distributions=("normal",)), "distributions"), (lambda: validation.validate_errors(GOOD, U, n_bins=2, distribution="t2"), "distribution"),
+    (lambda: validation.validate_errors(GOOD, U, n_bins=2, by=[1, 2]), "features"),
+    (lambda: validation.validate_errors(GOOD, U, n_bins=2, by={"x": [None, *"abbba"[1:]] + ["a"]}), "features"), (lambda: validation.validate_errors(GOOD, U, n_bins=2, conclusions="no"), "conclusions"),
+    (lambda: validation.validate_errors(GOOD, U, n_bins=2, conclusions=False, by={"x": U}), "conclusions"), (lambda: references.simulated_reference("correlation", U), "statistic"),
     (lambda: references.simulated_reference("cc", U * 0 + 1), "uncertainty"), (lambda: references.simulated_reference("nll", U), "statistic"),
     (lambda: references.zeta_score(1.0, np.nan, (0.0, 2.0)), "ζ"), (lambda: references.zeta_score(1.0, 1.0, (2.0, 0.0)), "interval"),
     (lambda: distributions.standard_distribution("gauss"), "distribution"), (lambda: distributions.standard_distribution(3), "distribution"), (lambda: distributions.simulate_errors(U, "t1.5"), "distribution"),
@@ -115,7 +115,7 @@ def test_bad_settings_are_refused_by_name(call, named):
 
 
 def test_constant_uncertainties_leave_only_the_average_to_be_judged():
-    result = validation.validate(np.random.default_rng(1).standard_normal(100), np.ones(100), n_bins=4, n_boot=200, n_mc=100, rng=1)
+    result = validation.validate_errors(np.random.default_rng(1).standard_normal(100), np.ones(100), n_bins=4, n_boot=200, n_mc=100, rng=1)
     assert all(result.scores[name].status == "inconclusive" for name in ("cc", "ence", "zmse"))
     assert result.scores["zms"].status in ("valid", "invalid") and result.scores["cc"].reason == "equal_uncertainties" and finite(result)
 
@@ -221,7 +221,7 @@ def bucketed(z, u, rank, typical):
 def test_same_seed_same_result_for_any_number_of_jobs():
     rng = np.random.default_rng(3)
     u = rng.uniform(0.5, 2, 300)
-    one, two = (validation.validate(u * rng_e, u, n_bins=5, n_boot=700, n_mc=900, rng=5, n_jobs=jobs).to_frame("statistics")
+    one, two = (validation.validate_errors(u * rng_e, u, n_bins=5, n_boot=700, n_mc=900, rng=5, n_jobs=jobs).to_frame("statistics")
                 for jobs, rng_e in ((1, np.sin(np.arange(300.0))), (2, np.sin(np.arange(300.0)))))
     assert one.equals(two)
 
@@ -239,7 +239,7 @@ def test_validate_rejects_three_quarters_of_size_and_accepts_perfect():
         rng = np.random.default_rng(seed)
         u = rng.lognormal(0, 0.5, 1000)
         e = u * rng.standard_normal(1000)
-        verdicts.append([{name: one.status for name, one in validation.validate(e, stated, distribution="normal", conclusions=False, n_boot=400, n_mc=400, rng=seed).scores.items()}
+        verdicts.append([{name: one.status for name, one in validation.validate_errors(e, stated, distribution="normal", conclusions=False, n_boot=400, n_mc=400, rng=seed).scores.items()}
                          for stated in (u, 0.75 * u)])
     for name in ("zms", "ence", "zmse"):
         assert sum(perfect[name] == "valid" for perfect, _ in verdicts) >= 34, name        # 95 % expected: fewer than 34 of 40 has chance 0.3 %
@@ -248,7 +248,7 @@ def test_validate_rejects_three_quarters_of_size_and_accepts_perfect():
 
 @pytest.mark.parametrize("call", [
     lambda: distributions.fit_fisher_dof([0.0, 1.5e38, 8.6e-271]), lambda: distributions.fit_student([2.2e-311, 3e-287, 0.0, 2.2e-311, -4.2e15]),
-    lambda: references.zeta_score(1.0, 0.0, (1.0 - 1e-316, 1.0)), lambda: validation.validate([1e-160, 0.0], [1.0, 1.0], n_bins=2, n_boot=20, n_mc=20, rng=1)])
+    lambda: references.zeta_score(1.0, 0.0, (1.0 - 1e-316, 1.0)), lambda: validation.validate_errors([1e-160, 0.0], [1.0, 1.0], n_bins=2, n_boot=20, n_mc=20, rng=1)])
 def test_extreme_ratios_of_scales_stay_finite_or_become_infinite_quietly(call):
     over = "raise" if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else "ignore"  # numpy 1 says so of quotients of two tiny numbers, too
     with np.errstate(all="raise", under="ignore", over=over): assert call() is not None

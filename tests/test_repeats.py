@@ -5,7 +5,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from uqcal.errors.causes import find_causes
 from uqcal.statistics.consistency import consistency_test
-from uqcal.errors.validation import validate
+from uqcal.errors.validation import validate_errors
 from published import diffusion
 
 from uqcal.sample.datasets import catalogue
@@ -313,7 +313,7 @@ def test_calm_and_stormy_times_are_found_and_counted_by_stretches():
     "Forty series of 1,000: lags 1 to 3 alone find a third. Mutation: no sum over lags 1 to 20."
     found = [find_repeats(*calm_and_stormy(np.random.default_rng([seed, 84]), 1000)) for seed in range(40)]
     assert sum(one.is_suspect for one in found) >= 32 and any(one.sign == "nearby" for one in found)
-    result = validate(*calm_and_stormy(np.random.default_rng([1, 84]), 1000), statistics=("zms",), n_boot=99, n_resamples=99, n_mc=20, rng=1)
+    result = validate_errors(*calm_and_stormy(np.random.default_rng([1, 84]), 1000), statistics=("zms",), n_boot=99, n_resamples=99, n_mc=20, rng=1)
     assert result.cautions[0].code == "stretches_as_groups" and result.settings["groups"] == 25
 
 

@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 from published import diffusion
 
-from uqcal import __version__, validate
+from uqcal import __version__
+from uqcal.errors.validation import validate_errors
 from uqcal.errors import report
 from uqcal.reports import Caution
 from uqcal._base.page import Card, Section, Verdict, check_target, draw_picture, render_page, write_whole
@@ -28,7 +29,7 @@ VOID = {"meta", "img", "br", "link", "input", "hr"}
 @pytest.fixture(scope="module")
 def validation():
     demo = diffusion()
-    return validate(demo.error, demo.uncertainty, n_boot=200, n_mc=200, rng=0)
+    return validate_errors(demo.error, demo.uncertainty, n_boot=200, n_mc=200, rng=0)
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +164,7 @@ def test_no_figure_stays_open(validation, tmp_path):
 
 def test_direction_of_the_conclusions_is_that_of_the_zms(validation):
     for factor, direction in ((0.5, "too small"), (2.0, "too large")):
-        result = validate(validation.sample.error, factor * validation.sample.uncertainty, statistics=("zms",), n_boot=100, n_mc=50, n_resamples=99, rng=1)
+        result = validate_errors(validation.sample.error, factor * validation.sample.uncertainty, statistics=("zms",), n_boot=100, n_mc=50, n_resamples=99, rng=1)
         assert result["on average"].direction == direction and ("verconfident" in result.conclusion) == (direction == "too small")
 
 
@@ -176,7 +177,7 @@ def test_each_finding_is_told_in_full_with_its_test(validation, page):
 def test_features_are_drawn_and_their_names_escaped(tmp_path):
     demo = diffusion()
     features = {HOSTILE: np.arange(300.0), "$x_{1$": ["$a^$", "<b>", "c"] * 100}
-    result = validate(demo.error[:300], demo.uncertainty[:300], features=features, n_boot=100, n_mc=50, rng=0)
+    result = validate_errors(demo.error[:300], demo.uncertainty[:300], by=features, n_boot=100, n_mc=50, rng=0)
     page = result.to_html()
     elements = Elements(page)
     assert not elements.named("script") and len(elements.named("img")) == 14
@@ -186,7 +187,7 @@ def test_features_are_drawn_and_their_names_escaped(tmp_path):
 
 def test_report_without_conclusions_is_about_the_statistics(tmp_path):
     demo = diffusion()
-    result = validate(demo.error, demo.uncertainty, conclusions=False, n_boot=100, n_mc=50, rng=0, statistics=("zms", "correlation"))
+    result = validate_errors(demo.error, demo.uncertainty, conclusions=False, n_boot=100, n_mc=50, rng=0, statistics=("zms", "correlation"))
     text = words(result.to_html())
     assert "Graphs of the tests" not in text and "Correlation of |E|/u with u" in text and result.scores["correlation"].sentence in text
     assert [(one.name, one.kind, one.status) for one in result.findings] == [("on average", "scores", "valid"), ("along u", "scores", "invalid")]
@@ -195,10 +196,10 @@ def test_report_without_conclusions_is_about_the_statistics(tmp_path):
 def test_statistics_that_differ_are_named_and_the_worst_decides():
     rng = np.random.default_rng(2)
     u = np.exp(0.6 * rng.normal(size=2000))
-    result = validate(u * rng.normal(size=2000), 0.7 * u**1.3, statistics=("zms", "rce"), conclusions=False, n_boot=100, n_mc=50, rng=1)
+    result = validate_errors(u * rng.normal(size=2000), 0.7 * u**1.3, statistics=("zms", "rce"), conclusions=False, n_boot=100, n_mc=50, rng=1)
     finding = result["on average"]
     assert finding.status == "invalid" and finding.facts["statistics"] == {name.upper(): score.status for name, score in result.scores.items()}
-    assert [one.name for one in validate(u * rng.normal(size=2000), u, statistics=("cc",), conclusions=False, n_boot=100, n_mc=50, rng=1).findings] == ["ranking"]
+    assert [one.name for one in validate_errors(u * rng.normal(size=2000), u, statistics=("cc",), conclusions=False, n_boot=100, n_mc=50, rng=1).findings] == ["ranking"]
 
 
 @pytest.mark.parametrize("name", ["zms", "nll", "rce"])
@@ -206,7 +207,7 @@ def test_statistics_that_differ_are_named_and_the_worst_decides():
 def test_direction_is_that_of_the_uncertainties(name, factor, direction):
     rng = np.random.default_rng(2)
     u = rng.uniform(1, 3, 500)
-    result = validate(u * rng.normal(size=500), factor * u, statistics=(name,), distribution="normal", conclusions=False, n_boot=100, n_mc=50, rng=1)
+    result = validate_errors(u * rng.normal(size=500), factor * u, statistics=(name,), distribution="normal", conclusions=False, n_boot=100, n_mc=50, rng=1)
     assert result["on average"].direction == direction and ("verconfident" in result.conclusion) == (direction == "too small")
 
 
@@ -220,7 +221,7 @@ def slipped():
 
 
 def test_report_names_causes_rows_groups_and_tolerance(tmp_path):
-    result = validate(*slipped(), groups=np.arange(300) // 3, tolerance=1.5, statistics=("zms",), n_boot=200, n_resamples=199, n_mc=50, rng=1)
+    result = validate_errors(*slipped(), groups=np.arange(300) // 3, tolerance=1.5, statistics=("zms",), n_boot=200, n_resamples=199, n_mc=50, rng=1)
     text = words(result.to_html())
     assert result.causes and all(f"{one.strength.capitalize()}: {one.sentence}" in text for one in result.causes) and "Seen: Row 7 " in text
     assert "Next: Check the file first. Row 7" in text and "alone decides" in text
@@ -229,7 +230,7 @@ def test_report_names_causes_rows_groups_and_tolerance(tmp_path):
 
 def test_report_says_that_no_cause_was_found_and_that_rows_stand_alone(tmp_path):
     error, u = slipped()
-    result = validate(error[8:], u[8:], statistics=("zms",), n_boot=100, n_resamples=99, n_mc=50, rng=1)
+    result = validate_errors(error[8:], u[8:], statistics=("zms",), n_boot=100, n_resamples=99, n_mc=50, rng=1)
     text = words(result.to_html())
     assert "No known mistake explains these findings" in text and "Clusters" not in text
 
@@ -254,7 +255,7 @@ def test_a_cause_stands_in_its_own_section_and_not_among_the_cautions(validation
 
 def test_report_of_constant_uncertainties_gives_the_reason(tmp_path):
     error = np.random.default_rng(0).normal(size=200)
-    result = validate(error, np.ones(200), n_boot=100, n_mc=50, rng=1)
+    result = validate_errors(error, np.ones(200), n_boot=100, n_mc=50, rng=1)
     text = words(result.to_html())
     assert "nothing to rank" in text and "nan" not in text.lower()
 
@@ -270,7 +271,7 @@ def test_report_of_odd_data(tmp_path, change):
     if change == "ties": u = np.round(u)
     if change == "huge": error, u = 1e140 * error, 1e140 * u
     if change == "one distribution": options |= dict(distribution="laplace", statistics=("zms", "cc", "ence"))
-    text = words(validate(error, u, **options).to_html())
+    text = words(validate_errors(error, u, **options).to_html())
     assert "Bootstrap resamples" in text and not re.search(r"\bnan\b", text)
     if change == "zeros": assert "40 errors of exactly 0 are not drawn" in text
 

@@ -27,7 +27,7 @@ from uqcal._base.results import (
     Interval, Result, SignificanceTest, enumerated, html_table, new_axes, plain_text, plain_ticks, plot_null, plus_minus, three_digits,
 )
 from uqcal.subgroups.screening import screen
-from uqcal.errors.validation import validate
+from uqcal.errors.validation import validate_errors
 
 WICKED = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</td></table><b>", 'a" onclick="alert(1)', "E < 0 & u > 1", "&lt;script&gt;"]
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "p", "div"}
@@ -324,8 +324,8 @@ def test_results_stay_what_they_are_when_the_callers_arrays_change(make):
     own |= {"y": (own["x"] > 0) * 1.0, "p": own["u"] / 3, "g": np.array(list("abc") * 20, dtype=object), "low": own["E"] - 1, "up": own["E"] + 1}
     given = {name: make(values) for name, values in own.items()}
     results = [
-        validate(given["E"], given["u"], features={"x": given["x"], "g": given["g"]}, statistics=("zms", "ence"), n_boot=50, n_resamples=50, n_mc=20, n_bins=5, rng=1),
-        screen(given, response="y", score="p", groups="g", weight="w", method="asymptotic"), confidence_curve(given["E"], given["u"], n_resamples=50, rng=1),
+        validate_errors(given["E"], given["u"], by={"x": given["x"], "g": given["g"]}, statistics=("zms", "ence"), n_boot=50, n_resamples=50, n_mc=20, n_bins=5, rng=1),
+        screen(given, y_true="y", score="p", by="g", sample_weight="w", method="asymptotic"), confidence_curve(given["E"], given["u"], n_resamples=50, rng=1),
         calibration_graph(given["y"], given["p"], sample_weight=given["w"]), calibration_report(given["y"], given["p"], sample_weight=given["w"], rng=1),
         binary_calibration_tests(given["y"], given["p"]), reliability_diagram(given["y"], given["p"])]
     kept = copy.deepcopy(results)

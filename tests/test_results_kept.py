@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import uqcal
+from uqcal.comparison.model_comparison import compare_scores
+from uqcal.errors.validation import validate_errors
 
 ENGINES = {"repeats", "bootstrap", "references", "statistics", "consistency", "bias", "factors", "causes", "groups", "resampling", "scaling", "calibration_tests", "reliability"}
 KEPT = {("bootstrap", "contains_estimate"), ("causes", "sentence"), ("repeats", "is_suspect"), ("reliability", "null_limit"),
@@ -50,11 +52,11 @@ FEW = dict(rng=0, n_boot=19, n_resamples=99)
 
 @pytest.mark.parametrize("kind", ["neighbours alike", "copies", "independent"])
 def test_a_validation_searches_for_repeats_once_and_keeps_them(kind):
-    result, counts = calls(lambda: uqcal.validate(*rows(kind), n_mc=20, **FEW))
+    result, counts = calls(lambda: validate_errors(*rows(kind), n_mc=20, **FEW))
     assert counts["repeats", "repeats_of"] == 1
     assert result.repeats.is_suspect == (kind != "independent")
-    assert result.repeats == uqcal.find_repeats(*rows(kind))
-    assert uqcal.validate(*rows(kind), groups=np.arange(400) // 2, n_mc=20, **FEW).repeats is None
+    assert result.repeats == uqcal.checks.find_repeats(*rows(kind))
+    assert validate_errors(*rows(kind), groups=np.arange(400) // 2, n_mc=20, **FEW).repeats is None
     assert result.picture is not None  # drawn once, and kept
     _, counts = calls(lambda: read(result))
     assert not {one for one in counts if one[0] in ENGINES} - KEPT
@@ -65,13 +67,13 @@ def results():
     rng = np.random.default_rng(8)
     p = rng.uniform(0.05, 0.95, 400)
     y = (rng.random(400) < p**2).astype(int)
-    yield "validate", lambda: uqcal.validate(error, u, n_mc=20, **FEW)
-    yield "mend", lambda: uqcal.recalibrate_errors(error, u, **FEW)
-    yield "calibration_report", lambda: uqcal.calibration_report(y, p, **FEW)
-    yield "calibration_report, reversed", lambda: uqcal.calibration_report(1 - y, p, **FEW)
-    yield "recalibrate_probabilities", lambda: uqcal.recalibrate_probabilities(y, p, **FEW)
-    yield "interval_report", lambda: uqcal.interval_report(error, np.column_stack([-u, u]), 0.9, rng=0, n_resamples=99)
-    yield "compare_models", lambda: uqcal.compare_models(None, {"a": (error, u), "b": (error, 2 * u)}, rng=0)
+    yield "validate", lambda: validate_errors(error, u, n_mc=20, **FEW)
+    yield "mend", lambda: uqcal.corrections.error_recalibration.recalibrate_errors(error, u, **FEW)
+    yield "calibration_report", lambda: uqcal.probabilities.calibration.calibration_report(y, p, **FEW)
+    yield "calibration_report, reversed", lambda: uqcal.probabilities.calibration.calibration_report(1 - y, p, **FEW)
+    yield "recalibrate_probabilities", lambda: uqcal.corrections.probability_recalibration.recalibrate_probabilities(y, p, **FEW)
+    yield "interval_report", lambda: uqcal.intervals.coverage.interval_report(error, np.column_stack([-u, u]), 0.9, rng=0, n_resamples=99)
+    yield "compare_models", lambda: compare_scores(None, {"a": (error, u), "b": (error, 2 * u)}, rng=0)
 
 
 @pytest.mark.parametrize(("name", "make"), list(results()), ids=[name for name, _ in results()])
@@ -84,7 +86,7 @@ def test_reading_a_result_twice_computes_nothing_again(name, make):
 
 
 def test_a_test_is_the_same_object_wherever_it_is_read():
-    result = uqcal.validate(*rows("neighbours alike"), n_mc=20, **FEW)
+    result = validate_errors(*rows("neighbours alike"), n_mc=20, **FEW)
     told = json.loads(result.to_json())
     for written, one in zip(told["findings"], result.findings, strict=True):
         assert written["pvalue"] == one.pvalue

@@ -144,7 +144,7 @@ def test_screening_shuffles_as_its_graphs_do():
     rng = np.random.default_rng(9)
     n = 22_000
     frame = {"y": rng.integers(0, 2, n), "s": rng.random(n).round(4), "g": rng.integers(0, 110, n)}
-    found = screening.screen(frame, response="y", score="s", groups="g", against="all", rng=0, n_resamples=999)
+    found = screening.screen(frame, y_true="y", score="s", by="g", reference="all", rng=0, n_resamples=999)
     small = found.table[(found.table["method"] == "permutation") & (found.table["n_resamples"] == 999)]
     assert len(small) >= 3
     for row in small.index[:3]:

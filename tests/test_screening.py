@@ -27,7 +27,7 @@ def population(rng, n_groups=6, n=60):
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_screen_agrees_with_the_graphs(against, weight):
     frame = population(np.random.default_rng(2))
-    found = screen(frame, response="outcome", score="score", groups="county", weight=weight, against=against, method="asymptotic", n_jobs=2)
+    found = screen(frame, y_true="outcome", score="score", by="county", sample_weight=weight, reference=against, method="asymptotic", n_jobs=2)
     table = found.to_frame("comparisons")
     assert len(table) == (15 if against == "pairs" else 6) and table["kuiper_scaled"].is_monotonic_decreasing
     for row in range(len(table)):
@@ -37,7 +37,7 @@ def test_screen_agrees_with_the_graphs(against, weight):
     assert "group 2" in table.loc[0, ["a", "b"] if against == "pairs" else ["a"]].tolist()
     holm, bh = table["kuiper_pvalue_holm"] * (1 + 1e-12), table["kuiper_pvalue_bh"] * (1 + 1e-12)          # p·m/1 by two orders of the operations
     assert (holm >= table["kuiper_pvalue_bh"]).all() and (bh >= table["kuiper_pvalue"]).all()
-    jobs = screen(frame, response="outcome", score="score", groups="county", weight=weight, against=against, method="asymptotic", n_jobs=1).to_frame("comparisons")
+    jobs = screen(frame, y_true="outcome", score="score", by="county", sample_weight=weight, reference=against, method="asymptotic", n_jobs=1).to_frame("comparisons")
     pd.testing.assert_frame_equal(table, jobs)
 
 
@@ -56,7 +56,7 @@ def test_small_rows_that_seem_significant_are_shuffled_and_alike_for_any_number_
 def test_names_of_groups_are_text_and_no_html():
     frame = population(np.random.default_rng(2), n_groups=3)
     frame["county"] = frame["county"].map({"group 0": "<script>alert(1)</script>", "group 1": "$x$", "group 2": "c"})
-    found = screen(frame, response="outcome", score="score", groups="county", method="asymptotic")
+    found = screen(frame, y_true="outcome", score="score", by="county", method="asymptotic")
     assert "<script>" not in found._repr_html_() and "&lt;script&gt;" in found._repr_html_()
     ax = found.plot()
     ax.figure.canvas.draw()
@@ -72,7 +72,7 @@ def wards(rates, members, seed=1):
 
 
 def of_wards(rates, members, seed=1, **options):
-    return screen(wards(rates, members, seed), response="y", score="s", groups="g", **{"rng": 1} | options)
+    return screen(wards(rates, members, seed), y_true="y", score="s", by="g", **{"rng": 1} | options)
 
 
 @pytest.mark.parametrize("n_resamples", [499, 999, 9999])
@@ -115,10 +115,10 @@ def test_groups_too_small_to_differ_are_not_called_equal():
     "Three against three have twenty orders, six pairs ask for 120; fifteen against fifteen have enough."
     for members, said in ((3, True), (15, False)):
         frame = {"y": np.repeat([1, 0, 0, 0], members), "s": np.random.default_rng(1).uniform(size=4 * members), "g": np.repeat(np.arange(4), members)}
-        found = screen(frame, response="y", score="s", groups="g", n_resamples=999, rng=1)
+        found = screen(frame, y_true="y", score="s", by="g", n_resamples=999, rng=1)
         few = [caution.facts["count"] for caution in found.cautions if caution.code == "few_members"]
         assert few == [6] * said and (few == []) == (found["groups 0 and 1"].reason != "few") and said == (not (found.table["kuiper_pvalue_holm"] <= 0.05).any())
-        weighted = screen(frame | {"w": np.ones(4 * members)}, response="y", score="s", groups="g", weight="w", n_resamples=99, rng=1)
+        weighted = screen(frame | {"w": np.ones(4 * members)}, y_true="y", score="s", by="g", sample_weight="w", n_resamples=99, rng=1)
         assert "few_members" not in {caution.code for caution in weighted.cautions}
 
 
@@ -135,7 +135,7 @@ def test_what_the_number_of_shuffles_leaves_open_is_not_called_equal():
 def test_the_seed_does_not_choose_between_the_two_answers():
     "Pairs of the page's voters lie at the level: of none does one seed say that it differs and another that it doesn't."
     voters = statsmodels.api.datasets.anes96.load_pandas().data.astype({"educ": int})
-    found = [screen(voters, response="vote", score="selfLR", groups="educ", n_resamples=499, rng=seed) for seed in range(3)]
+    found = [screen(voters, y_true="vote", score="selfLR", by="educ", n_resamples=499, rng=seed) for seed in range(3)]
     said = pd.concat([one.table.assign(differ=one.differ)[["a", "b", "decided", "differ"]] for one in found])
     closed = said[said["decided"]].groupby(["a", "b"])["differ"].nunique()
     assert closed.max() == 1 and len(closed) >= 18 and not said["decided"].all()
@@ -177,9 +177,9 @@ def test_five_hundred_groups_take_minutes():
 
 def test_screen_names_pairs_that_never_interleave():
     frame = pd.DataFrame({"y": [0, 1, 0, 1, 1, 0.], "s": [1, 2, 3, 1.5, 2.5, 9], "g": [1, 1, 1, 2, 2, 3]})
-    found = screen(frame, response="y", score="s", groups="g", n_resamples=19, rng=0)
+    found = screen(frame, y_true="y", score="s", by="g", n_resamples=19, rng=0)
     assert set(found.skipped) == {(1, 3), (2, 3)} and len(found.to_frame("comparisons")) == 1
-    with pytest.raises(ValueError, match="interleave"): screen(frame[frame.g != 2], response="y", score="s", groups="g")
+    with pytest.raises(ValueError, match="interleave"): screen(frame[frame.g != 2], y_true="y", score="s", by="g")
 
 
 def test_screen_reads_mappings_and_polars():
@@ -192,10 +192,10 @@ def test_screen_reads_mappings_and_polars():
 
 
 @pytest.mark.parametrize("call, match", [
-    (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 1]}, response="y", score="s", groups="g"), "two different"),
-    (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, None]}, response="y", score="s", groups="g"), "missing"),
-    (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 2]}, response="z", score="s", groups="g"), "'y'"),
-    (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 2]}, response="y", score="s", groups="g", against="some"), "against"),
+    (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 1]}, y_true="y", score="s", by="g"), "two different"),
+    (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, None]}, y_true="y", score="s", by="g"), "missing"),
+    (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 2]}, y_true="z", score="s", by="g"), "'y'"),
+    (lambda: screen({"y": [0, 1], "s": [1, 2], "g": [1, 2]}, y_true="y", score="s", by="g", reference="some"), "against"),
 ])
 def test_bad_input_is_named(call, match):
     with pytest.raises((ValueError, TypeError), match=match): call()
@@ -206,13 +206,13 @@ def test_the_sentence_names_who_differs_most_and_who_is_in_every_pair(against):
     rng = np.random.default_rng(3)
     score, group = rng.uniform(size=3000), rng.choice(list("abcd"), 3000)
     response = (rng.uniform(size=3000) < 0.7 * score + 0.2 * (group == "b")).astype(float)
-    found = screen({"y": response, "s": score, "g": group}, response="y", score="s", groups="g", against=against, n_resamples=999, rng=1)
+    found = screen({"y": response, "s": score, "g": group}, y_true="y", score="s", by="g", reference=against, n_resamples=999, rng=1)
     first = found.table.iloc[0]
     side = "b against" if against == "all" or first["a"] == "b" else "against b"
     if against == "pairs": assert side in found.conclusion
     assert found.findings[0].facts["a"] == first["a"] and found.findings[0].estimate == first["average_difference"] and found.findings[0].pvalue == first["kuiper_pvalue_holm"]
     assert ("b is in all 3 of these pairs" in found.conclusion) == (against == "pairs")
-    even = screen({"y": (rng.uniform(size=3000) < score) * 1.0, "s": score, "g": group}, response="y", score="s", groups="g", against=against, n_resamples=999, rng=1)
+    even = screen({"y": (rng.uniform(size=3000) < score) * 1.0, "s": score, "g": group}, y_true="y", score="s", by="g", reference=against, n_resamples=999, rng=1)
     assert "Most clearly" not in even.conclusion
 
 
@@ -221,7 +221,7 @@ def test_groups_at_unequal_scores_are_not_counted_as_differing():
     rng = np.random.default_rng(7)
     score = np.r_[rng.beta(2, 5, 600), np.full(600, 0.5)]
     frame = pd.DataFrame({"y": (rng.random(1200) < score).astype(float), "s": score, "g": np.repeat(["a", "b"], 600)})
-    found = screen(frame, response="y", score="s", groups="g", against="all", rng=1, n_resamples=999)
+    found = screen(frame, y_true="y", score="s", by="g", reference="all", rng=1, n_resamples=999)
     row = found.table.set_index("a").loc["b"]
     assert row["kuiper_pvalue_holm"] < 0.05 and not row["scores_alike"] and not found.differ[found.table["a"] == "b"].any()
     assert found["group b"].reason == "scores" and "differs, but scores are not equal, which may explain it. It is b (" in found.conclusion
@@ -237,8 +237,8 @@ def test_copies_of_members_count_once():
         response = (rng.random(200) < 0.2 + 0.6 * score) * 1.0
         rows = rng.permutation(np.repeat(np.arange(200), 5))
         frame = pd.DataFrame({"y": response[rows], "x": score[rows], "g": group[rows], "who": rows})
-        found = screen(frame, response="y", score="x", groups="g", n_resamples=199, rng=1)
-        named = screen(frame, response="y", score="x", groups="g", cluster="who", n_resamples=199, rng=1)
+        found = screen(frame, y_true="y", score="x", by="g", n_resamples=199, rng=1)
+        named = screen(frame, y_true="y", score="x", by="g", groups="who", n_resamples=199, rng=1)
         assert [caution.code for caution in found.cautions] == ["repeated_members"] and found.cautions[0].facts == {"repeated": 800, "n": 1000} and not named.cautions
         kept = [name for name in found.table if "pvalue" not in name and found.table[name].dtype == float]
         pd.testing.assert_frame_equal(found.table[kept], named.table[kept])
@@ -261,11 +261,11 @@ def test_clustered_members_make_no_differences():
         who = np.repeat(np.arange(200), 5)
         group, score = rng.integers(2, size=200)[who], rng.random(1000)
         response = (rng.random(1000) < 1 / (1 + np.exp(-2 * score - 3 * rng.standard_normal(200)[who]))) * 1.0
-        found = screen({"y": response, "x": score, "g": group}, response="y", score="x", groups="g", n_resamples=199, rng=1)
+        found = screen({"y": response, "x": score, "g": group}, y_true="y", score="x", by="g", n_resamples=199, rng=1)
         assert found.cautions[-1].code == "members_correlated"
         differ += found.differ.any()
     assert differ <= 3
-    plain = screen({"y": response, "x": score, "g": group}, response="y", score="x", groups="g", method="asymptotic")
+    plain = screen({"y": response, "x": score, "g": group}, y_true="y", score="x", by="g", method="asymptotic")
     assert plain.cautions[-1].code == "members_may_be_clustered"
 
 
@@ -280,7 +280,7 @@ def test_a_screen_that_finds_nothing_says_what_is_not_excluded(cluster):
         response = (rng.random(600) < np.where(group < 2, 0.0, 0.3 + 0.02 * group)) * 1.0
         kept = group >= 2 if seed % 2 else group < 2
         frame = pd.DataFrame({"y": response, "x": score, "g": group, "who": np.arange(600) // 2})[kept]
-        found = screen(frame, response="y", score="x", groups="g", cluster=cluster, n_resamples=199, rng=1)
+        found = screen(frame, y_true="y", score="x", by="g", groups=cluster, n_resamples=199, rng=1)
         if found.differ.any(): continue
         number = found.excluded_beyond
         said.append(number)

@@ -6,7 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from uqcal import expected_calibration_error, reliability_diagram
+from uqcal.metrics import expected_calibration_error, reliability_diagram
 from uqcal._base.inputs import check_fraction, plain_array, read_vector, widen
 from uqcal.intervals.intervals import regression_coverage_score
 

@@ -162,7 +162,7 @@ def test_rows_without_an_outcome_are_forecast_and_teach_nothing():
 def test_quoted_cells_are_kept_and_read():
     text = 'name,p,y\n"a, b",0.5,1\n"say ""no""",0.25,0\n'
     out = []
-    recalibrate_rows(io.BytesIO(text.encode()), out.append, score="p", outcome="y", method="tops")
+    recalibrate_rows(io.BytesIO(text.encode()), out.append, score="p", y_true="y", method="tops")
     assert "".join(out).splitlines()[1] == '"a, b",0.5,1,0.45'
 
 
@@ -172,13 +172,13 @@ def test_quoted_cells_are_kept_and_read():
 @pytest.mark.parametrize("size", [5, 10_000])
 def test_a_broken_row_is_named_and_all_rows_before_it_are_whole(row, said, size):
     out = []
-    with pytest.raises(ValueError, match=said): recalibrate_rows(Trickle(f"p,y\n0.5,1\n0.4,0\n{row}\n0.5,1\n".encode(), size), out.append, score="p", outcome="y")
+    with pytest.raises(ValueError, match=said): recalibrate_rows(Trickle(f"p,y\n0.5,1\n0.4,0\n{row}\n0.5,1\n".encode(), size), out.append, score="p", y_true="y")
     assert "".join(out).count("\n") == 3 and all(line.count(",") == 2 for line in "".join(out).splitlines())
 
 
 @pytest.mark.parametrize("text, said", [("", "line 1"), ("a,b\n1,2\n", "there is no column 'p'"), ("p,p,y\n", "2 columns are called 'p'"), ("p,recalibrated,y\n", "there is a column 'recalibrated' already")])
 def test_unusable_headers_are_refused(text, said):
-    with pytest.raises(ValueError, match=said): recalibrate_rows(io.BytesIO(text.encode()), lambda _: None, score="p", outcome="y")
+    with pytest.raises(ValueError, match=said): recalibrate_rows(io.BytesIO(text.encode()), lambda _: None, score="p", y_true="y")
 
 
 def test_unknown_methods_are_refused_with_the_closest():
@@ -429,11 +429,11 @@ def test_memory_does_not_grow_with_the_stream():
     peaks = []
     for times in (3, 3, 24):
         tracemalloc.start()
-        recalibrate_rows(Endless(times), lambda text: None, score="p", outcome="y")
+        recalibrate_rows(Endless(times), lambda text: None, score="p", y_true="y")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[2] < 1.5 * peaks[1]  # eight times the rows; allocators keep some small arrays
 
 
 def test_a_header_that_is_no_row_is_refused():
-    with pytest.raises(ValueError, match="line 1: no column names"): recalibrate_rows(io.BytesIO(b"p\rq,y\n0.5,1\n"), lambda text: None, score="p", outcome="y")
+    with pytest.raises(ValueError, match="line 1: no column names"): recalibrate_rows(io.BytesIO(b"p\rq,y\n0.5,1\n"), lambda text: None, score="p", y_true="y")

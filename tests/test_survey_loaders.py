@@ -55,7 +55,7 @@ def test_a_county_read_from_the_file_is_compared_with_its_replicate_weights(load
     read = loaders["load_households"](tmp_path / "psam_h06.csv")
     a, b = (read[read["county"] == code] for code in (1, 61))
     columns = [f"WGTP{k}" for k in range(1, 81)]
-    graph = comparison_graph(a["response"], a["score"], b["response"], b["score"], weight_a=a["weight"], weight_b=b["weight"],
+    graph = comparison_graph(a["response"], a["score"], b["response"], b["score"], sample_weight_a=a["weight"], sample_weight_b=b["weight"],
                              replicate_weights=(a[columns], b[columns]), n_resamples=99, rng=1)
     assert graph.method == "replicates" and 0 < graph.null_scale < 0.1 and graph.n == len(a) + len(b)
 

@@ -68,12 +68,12 @@ def test_labels_may_be_called_na(form):
     else: frame.to_parquet("made.parquet")
     table = read_table(f"made.{form}", ["E"], groups=["g"], drop_missing=True)
     assert list(table.feature("g")) == ["EU", "NA", "None"] and table.left_out == {"missing": 1}
-    left = read_table(f"made.{form}", ["E"], features=["g"], drop_missing=True)
+    left = read_table(f"made.{form}", ["E"], by=["g"], drop_missing=True)
     assert (list(left.feature("g")), left.missing) == ((["EU"], {"g": "NA"}) if form == "csv" else (["EU", "NA", "None"], {})) and table.missing == {}
     assert list(read_table(f"made.{form}", ["E"], groups=["g"], where="g == 'NA'").places) == [3 if form == "csv" else 2]
     with pytest.raises(ValueError, match="column 'g' has no value; drop_missing leaves out rows without a value$"): read_table(f"made.{form}", ["E"], groups=["g"], kinds={"g": "number"})
     if form == "parquet": return
-    with pytest.raises(ValueError) as refused: read_table("made.csv", ["E"], features=["g"], kinds={"g": "number"})
+    with pytest.raises(ValueError) as refused: read_table("made.csv", ["E"], by=["g"], kinds={"g": "number"})
     assert str(refused.value) == "made.csv, line 3: column 'g' has no value ('NA' stands for none; say as_groups g if its cells are names of groups), and in 2 more lines; drop_missing leaves out rows without a value"
     assert fault("E,g\n1,a\n2,NULL\n", ["E"], groups=["g"], kinds={"g": "number"}) == "made.csv, line 3: column 'g' has no value ('NULL' stands for none); drop_missing leaves out rows without a value"
 
@@ -102,7 +102,7 @@ EUROPEAN = "Größe;E;uE;Zustand\n1.204,5;0,31;0,25;fertig\n1.310,0;;0,25;fertig
 @pytest.mark.parametrize("encoding, given", [("latin-1", "latin-1"), ("utf-8", None), ("utf-8-sig", None), ("utf-16", None), ("utf-16-le", "utf-16-le")])
 def test_a_european_file_takes_one_call(encoding, given):
     with open("labor.csv", "wb") as file: file.write(EUROPEAN.encode(encoding))
-    error, uncertainty, table = uqcal.read_errors("labor.csv", error="E", uncertainty="uE", features=["Größe"], decimal=",", thousands=".", encoding=given,
+    error, uncertainty, table = uqcal._base.tables.read_errors("labor.csv", error="E", uncertainty="uE", by=["Größe"], decimal=",", thousands=".", encoding=given,
                                                   drop_missing=True, where="Zustand == 'fertig'")
     np.testing.assert_array_equal([error, uncertainty, table.feature("Größe")], [[0.31, -0.12], [0.25, 0.2], [1204.5, 1377.5]])
     assert table.left_out == {"where": 1, "missing": 1} and list(table.places) == [2, 4]
@@ -171,7 +171,7 @@ def test_forms_of_a_table(form):
     write = {"csv.gz": lambda name: frame.to_csv(name, index=False), "parquet": frame.to_parquet, "feather": frame.to_feather,
              "xlsx": lambda name: frame.to_excel(name, index=False)}[form]
     write(f"made.{form}")
-    table = read_table(f"made.{form}", ["E", "uE"], features=["k"], groups=["g"], where="k > 7")
+    table = read_table(f"made.{form}", ["E", "uE"], by=["k"], groups=["g"], where="k > 7")
     np.testing.assert_array_equal([table.numbers("E"), table.feature("k")], [[-1, 2], [8, 9]])
     assert list(table.feature("g")) == ["b", "a"] and table.left_out == {"where": 1}
     assert list(table.places) == ([3, 4] if form in ("csv.gz", "xlsx") else [2, 3])
@@ -209,8 +209,8 @@ def test_encodings_that_do_not_fit():
 
 def test_probabilities_and_intervals():
     with open("made.csv", "w") as file: file.write("y,p,w,low,high\n1,0.5,2,0,1\n0,0.25,0,-1,1\n")
-    y, p, w, _ = read_probabilities("made.csv", outcome="y", score="p", weight="w")
-    values, bounds, _ = read_intervals("made.csv", value="y", lower="low", upper="high")
+    y, p, w, _ = read_probabilities("made.csv", y_true="y", y_prob="p", sample_weight="w")
+    values, bounds, _ = read_intervals("made.csv", y_true="y", lower="low", upper="high")
     np.testing.assert_array_equal([y, p, w, values], [[1, 0], [0.5, 0.25], [2, 0], [1, 0]])
     np.testing.assert_array_equal(bounds, [[0, 1], [-1, 1]])
     assert fault("y,p\n2,0.5\n1,60\n0,-1\n", read=read_probabilities, outcome="y", score="p") == (

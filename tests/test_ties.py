@@ -2,7 +2,8 @@
 import numpy as np
 import pytest
 
-from uqcal import conditional_calibration, ence, validate, zmse
+from uqcal.errors.validation import validate_errors
+from uqcal.metrics import conditional_calibration, ence, zmse
 from uqcal.statistics.bin_scaling import extrapolate
 from uqcal.statistics.bootstrap import bca_intervals
 from uqcal.statistics.consistency import consistency_test
@@ -93,15 +94,15 @@ def test_simulated_references_are_those_of_the_statistic():
 
 def test_a_validation_does_not_depend_on_the_order_of_tied_rows():
     error, u = tied()
-    one = validate(error, u, **FEW)
+    one = validate_errors(error, u, **FEW)
     assert one.settings["ties"] == "share"
     assert not any(caution.code == "few_distinct_uncertainties" for caution in one.cautions)
     for o in orders(error)[2:]:
-        two = validate(error[o], u[o], **FEW)
+        two = validate_errors(error[o], u[o], **FEW)
         for name in ("ence", "zmse"):
             np.testing.assert_allclose(one.scores[name].estimate, two.scores[name].estimate, rtol=1e-12)
             np.testing.assert_allclose([r.value for r in one.scores[name].references.values()], [r.value for r in two.scores[name].references.values()], rtol=1e-12)
-    published = validate(error, u, ties="order", conclusions=False, **FEW)
+    published = validate_errors(error, u, ties="order", conclusions=False, **FEW)
     assert any(caution.code == "few_distinct_uncertainties" for caution in published.cautions)
     assert published.scores["ence"].estimate == ence(error, u, ties="order")
 
@@ -121,5 +122,5 @@ def test_shuffles_and_statistics_read_ties_alike():
 
 def test_other_readings_are_refused():
     error, u = tied(n=40)
-    for call in (ence, zmse, conditional_calibration, lambda *data, **o: bca_intervals(("ence",), *data, **o), lambda e, u, **o: simulated_reference("ence", u, **o), lambda *data, **o: validate(*data, **FEW, **o)):
+    for call in (ence, zmse, conditional_calibration, lambda *data, **o: bca_intervals(("ence",), *data, **o), lambda e, u, **o: simulated_reference("ence", u, **o), lambda *data, **o: validate_errors(*data, **FEW, **o)):
         with pytest.raises(ValueError, match="ties"): call(error, u, ties="random")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from uqcal._words.comparisons import CAUTIONS, LINES, SENTENCES, STEPS, correction_text, tolerance_text
-from uqcal.comparison.model_comparison import compare_models
+from uqcal.comparison.model_comparison import compare_scores
 from uqcal.reports import Caution, Finding, Step
 
 NEVER = ("mend", "as stated", "could be there", "settle", "belong together", "like scores", "timid", "extreme", "errs", "by lot", "somebody", "nobody",
@@ -116,7 +116,7 @@ def test_screens_of_real_comparisons_fit_and_are_plain(n):
     u = np.exp(rng.normal(0, 0.5, 200))
     error = u * rng.standard_normal(200)
     models = {f"m{k}": (error + 0.02 * k * rng.standard_normal(200), (1 + k // 2) * u) for k in range(n)}
-    found = compare_models(None, models, n_boot=99, rng=0)
+    found = compare_scores(None, models, n_boot=99, rng=0)
     lines = str(found).splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 80 and found.outcome in ("better", "no difference", "inconclusive")
     for text in (found.conclusion, found.step.sentence, *found.details()): plain(text)

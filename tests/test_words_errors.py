@@ -9,7 +9,7 @@ import pytest
 from published import diffusion
 
 from uqcal.errors.known_causes import Cause
-from uqcal import validate
+from uqcal.errors.validation import validate_errors
 from uqcal._words import errors, file, scores
 from uqcal._words.errors import errors_conclusion, parts_lines
 from uqcal._words.scores import score_sentence
@@ -292,7 +292,7 @@ def test_each_status_of_each_score_is_said_with_its_numbers():
     said = {}
     for predicted in (u, 2 * u, 0.5 * u, u**0.3, u**1.8):
         for more in (dict(distribution="normal"), dict(distribution="normal", groups=np.arange(400) // 2), dict(distribution="normal", n_calibration=300)):
-            for score in validate(u * rng.standard_normal(400), predicted, **every, **more).scores.values():
+            for score in validate_errors(u * rng.standard_normal(400), predicted, **every, **more).scores.values():
                 said[score.statistic, score.status, score.reason, score.direction] = check(score.sentence, score.label)
                 assert score.sentence == score_sentence(score)
     assert {status for _, status, *_ in said} == {"valid", "invalid", "inconclusive"} and {direction for *_, direction in said} == {None, "too small", "too large"}
@@ -315,7 +315,7 @@ def test_a_screen_has_24_lines_of_80_columns(kind):
     features = None
     if kind == "columns": features = {f"a rather long name {k}": rng.standard_normal(600) for k in range(9)} | {"kind": rng.choice(["a", "b"], 600)}
     if kind == "wide": error, features = error * np.where(np.arange(600) % 2, 1, 3), {"n" * 300: np.arange(600) % 2 > 0}
-    found = validate(error, u, features=features, conclusions=kind != "alone", n_boot=99, n_resamples=99, n_mc=50, rng=1)
+    found = validate_errors(error, u, by=features, conclusions=kind != "alone", n_boot=99, n_resamples=99, n_mc=50, rng=1)
     lines = repr(found).split("\n")
     assert len(lines) <= 24 and max(map(len, lines)) <= 80 and any(line.startswith("VERDICT ") for line in lines) and lines[-1].strip()
     for text in (*found.details(), found.conclusion, found.step.sentence): check(text.replace("n" * 300, "n"))

@@ -71,7 +71,7 @@ def test_a_screen_fits_its_terminal(against):
     rng = np.random.default_rng(5)
     group = np.repeat([f"g{k:02}" for k in range(14)], 60)
     response = (rng.random(840) < np.where(group == "g03", 0.9, 0.1)) * 1
-    found = screen({"y": response, "s": rng.random(840), "g": group}, response="y", score="s", groups="g", against=against, n_resamples=99, rng=1)
+    found = screen({"y": response, "s": rng.random(840), "g": group}, y_true="y", score="s", by="g", reference=against, n_resamples=99, rng=1)
     lines = str(found).splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 80 and any(line.startswith("VERDICT") for line in lines) and len(found.findings) == (91 if against == "pairs" else 14)
     for paragraph in found.details(): plain(paragraph)

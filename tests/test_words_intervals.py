@@ -163,7 +163,7 @@ def judged(groups=2, n=600):
     rng = np.random.default_rng(0)
     kind = np.array([f"kind {k}" for k in range(groups)])[rng.permutation(np.arange(n) % groups)]
     y = rng.standard_normal(n) * np.where(kind == "kind 0", 3.0, 1.0)
-    return interval_report(y, np.tile([-1.7, 1.7], (n, 1)), 0.9, features={"kind": kind}, n_resamples=99, rng=0)
+    return interval_report(y, np.tile([-1.7, 1.7], (n, 1)), 0.9, by={"kind": kind}, n_resamples=99, rng=0)
 
 
 def test_a_screen_has_rows_of_numbers_where_they_fit_and_never_more_than_24_lines():

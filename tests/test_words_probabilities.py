@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from uqcal import calibration_report
+from uqcal.probabilities.calibration import calibration_report
 from uqcal._words import probabilities as words
 from uqcal.reports import Caution, Step
 
@@ -159,7 +159,7 @@ def test_maps_and_tests_have_a_sentence():
 
 
 def test_a_recalibration_reads_the_findings():
-    from uqcal import recalibrate_probabilities
+    from uqcal.corrections.probability_recalibration import recalibrate_probabilities
     rng = np.random.default_rng(2)
     p = rng.uniform(0.02, 0.98, 600)
     found = recalibrate_probabilities((rng.random(600) < 0.3 + 0.4 * p) * 1, p, **FEW)

@@ -149,66 +149,66 @@ def cases():
 
 
 def judged_errors(kind, seed):
-    from uqcal import validate
+    from uqcal.errors.validation import validate_errors
     error, uncertainty, more = errors(kind, seed)
-    return validate(error, uncertainty, rng=seed, n_mc=99, **QUICK, **more)
+    return validate_errors(error, uncertainty, rng=seed, n_mc=99, **QUICK, **more)
 
 
 def recalibrated_errors(kind, seed):
-    from uqcal import recalibrate_errors
+    from uqcal.corrections.error_recalibration import recalibrate_errors
     error, uncertainty, more = errors(kind, seed + 100)
     more.pop("n_calibration", None)
     return recalibrate_errors(error, uncertainty, rng=seed, **QUICK, **more)
 
 
 def judged_intervals(kind, seed):
-    from uqcal import interval_report
+    from uqcal.intervals.coverage import interval_report
     y, bounds, more = intervals(kind, seed)
     return interval_report(y, bounds, 0.9, rng=seed, n_resamples=199, **more)
 
 
 def judged_sets(seed):
-    from uqcal import interval_report
+    from uqcal.intervals.coverage import interval_report
     y, members = sets(seed)
     return interval_report(y, members, 0.9, rng=seed, n_resamples=199)
 
 
 def judged_probabilities(kind, seed):
-    from uqcal import calibration_report
+    from uqcal.probabilities.calibration import calibration_report
     y, prob, more = probabilities(kind, seed)
     return calibration_report(y, prob, rng=seed, **QUICK, **more)
 
 
 def recalibrated_probabilities(kind, seed):
-    from uqcal import recalibrate_probabilities
+    from uqcal.corrections.probability_recalibration import recalibrate_probabilities
     y, prob, more = probabilities(kind, seed + 100)
     return recalibrate_probabilities(y, prob, rng=seed, **QUICK, **more)
 
 
 def compared_models(score, seed):
-    from uqcal import compare_models
+    from uqcal.comparison.model_comparison import compare_scores
     rng = np.random.default_rng([seed, 6])
     n = 300
     if score in ("log loss", "brier"):
         y, prob, _ = probabilities("overconfident", seed + 200)
         noisy = 1 / (1 + np.exp(-np.log(prob / (1 - prob)) - 0.5 * rng.standard_normal(prob.size)))
-        return compare_models(y, {"first": prob, "second": noisy, "base rate": np.full(y.size, y.mean())}, score=score, n_boot=199, rng=seed)
+        return compare_scores(y, {"first": prob, "second": noisy, "base rate": np.full(y.size, y.mean())}, score=score, n_boot=199, rng=seed)
     u = np.exp(0.3 * rng.standard_normal(n))
     y = u * rng.standard_normal(n)
     if score == "interval":
         models = {"narrow": (-u, u), "right": (-1.645 * u, 1.645 * u), "one width": (np.full(n, -1.8), np.full(n, 1.8))}
-        return compare_models(y, models, score=score, confidence_level=0.9, n_boot=199, rng=seed)
+        return compare_scores(y, models, score=score, level=0.9, n_boot=199, rng=seed)
     models = {"right": (np.zeros(n), u), "small": (np.zeros(n), 0.7 * u), "blind": (0.1 * rng.standard_normal(n), np.full(n, u.mean()))}
-    return compare_models(y, models, score=score, n_boot=199, rng=seed)
+    return compare_scores(y, models, score=score, n_boot=199, rng=seed)
 
 
 def screen_of(seed, **options):
-    from uqcal import screen
-    return screen(screened(seed), response="response", score="score", groups="group", n_resamples=199, rng=seed, **options)
+    from uqcal.groups import screen
+    return screen(screened(seed), y_true="response", score="score", by="group", n_resamples=199, rng=seed, **options)
 
 
 def graphs_of(seed):
-    from uqcal import calibration_graph, comparison_graph, subpopulation_graph
+    from uqcal.groups import calibration_graph, comparison_graph, subpopulation_graph
     frame, options = screened(seed), {"n_resamples": 199, "rng": seed}
     a, c = frame[frame.group == "a"], frame[frame.group == "c"]
     return {"calibration": calibration_graph(frame.response, frame.score, **options),
@@ -217,11 +217,11 @@ def graphs_of(seed):
 
 
 def rates_of(seed):
-    from uqcal import rate_difference
+    from uqcal.groups import rate_difference
     frame = screened(seed)
     a, c = frame[frame.group == "a"], frame[frame.group == "c"]
     return {"plain": rate_difference(a.response, c.response),
-            "weighted": rate_difference(a.response, c.response, weight_a=a.weight, weight_b=c.weight)}
+            "weighted": rate_difference(a.response, c.response, sample_weight_a=a.weight, sample_weight_b=c.weight)}
 
 
 def parts_of(seed):
@@ -231,11 +231,11 @@ def parts_of(seed):
     error, uncertainty, _ = errors("biased", seed)
     y, bounds, _ = intervals("narrow", seed)
     halves = functools.partial(dask.dataframe.from_pandas, npartitions=2)
-    return {"errors": uqcal.errors_of_partitions(halves(pd.DataFrame({"error": error, "uncertainty": uncertainty}))),
-            "coverage": uqcal.coverage_of_partitions(halves(pd.DataFrame({"value": y, "lower": bounds[:, 0], "upper": bounds[:, 1]})), 0.9),
-            "calibration": uqcal.calibration_of_partitions(halves(frame.rename(columns={"response": "outcome"})), n_boot=199, rng=seed),
-            "comparison": uqcal.comparison_of_partitions(halves(frame), "a", "c"),
-            "comparisons": uqcal.comparisons_of_partitions(halves(frame))}
+    return {"errors": uqcal.parts.errors_in_parts.errors_of_partitions(halves(pd.DataFrame({"error": error, "uncertainty": uncertainty}))),
+            "coverage": uqcal.parts.partitions.coverage_of_partitions(halves(pd.DataFrame({"value": y, "lower": bounds[:, 0], "upper": bounds[:, 1]})), 0.9),
+            "calibration": uqcal.parts.partitions.calibration_of_partitions(halves(frame.rename(columns={"response": "outcome"})), n_boot=199, rng=seed),
+            "comparison": uqcal.subgroups.partition_comparison.comparison_of_partitions(halves(frame), "a", "c"),
+            "comparisons": uqcal.subgroups.partition_comparison.comparisons_of_partitions(halves(frame))}
 
 
 def as_file(frame):
@@ -248,7 +248,7 @@ def probability_stream(seed):
     prob = rng.random(600)
     y = (rng.random(600) < np.where(np.arange(600) > 300, prob**2, prob)).astype(int)
     written = []
-    summary = recalibrate_rows(as_file(pd.DataFrame({"p": prob, "y": y})), written.append, score="p", outcome="y", run_length=10_000)
+    summary = recalibrate_rows(as_file(pd.DataFrame({"p": prob, "y": y})), written.append, score="p", y_true="y", run_length=10_000)
     return {"summary": summary, "recalibrated": last_column(written)}
 
 
@@ -265,7 +265,7 @@ def bound_stream(seed):
     y, bounds, _ = intervals("narrow", seed)
     written = []
     frame = pd.DataFrame({"y": y, "low": bounds[:, 0], "high": bounds[:, 1]})
-    summary = recalibrate_bound_rows(as_file(frame), written.append, lower="low", upper="high", observed="y", level=0.9, run_length=10_000)
+    summary = recalibrate_bound_rows(as_file(frame), written.append, lower="low", upper="high", y_true="y", level=0.9, run_length=10_000)
     return {"summary": summary, "recalibrated": last_column(written)}
 
 
@@ -274,7 +274,7 @@ def last_column(written):
 
 
 def monitors(seed):
-    from uqcal import CalibrationMonitor, OnlineMixture, OnlineScaling, UncertaintyMonitor
+    from uqcal.streams import CalibrationMonitor, OnlineMixture, OnlineScaling, UncertaintyMonitor
     rng = np.random.default_rng([seed, 8])
     prob = rng.random(800)
     y = (rng.random(800) < np.where(np.arange(800) > 400, prob**2, prob)).astype(int)

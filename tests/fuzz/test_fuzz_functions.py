@@ -29,7 +29,7 @@ from uqcal.corrections.scaling import FactorScaling
 from uqcal.comparison.scores import negative_log_density
 from uqcal.statistics.statistics import cc
 from uqcal.adapters.streams import RecalibratedClassifier
-from uqcal.errors.validation import validate
+from uqcal.errors.validation import validate_errors
 
 NAMES = sorted(table.TABLE)
 MOST = {"n_boot": 200, "n_mc": 200, "n_resamples": 200, "n_points": 200, "size": 200, "n": 2000, "n_calibration": 200}
@@ -98,15 +98,15 @@ FOUND = {
     "a number that signals": ("dof must be", lambda: simulate_calibrated(10, decimal.Decimal("sNaN"))),
     "a draw that signals": ("uniforms must", lambda: FosterForecaster().prequential([1, 0], uniforms=[0.5, decimal.Decimal("sNaN")])),
     "clusters of two kinds": ("cluster_a and cluster_b must hold labels of one kind", lambda: comparison_graph(
-        Y, P, Y, P, cluster_a=np.arange(Y.size) // 2, cluster_b=np.arange(Y.size).astype("M8[D]"))),
-    "a masked list of distributions": ("distributions must be", lambda: validate(table.E, table.U, distributions=np.ma.masked)),
-    "a masked list of statistics": ("statistics must be one or more names", lambda: validate(table.E, table.U, statistics=np.ma.masked)),
+        Y, P, Y, P, groups_a=np.arange(Y.size) // 2, groups_b=np.arange(Y.size).astype("M8[D]"))),
+    "a masked list of distributions": ("distributions must be", lambda: validate_errors(table.E, table.U, distributions=np.ma.masked)),
+    "a masked list of statistics": ("statistics must be one or more names", lambda: validate_errors(table.E, table.U, statistics=np.ma.masked)),
     "no list of names": ("names must be one or more names", lambda: bca_intervals(np.array(0.0), table.E, table.U)),
     "sizes that don't vary": ("uncertainty must vary", lambda: link_test(table.E, np.full(table.E.size, 1e149))),
     "a dof that signals": ("dof must be above 2", lambda: negative_log_density(table.E, table.U, dof=decimal.Decimal("sNaN"))),
     "widths beside which nothing varies": ("y_true must vary by more", lambda: coverage_width_based(table.E * 1e-300 * 1e-23, -np.ones(table.E.size), np.ones(table.E.size), 1.0, 0.9)),
     "clusters of numbers and of text": ("cluster_a and cluster_b must hold labels of one kind", lambda: comparison_graph(
-        Y, P, Y, P, cluster_a=np.arange(Y.size) // 2, cluster_b=np.array(list(map(str, range(Y.size))), dtype=object))),
+        Y, P, Y, P, groups_a=np.arange(Y.size) // 2, groups_b=np.array(list(map(str, range(Y.size))), dtype=object))),
     "a confidence level that is masked": ("confidence_level", lambda: regression_mwi_score(np.arange(6.0), np.array([[0.0, 9.0]] * 6), [0.5, np.ma.masked])),
     "a level that is masked": ("coverage", lambda: size_stratified_coverage(np.arange(6.0), np.array([[0.0, 9.0]] * 6), [0.5, np.ma.masked])),
     "errors next to zero": ("error must hold at least ten rows", lambda: recalibrate_errors(table.E * 1e-300 * 1e-23, table.U)),
@@ -124,7 +124,7 @@ def test_a_narrow_interval_of_coverage_holds_the_coverage(confidence):
 def test_clusters_of_impossible_events_are_tested_in_silence():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert spiegelhalter_test(Y, P * 1e-300, cluster=np.arange(Y.size) // 3, n_resamples=25, rng=1).pvalue <= 1
+        assert spiegelhalter_test(Y, P * 1e-300, groups=np.arange(Y.size) // 3, n_resamples=25, rng=1).pvalue <= 1
 
 
 def statistics_interval(**options): return bca_interval("zms", table.E, table.U, n_boot=20, rng=1, **options)
@@ -140,10 +140,10 @@ def test_found(name):
 
 @pytest.mark.parametrize("run", [
     lambda: find_repeats(table.E * 1e-300 * 1e-23, table.U), lambda: draw_conclusions(table.E * 1e-300, table.U, n_boot=20, n_resamples=20, rng=1),
-    lambda: validate(np.where(np.arange(table.E.size) == 5, 1e100, table.E), table.U, statistics=("zms", "ence"), n_bins=3, n_boot=20, n_resamples=20, n_mc=20, rng=1),
+    lambda: validate_errors(np.where(np.arange(table.E.size) == 5, 1e100, table.E), table.U, statistics=("zms", "ence"), n_bins=3, n_boot=20, n_resamples=20, n_mc=20, rng=1),
     lambda: FactorScaling().fit(np.where(np.arange(table.E.size) == 5, 1e-100, table.U), table.E),
     lambda: table.SAMPLE.along([-2**63, np.float16(0.5), *range(22)]),
-    lambda: recalibrate_errors(table.E, np.where(np.arange(table.E.size) == 5, 1e-100, table.U), features={"x": np.arange(table.E.size) * 5e-324}, n_boot=20, n_resamples=20, rng=1),
+    lambda: recalibrate_errors(table.E, np.where(np.arange(table.E.size) == 5, 1e-100, table.U), by={"x": np.arange(table.E.size) * 5e-324}, n_boot=20, n_resamples=20, rng=1),
     lambda: interval_report(table.E * 1e149, np.column_stack([-1e150 * np.ones(table.E.size), 1e150 * np.ones(table.E.size)]), 0.9, n_resamples=20, rng=1),
     lambda: interval_report(table.E * 1e149, np.column_stack([-table.U, table.U]), 0.9, n_resamples=20, rng=1),
     lambda: recalibrate_errors(table.E, table.U, n_folds=10**400, n_boot=20, n_resamples=20, rng=1),

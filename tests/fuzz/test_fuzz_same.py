@@ -14,7 +14,7 @@ from uqcal.errors import conclusions
 from uqcal.subgroups import against_everyone, cumulative, screening
 from uqcal._chance import distributions
 from uqcal.intervals import intervals
-from uqcal.errors.validation import validate
+from uqcal.errors.validation import validate_errors
 
 # --- data: random in size and shape, of decimals that single precision keeps, no two uncertainties, scores or features alike
 
@@ -43,21 +43,21 @@ CALLS = {
     "zms": (errors(statistics.zms), "order unit"), "rce": (errors(statistics.rce), "order unit"), "cc": (errors(statistics.cc), "order unit"),
     "ence": (errors(statistics.ence, n_bins=5), "order unit"), "zmse": (errors(statistics.zmse, n_bins=5), "order unit"),
     "ence along a feature": (lambda d: statistics.ence(d["error"], d["uncertainty"], n_bins=4, by=d["x"]), "order unit"),
-    "groups": (lambda d: conclusions.draw_conclusions(d["error"], d["uncertainty"], features={"g": [f"{one:03g}" for one in d["label"]]}, **FEW), "unit names"),
+    "groups": (lambda d: conclusions.draw_conclusions(d["error"], d["uncertainty"], by={"g": [f"{one:03g}" for one in d["label"]]}, **FEW), "unit names"),
     "scaled": (errors(statistics.scaled_error_correlation), "order unit"), "nll": (errors(statistics.nll), "order"),
     "interval": (lambda d: bootstrap.bca_interval("zmse", d["error"], d["uncertainty"], n_bins=4, n_boot=40, rng=1), "unit"),
     "consistency": (errors(consistency.consistency_test, n_resamples=40, rng=1), "unit"), "link": (errors(consistency.link_test, n_resamples=40, rng=1), "unit"),
     "scaling": (errors(bin_scaling.extrapolate, n_bins=(2, 3, 4, 5, 6), min_bin_size=2, fit_above=1, method="paper", rng=1), "unit"),
-    "conclusions": (lambda d: conclusions.draw_conclusions(d["error"], d["uncertainty"], features={"x": d["x"]}, **FEW), "unit"),
-    "validate": (lambda d: validate(d["error"], d["uncertainty"], n_bins=4, n_mc=20, statistics=("zms", "ence"), **FEW), "unit"),
+    "conclusions": (lambda d: conclusions.draw_conclusions(d["error"], d["uncertainty"], by={"x": d["x"]}, **FEW), "unit"),
+    "validate": (lambda d: validate_errors(d["error"], d["uncertainty"], n_bins=4, n_mc=20, statistics=("zms", "ence"), **FEW), "unit"),
     "gamma": (lambda d: distributions.fit_inverse_gamma(d["uncertainty"]), "order"),
     "reliability": (binary(reliability.reliability_diagram, n_bins=6), "order"), "ece": (binary(reliability.expected_calibration_error, n_bins=6), "order"),
     "kuiper": (binary(calibration_tests.kuiper_test, method="asymptotic"), "order"), "spiegelhalter": (binary(calibration_tests.spiegelhalter_test, method="asymptotic"), "order"),
     "smirnov": (binary(calibration_tests.kolmogorov_smirnov_test, method="asymptotic"), "order"),
     "graph": (binary(cumulative.calibration_graph, method="asymptotic"), "order"),
     "subpopulation": (lambda d: against_everyone.subpopulation_graph(d["y"], d["p"], d["member"], method="asymptotic"), "order"),
-    "screen": (lambda d: screening.screen(pd.DataFrame({"r": d["y"], "s": d["p"], "g": d["label"]}), response="r", score="s", groups="g", method="asymptotic"), "order names"),
-    "coverage": (lambda d: intervals.coverage_test(d["truth"], d["bounds"], coverage=0.8), "order unit"),
+    "screen": (lambda d: screening.screen(pd.DataFrame({"r": d["y"], "s": d["p"], "g": d["label"]}), y_true="r", score="s", by="g", method="asymptotic"), "order names"),
+    "coverage": (lambda d: intervals.coverage_test(d["truth"], d["bounds"], level=0.8), "order unit"),
     "width": (lambda d: intervals.regression_coverage_score(d["truth"], d["bounds"]), "order unit"),
 }
 
