@@ -84,7 +84,7 @@ def by_partitions(folder):
     from uqcal.parts.partitions import calibration_of_partitions
 
     found, cost = of_workers(folder, ["outcome", "score"], functools.partial(calibration_of_partitions, rng=1))
-    return {"numbers": found.to_frame()["value"].to_dict(), **cost}
+    return {"numbers": found.to_frame("statistics")["value"].to_dict(), **cost}
 
 
 def errors_by_partitions(folder):

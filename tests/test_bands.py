@@ -67,7 +67,7 @@ def test_the_pvalue_that_decides_stands_beside_the_band():
     graph, report = comparison_graph(y[g], score[g], y[~g], score[~g], rng=1), calibration_report(y, score, n_boot=99, n_resamples=99, rng=1)
     drawn = report.tests.by_itself("kolmogorov_smirnov")
     for pvalue, draw in ((bias.pvalue, bias.plot), (along.pvalue, along.plot_graph), (named.pvalue, named.plot_graph), (graph.kuiper_pvalue, graph.plot),
-                         (drawn, lambda: report.plot()[1])):
+                         (drawn, lambda: report.plot(finding="locally"))):
         ax = draw()
         words = " ".join(text.get_text() for text in ax.texts) + ax.get_xlabel()
         assert f"p = {pvalue:.2g}" in words and "95 %" in words

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from published import diffusion
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
@@ -222,7 +223,7 @@ def test_line_of_zmse_counts_each_value_once():
 
 @pytest.mark.parametrize("statistic", SCALING)
 def test_points_are_those_of_the_statistics_module(statistic):
-    demo = datasets.load_demo()
+    demo = diffusion()
     scaled = demo.error / np.sqrt(statistics.zms(demo.error, demo.uncertainty))
     function, numbers = getattr(statistics, statistic), list(range(10, 101, 10))
     paper = extrapolate(demo.error, demo.uncertainty, statistic=statistic, method="paper")

@@ -60,20 +60,19 @@ def test_report_holds_the_numbers_of_its_parts():
     ours = dict(zip(report.tests.names, report.tests.statistics))
     for one in (tests.kolmogorov_smirnov, tests.kuiper, tests.spiegelhalter): assert ours[one.name] == pytest.approx(abs(one.statistic), rel=1e-9)
     assert report.verdict == "invalid" and report["overall"].direction == "too small" and ours["ece"] == pytest.approx(report.null.statistic)
-    frame = report.to_frame()
+    frame = report.to_frame("statistics")
     assert frame.loc["ece", "value"] == pytest.approx(expected_calibration_error(y, p, sample_weight=w), rel=1e-12) and frame.loc["ece", "value"] == report.diagram.ece == report.null.statistic
     assert frame.loc["ece", "low"] <= frame.loc["ece", "value"] and (frame["adjusted"].dropna() >= frame["pvalue"].dropna()).all() and frame["adjusted"].count() == len(report.tests.names) == 8
-    left, right = report.plot()
-    assert left.get_xlabel() and right.get_xlabel()
+    assert report.plot().get_xlabel() and report.plot(finding="locally").get_xlabel()
 
 
 def test_page_is_whole_and_written_at_once(tmp_path):
     y, p, _ = data()
     report = cal.calibration_report(y, p, n_boot=99, rng=3)
     page = report.to_html(tmp_path / "report.html", details={"File": "<scores>.csv"})
-    assert (tmp_path / "report.html").read_text(encoding="utf-8") == page and page.count("data:image/svg") >= 2
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == page and page.count("data:image/svg") == 1
     assert "Are these probabilities calibrated?" in page and "&lt;scores&gt;.csv" in page
-    assert report.verdict == "inconclusive" and report["locally"].facts["tests"] == 8 and report.conclusion in report._repr_html_()
+    assert report.verdict == "inconclusive" and report["locally"].facts["tests"] == 8 and report.headline in page and report.conclusion in page
     with pytest.raises(OSError, match="folder"): report.to_html(tmp_path / "missing" / "report.html")
 
 
@@ -94,7 +93,7 @@ def test_what_can_be_answered_is():
     wrong = cal.calibration_report([0, 0] * 3, [0.0, 1.0] * 3, **QUICK)
     assert wrong.verdict == "invalid" and wrong["locally"].rows == (1, 3, 5) and "rows 1, 3 and 5" in wrong.conclusion and wrong.to_html()
     single = cal.calibration_report([1], [0.3], **QUICK)
-    assert single.verdict == "inconclusive" and single.error.squared is None and "debiased square" not in single.to_frame().index
+    assert single.verdict == "inconclusive" and single.error.squared is None and "debiased square" not in single.to_frame("statistics").index
     weightless = cal.calibration_report([0, 1, 1], [0.0, 0.0, 0.4], sample_weight=[1, 0, 1], **QUICK)
     assert weightless["locally"].rows == ()
 
@@ -234,7 +233,7 @@ def test_the_next_step_follows_from_what_was_found(n, truth, tolerance, recalibr
     rng = np.random.default_rng(7)
     p = rng.uniform(0.02, 0.98, n)
     found = cal.calibration_report(rng.uniform(size=n) < truth(p), p, local_tolerance=tolerance, rng=1, n_boot=99, n_resamples=499)
-    assert found.recalibrated_by == recalibrated and (found.step.verb, found.step.why) == step and found.step.sentence in found.to_html() and "Next: " in found._repr_html_()
+    assert found.recalibrated_by == recalibrated and (found.step.verb, found.step.why) == step and found.step.sentence in found.to_html() and "NEXT " in found._repr_html_()
     assert recalibrated is None or recalibrated in found.step.sentence
 
 
@@ -278,7 +277,7 @@ def test_any_input_gives_a_report_without_nan_or_a_clear_error(data):
     with np.errstate(all="raise", under="ignore"):
         try: report = cal.calibration_report(y, p, sample_weight=w, **QUICK)
         except (ValueError, TypeError) as error: assert str(error)
-        else: assert np.isfinite(report.to_frame()["value"]).all() and "nan" not in f"{report}{report.details()}"
+        else: assert np.isfinite(report.to_frame("statistics")["value"]).all() and "nan" not in f"{report}{report.details()}"
 
 
 @pytest.mark.parametrize("name, truth, direction, slope", [
@@ -399,10 +398,10 @@ def test_the_factor_is_that_of_the_rarer_outcome():
     rare, common = calibration_report(y, p, **few), calibration_report(1 - y, 1 - p, **few)
     assert "events observed" in rare["overall"].line and "non-events observed" in common["overall"].line
     np.testing.assert_allclose(rare.ratio.confidence_interval, common.ratio.confidence_interval)
-    assert rare.to_frame().loc["O/E", "low"] == rare["overall"].low == rare.to_dict()["numbers"]["O/E"]["low"] and rare.numbers["calibration slope"] == rare["slope"].estimate
-    assert common.to_frame().loc["O/E of non-events", "low"] == common["overall"].low
+    assert rare.to_frame("statistics").loc["O/E", "low"] == rare["overall"].low == rare.to_dict()["numbers"]["O/E"]["low"] and rare.numbers["calibration slope"] == rare["slope"].estimate
+    assert common.to_frame("statistics").loc["O/E of non-events", "low"] == common["overall"].low
     even = calibration_report((rng.random(500) < 0.5) * 1, np.full(500, 0.5), **few)
-    assert "calibration slope" not in even.to_frame().index
+    assert "calibration slope" not in even.to_frame("statistics").index
     assert calibration_report(np.zeros(50), np.zeros(50), **few).ratio is None
 
 

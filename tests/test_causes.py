@@ -1,13 +1,13 @@
 """What may have gone wrong: traces of known mistakes are found with their rows and factors, and sets in order stay without a name."""
 import numpy as np
 import pytest
+from published import diffusion
 
 from uqcal.errors.known_causes import CONSTANTS, STRENGTHS
 from uqcal.errors.causes import causes_of, describe_rows, find_causes, suspect_rows
-from uqcal.sample.datasets import load_demo
 from uqcal._sample.sample import Sample
 
-DEMO = load_demo()
+DEMO = diffusion()
 
 
 def made(n=2000, seed=1, dof=None, spread=0.4):

@@ -6,10 +6,10 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from published import diffusion
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uqcal import load_demo
 from uqcal.errors.validation import validate_errors
 from uqcal._chance import distributions
 from uqcal.errors.conclusions import check_tolerance, draw_conclusions, next_step, part_tables
@@ -248,7 +248,7 @@ def test_groups_that_are_biased_against_each_other_are_told_apart():
 
 @pytest.mark.parametrize("factor", [100, 1e4])
 def test_one_unit_slip_in_the_demo_decides_nothing_unseen(factor):
-    demo = load_demo()
+    demo = diffusion()
     row = 700
     slipped = demo.uncertainty.copy()
     slipped[row] /= factor
@@ -674,7 +674,7 @@ def test_validate_draws_conclusions_and_changes_nothing_else():
     with_them, without = quick(error, uncertainty, by={"t": TEXT}, n_resamples=899), quick(error, uncertainty, conclusions=False, n_resamples=899)
     assert [one.by for one in with_them.findings] == [None] * 4 + ["t", "t"]
     assert {one.kind for one in without.findings} == {"scores"} and "scores" not in {one.kind for one in with_them.findings}
-    assert with_them.to_frame().equals(without.to_frame()) and with_them.scores == without.scores and all(one in with_them.cautions for one in without.cautions)
+    assert with_them.to_frame("statistics").equals(without.to_frame("statistics")) and with_them.scores == without.scores and all(one in with_them.cautions for one in without.cautions)
     assert with_them["along u"].test.n_resamples == with_them.settings["n_resamples"] == 899
     fewer = quick(error, uncertainty, by={"t": TEXT})
     assert fewer["along u"].test.n_resamples == 800 and fewer.settings["n_resamples"] == 399  # as many as can reject at their share
@@ -698,8 +698,7 @@ def test_conclusions_are_in_json_and_html_escaped():
     assert said["scores"]["zms"] == {"status": result.scores["zms"].status, "reason": result.scores["zms"].reason, "sentence": result.scores["zms"].sentence}
     for page in (result._repr_html_(), *(one._repr_html_() for one in result.findings)):
         assert "<script" not in page
-    page = result._repr_html_()
-    assert "Size by &lt;script&gt;" in page and page.index("Along u") < page.index("zms")
+    assert "Size by &lt;script&gt;" in result._repr_html_()
 
 
 @pytest.mark.parametrize("names", [[], ["x"], ["a" * 3000], [f"feature\n{k} <script>" for k in range(5)], ["wide " * 200 + str(k) for k in range(12)]])
@@ -808,7 +807,7 @@ def test_a_bias_that_makes_all_errors_positive_is_still_a_bias(share):
 
 
 def test_rows_carry_the_label_that_they_have_in_the_table():
-    error, uncertainty = load_demo().error.copy(), load_demo().uncertainty.copy()
+    error, uncertainty = diffusion().error.copy(), diffusion().uncertainty.copy()
     uncertainty[100] /= 1000
     names = [f"m{k}" for k in range(error.size)]
     by_name, by_line = pd.Series(error, index=names), pd.Series(error, index=pd.Index(np.arange(2, error.size + 2), name="line"))
@@ -824,7 +823,7 @@ def test_rows_carry_the_label_that_they_have_in_the_table():
 
 
 def test_the_conclusion_of_the_demo_is_short():
-    found = validate_errors(load_demo().error, load_demo().uncertainty, n_boot=199, n_resamples=199, n_mc=50, rng=1)
+    found = validate_errors(diffusion().error, diffusion().uncertainty, n_boot=199, n_resamples=199, n_mc=50, rng=1)
     assert len(found.conclusion) <= 200 and found.conclusion.count(". ") <= 2
     assert found.cautions[0].code == "stretches_as_groups" and found.cautions[0].decides
 
@@ -862,7 +861,7 @@ def test_references_and_ranges_that_ignore_groups_say_so():
 
 def test_a_place_that_is_not_sure_is_called_so():
     "The shuffles may show a difference whose place has limits that hold one: no one should read both as a contradiction."
-    demo = load_demo()
+    demo = diffusion()
     error = np.where((demo.uncertainty > 0.183) & (demo.uncertainty < 0.261), 0.97, 1) * demo.error  # the demo itself is at the edge
     found = draw_conclusions(error, demo.uncertainty, n_boot=499, n_resamples=999, rng=1)
     range_ = found["along u"]

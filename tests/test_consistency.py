@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from published import diffusion
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from uqcal.sample import datasets
 from uqcal._chance import distributions
 from uqcal.statistics import statistics
 from uqcal.statistics.consistency import STATISTICS, NothingToTest, check_shuffles, consistency_of, consistency_test, link_of, link_test, shuffle_plan
@@ -176,7 +176,7 @@ def test_zeta_is_zero_where_every_shuffle_gives_the_same(n):
 
 
 def test_without_ties_the_statistics_are_those_of_the_statistics_module():
-    demo = datasets.load_demo()
+    demo = diffusion()
     scaled = demo.error / np.sqrt(statistics.zms(demo.error, demo.uncertainty))
     for name in ("zmse", "ence", "cc"):
         np.testing.assert_allclose(value(name, demo.error, demo.uncertainty), getattr(statistics, name)(scaled, demo.uncertainty), rtol=1e-12)
@@ -262,7 +262,7 @@ def test_units_average_size_sign_and_row_order_do_not_matter(name, seed, factor,
 
 
 def test_order_of_rows_within_equal_uncertainties_does_not_matter():
-    demo = datasets.load_demo()
+    demo = diffusion()
     rounded, worst = np.round(demo.uncertainty, 1) + 0.05, np.argsort(np.abs(demo.error))
     for name in STATISTICS:
         np.testing.assert_allclose(value(name, demo.error[worst], rounded[worst]), value(name, demo.error, rounded), rtol=1e-9)

@@ -59,16 +59,18 @@ def test_point_values_are_those_of_the_study(name):
     np.testing.assert_allclose([np.mean(z**2), np.mean(z), np.std(z, ddof=1)], [expected["ZMS"], expected["mean_Z"], expected["sd_Z"]], rtol=1e-8)
 
 
-def test_demo_needs_nothing_and_is_the_original_file(alone):
-    demo = load_demo()
-    assert demo.name == "Diffusion_RF" and len(demo) == 2040
-    packaged = Path(datasets.__file__).parents[1] / "data" / "Diffusion_RF_Test_cal.csv"
-    assert hashlib.sha256(packaged.read_bytes()).hexdigest() == "4e509fb619c182fa5388446304b4a646cd722b7fb7bb8f8a6a35e9e8e062f96f"
-    np.testing.assert_array_equal(load_errors("Diffusion_RF").error, demo.error)
+def test_demo_needs_nothing_and_has_every_kind_of_statement(alone):
+    days = load_demo()
+    assert len(days) == 730 and days["date"].is_monotonic_increasing and not days.isna().any(axis=None)
+    levels = [int(name[1:]) for name in days if name.startswith("q")]
+    assert levels == sorted(levels) and len(levels) == 9 and (np.diff(days.filter(regex=r"^q\d"), axis=1) >= 0).all()
+    assert (days["temperature_std"] > 0).all() and days["rain_prob"].between(0, 1).all() and set(days["rain"]) == {0, 1}
+    for name in set(days) - {f"q{level:02}" for level in levels}: assert name in load_demo.__doc__
+    with pytest.raises(DatasetUnavailable): load_errors("Diffusion_RF")
 
 
 @with_data
-def test_the_folder_comes_before_the_package(alone, monkeypatch):
+def test_the_folder_comes_first(alone, monkeypatch):
     folder = alone / "data" / "simref" / "PAL2022"
     folder.mkdir(parents=True)
     shutil.copyfile(Path(SHARED) / "simref" / "PAL2022" / "Diffusion_RF_Test_cal.csv", folder / "Diffusion_RF_Test_cal.csv")

@@ -488,7 +488,7 @@ def test_the_squared_error_is_free_of_bias_with_clusters():
 def test_clusters_of_one_leave_a_report_and_a_screen_as_they_are():
     y, p, _ = visits(np.random.default_rng(24), 20)
     plain, alone = calibration_report(y, p, n_resamples=99, n_boot=99, rng=1), calibration_report(y, p, groups=[f"row {k}" for k in range(80)], n_resamples=99, n_boot=99, rng=1)
-    assert plain.conclusion == alone.conclusion and plain.to_frame().equals(alone.to_frame())
+    assert plain.conclusion == alone.conclusion and plain.to_frame("statistics").equals(alone.to_frame("statistics"))
     frame = pd.DataFrame({"y": y, "s": p, "g": np.arange(80) % 3, "c": np.arange(80)})
     first, second = (screen(frame, y_true="y", score="s", by="g", groups=c, n_resamples=99, rng=1).table for c in (None, "c"))
     pd.testing.assert_frame_equal(first, second)

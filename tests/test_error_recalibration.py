@@ -288,7 +288,7 @@ def test_the_next_step_follows_from_what_was_done():
     u, error, features = made(500, 14)
     assert recalibrate_errors(error, u, rng=1, **QUICK).step.verb in ("use", "collect")
     found = recalibrate_errors(2 * error, u, rng=1, **QUICK)
-    assert (found.step.verb, found.step.arguments) == ("validate", {"n_calibration": 500}) and found.step.sentence in found._repr_html_()
+    assert (found.step.verb, found.step.arguments) == ("validate", {"n_calibration": 500}) and found.step.sentence in found.to_html()
     rng = np.random.default_rng(0)
     blind = np.abs(rng.standard_normal(500)) + 0.5  # says nothing of the errors
     lost = recalibrate_errors(rng.standard_normal(500) * np.exp(rng.normal(0, 0.5, 500)), np.exp(rng.normal(0, 2.0, 500)) * blind, rng=1, **QUICK)

@@ -187,7 +187,7 @@ def test_the_summaries_say_what_the_written_rows_show():
     np.testing.assert_allclose([summary.zms_before, summary.zms_after], [np.mean((e / u)**2), np.mean((e / after)**2)], rtol=1e-10)
     np.testing.assert_allclose(summary.gain, np.mean(np.log(u) + (e / u)**2 / 2 - np.log(after) - (e / after)**2 / 2), rtol=1e-8)
     assert summary.largest[0] == (pytest.approx(np.max((e / u)**2)), 1 + np.argmax(np.abs(e / u))) and summary.alarm == UncertaintyMonitor().prequential(u, e).alarm is not None
-    assert summary.alarms_after == len(UncertaintyMonitor().prequential(after, e).alarms) and summary.to_frame()["outcomes"].is_monotonic_increasing
+    assert summary.alarms_after == len(UncertaintyMonitor().prequential(after, e).alarms) and summary.to_frame("curve")["outcomes"].is_monotonic_increasing
     lines = rows("bounds", 3000)
     (bounds, y), (found, summary) = stated("bounds", lines), run("bounds", lines)
     inside = lambda b: ((b[:, 0] <= y) & (y <= b[:, 1])).mean()  # noqa: E731

@@ -180,7 +180,7 @@ def test_wheel_holds_the_package_its_data_and_the_pages_that_travel_only(copy):
     archive, wheel = build(copy)
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     expected = {str(p.relative_to(ROOT)) for p in (ROOT / "uqcal").rglob("*.py*") if p.suffix in (".py", ".pyi")} | {"uqcal/py.typed"}
-    expected |= {f"uqcal/data/{name}" for name in ("Diffusion_RF_Test_cal.csv", "LICENSE-CeCILL-2.1.txt", "SOURCE.txt", "seattle.csv")}
+    expected |= {f"uqcal/data/{name}" for name in ("SOURCE.txt", "seattle.csv")}
     expected |= {f"uqcal/data/{page}.ipynb" for page in PAGES}
     assert packed == expected
     metadata = zipfile.ZipFile(wheel).read(next(n for n in zipfile.ZipFile(wheel).namelist() if n.endswith("/METADATA"))).decode()

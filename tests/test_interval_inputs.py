@@ -93,7 +93,7 @@ def test_a_report_on_infinite_bounds_says_the_same_of_the_coverage_and_that_the_
     assert [one.facts for one in ours.cautions if one.code == "infinite_bounds"] == [{"infinite": number, "n": N}] and f"{number} of {N} intervals ha" in ours.details()[-1]
     page = ours.to_html()
     assert "not reported" in page and "Interval score</dt>" not in page and "nan" not in page.replace("financ", "")
-    if 1 < number < N: assert ours.to_frame()["part"].str.endswith("∞").sum() == 1
+    if 1 < number < N: assert ours.to_frame("parts")["part"].str.endswith("∞").sum() == 1
     if ours.corrections is not None: assert list(ours.corrections["name"])[:2] == ["unchanged", "shift"] and not ours.corrections["name"].isin(["scale", "power"]).any()
 
 
@@ -147,7 +147,7 @@ def test_a_row_with_one_bound_is_scored_as_the_quantile_that_it_claims(rows, end
     assert found.n == 300 and found.bound == "either" and "bound score" in found.conclusion
     assert [caution.facts["share"] for caution in found.cautions if caution.code == "models_one_bound"] == [90]
     assert found.tolerance > 0 and "mend" not in found.models
-    with pytest.raises(ValueError, match="nothing is recalibrated where single bounds alone are scored"): found.plot()
+    with pytest.raises(ValueError, match="nothing is recalibrated where single bounds alone are scored"): found.plot_gains()
 
 
 @pytest.mark.parametrize("low, up", [(slice(0, None, 7), []), ([], slice(0, None, 7)), (slice(0, None, 7), slice(0, None, 5))])
@@ -419,7 +419,7 @@ def test_models_with_bounds_of_one_side_are_compared_by_the_pinball_loss_of_thei
     assert found.bound == end and found.cautions[0].code == "models_one_bound" and found.cautions[0].facts["scored"] == end and found.cautions[0].facts["share"] == pytest.approx(100 * tau)
     assert level != 0.9 or found.best == "right"
     assert found.tolerance > 0 and f"{end}-bound score" in repr(found)
-    with pytest.raises(ValueError, match=f"where {end} bounds alone are scored"): found.plot()
+    with pytest.raises(ValueError, match=f"where {end} bounds alone are scored"): found.plot_gains()
 
 
 def test_a_bound_that_covers_what_it_states_beats_one_that_covers_more_and_one_that_covers_less():

@@ -348,7 +348,7 @@ def test_crossed_bounds_are_refused_or_swapped_and_counted():
     with pytest.raises(ValueError, match="2 of 100 values are crossed"): interval_report(y, crossed, 0.9)
     report = interval_report(y, crossed, 0.9, sort_bounds=True, **QUICK)
     assert report.n_crossed == 2 and codes(report) == ["swapped_bounds"] and report.cautions[0].facts == {"crossed": 2, "n": 100}
-    pd.testing.assert_frame_equal(report.to_frame(), interval_report(y, bounds, 0.9, **QUICK).to_frame())
+    pd.testing.assert_frame_equal(report.to_frame("parts"), interval_report(y, bounds, 0.9, **QUICK).to_frame("parts"))
 
 
 def test_repeated_rows_count_once():
@@ -530,7 +530,7 @@ def test_units_and_the_order_of_rows_do_not_matter():
 def test_few_points_are_answered_with_what_they_say(y, bounds, questions):
     report = interval_report(y, bounds, 0.9, **QUICK)
     assert names_of(report) == questions and report.verdict in ("inconclusive", "invalid")
-    assert len(report.conclusion) > 30 and len(report.screen().splitlines()) <= 24 and len(shown_parts(report)) == len(report.to_frame()) and "<html" in report.to_html()
+    assert len(report.conclusion) > 30 and len(report.screen().splitlines()) <= 24 and len(shown_parts(report)) == len(report.to_frame("parts")) and "<html" in report.to_html()
 
 
 def test_many_groups_and_odd_names_are_shown_whole():

@@ -4,10 +4,10 @@ from pathlib import Path
 import notebooks
 import numpy as np
 import pytest
+from published import diffusion
 
 from uqcal.errors.causes import find_causes
 from uqcal.errors.conclusions import draw_conclusions
-from uqcal.sample.datasets import load_demo
 
 STUDY = notebooks.read(Path(__file__).parent.parent / "nbs" / "studies" / "mistakes.ipynb")
 
@@ -23,7 +23,7 @@ def bank():
 
 BANK = bank()
 MISTAKES = BANK["MISTAKES"]
-DEMO = load_demo()
+DEMO = diffusion()
 SETS = {"demo": (DEMO.error, DEMO.uncertainty)} | BANK["made_sets"]()
 
 

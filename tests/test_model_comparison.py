@@ -368,10 +368,10 @@ def test_the_picture_has_a_dot_for_each_model():
     matplotlib.use("Agg")
     error, u, _ = made(150)
     found = compare_scores(None, {"a": (error, u), "b$": (error, 2 * u)}, **QUICK)
-    ax = found.plot()
+    ax = found.plot_gains()
     assert {text.get_text() for text in ax.texts} == {"a", r"b\$"} and ax.get_xlabel() == "gain of recalibration in log score"
-    with pytest.raises(ValueError, match="fewer than 20"): compare_scores(None, {"a": (error[:9], u[:9]), "b": (error[:9], 2 * u[:9])}, **QUICK).plot()
-    assert "<li>" in found._repr_html_() and len(found.to_frame()) == 1
+    with pytest.raises(ValueError, match="fewer than 20"): compare_scores(None, {"a": (error[:9], u[:9]), "b": (error[:9], 2 * u[:9])}, **QUICK).plot_gains()
+    assert "<pre>" in found._repr_html_() and len(found.to_frame("pairs")) == 1 and len(found.plot().get_yticklabels()) == 1
 
 
 # --- the command line ----------------------------------------------------------------------------------------------------------------

@@ -69,9 +69,9 @@ def test_pairs_share_the_passes_and_are_adjusted_as_in_memory(small_ranges):
     table = pd.DataFrame({"response": (rng.random(N) < 0.5) * 1.0, "score": rng.random(N), "group": rng.integers(1, 4, N), "weight": 2.0})
     table.loc[table["group"] == 3, "weight"] = rng.exponential(size=(table["group"] == 3).sum())
     found = comparisons_of_partitions(dealt(pd.concat([table, table[:1].assign(group=9)]), [100, 333]), sample_weight="weight")
-    assert found.skipped == (("1", "9"), ("2", "9"), ("3", "9")) and found.n == N + 1 and len(found.to_frame()) == 3
+    assert found.skipped == (("1", "9"), ("2", "9"), ("3", "9")) and found.n == N + 1 and len(found.to_frame("comparisons")) == 3
     for one in found.comparisons: assert_same(one, in_memory(table, int(one.a), int(one.b)))
-    assert found.conclusion.startswith("3 pairs are not tested") and found.to_frame()["kuiper_pvalue_holm"].isna().all()
+    assert found.conclusion.startswith("3 pairs are not tested") and found.to_frame("comparisons")["kuiper_pvalue_holm"].isna().all()
 
 
 def against_everyone(table, a="a"):
@@ -101,8 +101,8 @@ def test_each_group_against_everyone_is_the_screening(small_ranges):
     table.loc[0, "group"] = "lonely"
     table["response"] = np.where(table["group"] == "q", (rng.random(n) < 0.58) * 1.0, table["response"])
     found = comparisons_of_partitions(dealt(table, [2500]), sample_weight="weight", reference="all")
-    whole = screen(table, y_true="response", score="score", by="group", method="asymptotic", reference="all").to_frame().set_index("a")
-    rows = found.to_frame().set_index("a").sort_index()
+    whole = screen(table, y_true="response", score="score", by="group", method="asymptotic", reference="all").to_frame("comparisons").set_index("a")
+    rows = found.to_frame("comparisons").set_index("a").sort_index()
     names = ["kuiper_pvalue", "average_difference", "null_scale", "n_steps"]
     np.testing.assert_allclose(rows[names].astype(float), whole.loc[rows.index, names].astype(float), rtol=1e-8)
     assert found.skipped == (("lonely", None),) and found.n == n
@@ -113,8 +113,8 @@ def test_each_group_against_everyone_is_the_screening(small_ranges):
 def test_p_values_of_pairs_are_those_of_the_screening():
     table = pd.DataFrame({"response": (rng.random(6000) < 0.5) * 1.0, "score": rng.random(6000), "group": rng.choice(["p", "q", "r"], 6000)})
     table["response"] = np.where(table["group"] == "q", (rng.random(6000) < 0.56) * 1.0, table["response"])
-    found = comparisons_of_partitions(dealt(table, [2500])).to_frame().set_index(["a", "b"]).sort_index()
-    whole = screen(table, y_true="response", score="score", by="group", method="asymptotic").to_frame().set_index(["a", "b"]).sort_index()
+    found = comparisons_of_partitions(dealt(table, [2500])).to_frame("comparisons").set_index(["a", "b"]).sort_index()
+    whole = screen(table, y_true="response", score="score", by="group", method="asymptotic").to_frame("comparisons").set_index(["a", "b"]).sort_index()
     names = ["kuiper_pvalue", "kuiper_pvalue_holm", "kuiper_pvalue_bh", "average_difference"]
     np.testing.assert_allclose(found[names].astype(float), whole[names].astype(float), rtol=1e-8)
 

@@ -100,7 +100,7 @@ def test_any_number_of_rows_in_a_part_gives_the_same():
     table = pd.DataFrame({"outcome": drawn(TABLES["mixed"][:60]), "score": TABLES["mixed"][:60]})
     one, many = (calibration_of_partitions(dealt(table, places), rng=1, n_boot=99) for places in ([], range(1, 60)))
     assert many.n_partitions == 60 and one.n_partitions == 1
-    pd.testing.assert_frame_equal(one.to_frame(), many.to_frame(), rtol=1e-12)
+    pd.testing.assert_frame_equal(one.to_frame("statistics"), many.to_frame("statistics"), rtol=1e-12)
 
 
 def test_a_walk_that_hardly_moves_is_fetched_lot_by_lot(monkeypatch):
@@ -186,7 +186,7 @@ def test_sentences_are_true():
     tilted = rng.random(100_000)
     wrong = calibration_of_partitions(arrays(drawn(tilted, 1.1), tilted, 30_000), n_boot=99, rng=1)
     assert wrong.verdict == "invalid" and "too high by" in wrong.conclusion and not wrong.is_rounded
-    assert wrong.plot()[1].get_ylabel() == "cumulative outcome − probability"
+    assert wrong.plot_walk().get_ylabel() == "cumulative outcome − probability"
 
 
 def test_limits_are_calibrated_with_ties():

@@ -109,7 +109,7 @@ def test_too_few_are_refused_and_arrays_are_owned():
     p[:] = 0.5
     np.testing.assert_array_equal(found.y_prob, kept)
     import matplotlib.pyplot as plt
-    assert found.plot().get_xlabel() == "predicted probability" and "<p>" in found._repr_html_()
+    assert found.plot().get_xlabel() == "predicted probability" and "<pre>" in found._repr_html_()
     plt.close("all")
 
 
@@ -354,4 +354,3 @@ def test_the_table_of_a_correction_says_which_way_its_score_is_good(tmp_path, mo
     for words in (("--observed", "y", "--prob", "p", "--n-boot", "99"), ("--error", "E", "--std", "u")):
         assert run(monkeypatch, "recalibrate", "cases.csv", *words, "--verbose") == 0
         assert "Log score: lower is better; a gain is above zero.\n" in capsys.readouterr().out
-    assert "<p>Log score: lower is better; a gain is above zero.</p>" in recalibrate_probabilities(y, p, rng=1, **QUICK)._repr_html_()

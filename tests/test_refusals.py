@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from published import diffusion
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 
@@ -23,7 +24,6 @@ import uqcal
 from uqcal._chance.brownian import kuiper_null
 from uqcal.online.calibeating import FosterForecaster, Hedging, OneAgainstAll, TopLabel, Tracking, hobs, hops, tobs, tops
 from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
-from uqcal.sample.datasets import load_demo
 from uqcal.online.error_monitor import UncertaintyMonitor
 from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, OnlineIntervals, QuantileTracker
 from uqcal.online.mixture import OnlineMixture
@@ -290,8 +290,8 @@ TABLE = {
     **rows("sample", "Sample.keep RegressionErrors.keep", "single", given={"rows": np.arange(4)}, kinds={"rows": "array"}, of=lambda: SAMPLE),
     **rows("sample", "Sample.with_error", "errors", of=lambda: SAMPLE),
     **rows("sample", "Sample.with_groups", "single", given={"groups": np.arange(N) // 3}, kinds={"groups": "array -None"}, of=lambda: SAMPLE),
-    **rows("sample", "RegressionErrors.with_groups", "single", given={"groups": np.arange(2040) // 5}, kinds={"groups": "array -None"}, of=lambda: load_demo()),
-    **rows("sample", "RegressionErrors.with_error", "errors", given={"error": np.arange(2040) % 7 / 4}, of=lambda: load_demo()),
+    **rows("sample", "RegressionErrors.with_groups", "single", given={"groups": np.arange(2040) // 5}, kinds={"groups": "array -None"}, of=lambda: diffusion()),
+    **rows("sample", "RegressionErrors.with_error", "errors", given={"error": np.arange(2040) % 7 / 4}, of=lambda: diffusion()),
 
     # errors and uncertainties
     **rows("statistics", "zms nll nll_reference rce cc", "errors"),
@@ -443,7 +443,7 @@ TABLE = {
     "streams.RecalibratedClassifier.outcome": Row("cases", of=lambda: asked(RecalibratedClassifier(LogisticRegression(), "tops").fit(FEATURES, Y), FEATURES), given=NUMBERED | {"key": list(range(N))},
                                                   kinds=FREE_CLASSES | {"key": "free"}),
     **rows("logistic", "map_scores", "binary", given={"forecast": np.sqrt}, kinds={"y_prob": "probabilities -scalar", "forecast": "free"}),
-    **rows("sample", "RegressionErrors.along", "errors", of=lambda: load_demo(), given={"by": np.arange(2040) % 1000 / 4}),
+    **rows("sample", "RegressionErrors.along", "errors", of=lambda: diffusion(), given={"by": np.arange(2040) % 1000 / 4}),
 
     # maps of uncertainties
     **{f"scaling.{type(one).__name__}.{method}": Row("errors", of=lambda one=one: clone(one).fit(U, E, {"x": X}), kinds={"groups": "free", "prediction": "numbers", "by": "table -None"}, given={"prediction": E, "by": {"x": X}})

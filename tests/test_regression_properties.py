@@ -221,7 +221,7 @@ def bucketed(z, u, rank, typical):
 def test_same_seed_same_result_for_any_number_of_jobs():
     rng = np.random.default_rng(3)
     u = rng.uniform(0.5, 2, 300)
-    one, two = (validation.validate_errors(u * rng_e, u, n_bins=5, n_boot=700, n_mc=900, rng=5, n_jobs=jobs).to_frame()
+    one, two = (validation.validate_errors(u * rng_e, u, n_bins=5, n_boot=700, n_mc=900, rng=5, n_jobs=jobs).to_frame("statistics")
                 for jobs, rng_e in ((1, np.sin(np.arange(300.0))), (2, np.sin(np.arange(300.0)))))
     assert one.equals(two)
 

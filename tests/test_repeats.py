@@ -3,10 +3,12 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
+from published import diffusion
+
 from uqcal.errors.causes import find_causes
 from uqcal.statistics.consistency import consistency_test
 from uqcal.errors.validation import validate_errors
-from uqcal.sample.datasets import catalogue, load_demo
+from uqcal.sample.datasets import catalogue
 from uqcal._sample.repeats import find_repeats, related_cases, related_groups, related_members, repeated_cases, repeats_of
 from uqcal._sample.sample import Sample
 
@@ -102,7 +104,7 @@ def test_uncertainties_that_resemble_those_of_neighbours_do_no_harm():
 
 
 def test_the_demo_is_suspect_and_small_files_are_not_judged():
-    demo = load_demo()
+    demo = diffusion()
     found = repeats_of(demo)
     assert found.lag == 1 and found.correlation == pytest.approx(0.09, abs=0.01) and found.pvalue < 0.001 and found.groups is None
     assert demo.groups is None and catalogue().loc["Diffusion_RF", "rows"].startswith("five for each of 408")

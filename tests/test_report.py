@@ -13,13 +13,13 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from published import diffusion
 
-from uqcal import load_demo
+from uqcal import __version__
 from uqcal.errors.validation import validate_errors
-from uqcal._command import report
+from uqcal.errors import report
 from uqcal.reports import Caution
 from uqcal._base.page import Card, Section, Verdict, check_target, draw_picture, render_page, write_whole
-from uqcal._command.report import report_sections, write_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 HOSTILE = "\"><script>alert('x')</script><img src=http://example.org/x.png onerror=alert(1)>&amp;{{ 7 * 7 }}"
@@ -28,15 +28,16 @@ VOID = {"meta", "img", "br", "link", "input", "hr"}
 
 @pytest.fixture(scope="module")
 def validation():
-    demo = load_demo()
+    demo = diffusion()
     return validate_errors(demo.error, demo.uncertainty, n_boot=200, n_mc=200, rng=0)
 
 
 @pytest.fixture(scope="module")
 def page(validation, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
-    assert write_report(validation, path, details={"Data": "errors.csv"}) == path
-    return path.read_text(encoding="utf-8")
+    page = validation.to_html(path, details={"Data": "errors.csv", "In Python": "uqcal.recalibrate(…)"})
+    assert path.read_text(encoding="utf-8") == page
+    return page
 
 
 class Elements(HTMLParser):
@@ -69,10 +70,10 @@ def words(page): return " ".join(" ".join(Elements(page).text).split()).replace(
 def test_page_loads_nothing(page):
     elements = Elements(page)
     assert {tag for tag, _ in elements.found} <= {"html", "head", "meta", "title", "style", "body", "main", "header", "h1", "h2", "p", "ul", "ol", "li", "strong",
-                                                  "span", "section", "div", "figure", "figcaption", "img", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt",
-                                                  "dd", "a"}
+                                                  "span", "div", "figure", "figcaption", "img", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt",
+                                                  "dd", "a", "details", "summary", "footer", "pre"}
     sources = [attributes["src"] for attributes in elements.named("img")]
-    assert len(sources) == 9 and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert len(sources) == 10 and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
     assert all(a["href"].startswith("https://doi.org/10.") for a in elements.named("a"))
     assert not [name for _, attributes in elements.found for name in attributes if name.startswith("on")]
     style = page[page.index("<style>"):page.index("</style>")]
@@ -81,7 +82,7 @@ def test_page_loads_nothing(page):
 
 
 def test_pictures_load_nothing(validation):
-    pictures = [picture for section in report_sections(validation, {}) for picture in section.pictures]
+    pictures = [validation.picture, *(picture for section in validation.sections() for picture in section.pictures)]
     for picture in pictures:
         addresses = re.findall(r'(?:xlink:)?href="([^"]*)"', picture.svg) + re.findall(r"url\(([^)]*)\)", picture.svg)
         assert addresses and all(address.startswith(("#", "data:")) for address in addresses)
@@ -97,19 +98,22 @@ def test_page_is_readable_by_machines_and_people(page):
     assert all(attributes["scope"] == "col" for attributes in elements.named("th"))
 
 
-def test_verdict_comes_first_then_each_statistic(page, validation):
-    text = words(page)
-    order = [text.index(validation.conclusion), text.index(f"Next: {validation.step.sentence}"), *(text.index(finding.sentence) for finding in validation.findings[:2])]
-    order += [text.index(score.sentence) for score in validation.scores.values()]
-    order += [text.index(heading) for heading in ("All numbers", "Cautions", "Settings and versions", "References")]
+def test_verdict_comes_first_then_picture_cards_and_next_step(page, validation):
+    text, elements = words(page), Elements(page)
+    cards = [f"{one.label} {one.mark} {one.status} {one.line[1:]}" for one in validation.findings]
+    order = [text.index(validation.headline), text.index(validation.conclusion)] + [text.index(card[-40:]) for card in cards]
+    order += [text.index(f"Next: {validation.step.sentence}"), text.index("uqcal.recalibrate(…)"), text.index("Findings and tests in full")]
+    order += [text.index(score.sentence) for score in validation.scores.values()] + [text.index("References"), text.index("Date")]
     assert order == sorted(order)
-    assert all(caution.sentence in text for caution in validation.cautions)
-    for fact in ("2,040", "200 (normal), 200 (t6)", "errors.csv", report.__version__, np.__version__, "10.5281/zenodo.10730985"): assert fact in text
+    tags = [tag for tag, _ in elements.found]
+    assert tags.index("img") < tags.index("ul") < tags.index("pre") < tags.index("details") < tags.index("footer") and tags.count("details") >= 8
+    assert all(caution.sentence in text for caution in validation.cautions) and len(validation.headline.split()) <= 12
+    for fact in ("2,040", "200 (normal), 200 (t6)", "errors.csv", __version__, np.__version__, "10.5281/zenodo.10730985"): assert fact in text
 
 
 def test_status_is_said_by_sign_and_word(page):
     badges = re.findall(r'<span class="badge (\w+)"><span aria-hidden="true">(.)</span> (\w+)</span>', page)
-    assert {(status, sign) for status, sign, word in badges if status == word} == {("valid", "✓"), ("invalid", "✗"), ("inconclusive", "?")} and len(badges) == 8
+    assert {(status, sign) for status, sign, word in badges if status == word} == {("valid", "✓"), ("invalid", "✗"), ("inconclusive", "?")} and len(badges) == 9
 
 
 def _luminance(colour):
@@ -135,7 +139,7 @@ def test_every_string_is_escaped():
 
 
 def test_title_and_details_are_escaped(validation, tmp_path):
-    page = write_report(validation, tmp_path / "r.html", title=HOSTILE, details={HOSTILE: HOSTILE}).read_text(encoding="utf-8")
+    page = validation.to_html(title=HOSTILE, details={HOSTILE: HOSTILE})
     assert not Elements(page).named("script") and words(page).count(HOSTILE) == 4
     assert f"<title>{html.escape(HOSTILE, quote=False)}".replace('"', "&#34;").replace("'", "&#39;") in page
 
@@ -143,7 +147,7 @@ def test_title_and_details_are_escaped(validation, tmp_path):
 def test_same_result_same_bytes_whatever_style_the_user_has(validation, page, tmp_path):
     with matplotlib.rc_context({"axes.facecolor": "black", "font.size": 30, "svg.fonttype": "none"}):
         before = dict(matplotlib.rcParams)
-        again = write_report(validation, tmp_path / "r.html", details={"Data": "errors.csv"}).read_text(encoding="utf-8")
+        again = validation.to_html(details={"Data": "errors.csv", "In Python": "uqcal.recalibrate(…)"})
         assert dict(matplotlib.rcParams) == before
     assert again == page
 
@@ -151,7 +155,7 @@ def test_same_result_same_bytes_whatever_style_the_user_has(validation, page, tm
 def test_no_figure_stays_open(validation, tmp_path):
     import matplotlib.pyplot as plt
     mine = plt.figure()
-    write_report(validation, tmp_path / "r.html")
+    validation.to_html()
     assert plt.get_fignums() == [mine.number] and plt.gcf() is mine
     plt.close(mine)
 
@@ -164,29 +168,28 @@ def test_direction_of_the_conclusions_is_that_of_the_zms(validation):
         assert result["on average"].direction == direction and ("verconfident" in result.conclusion) == (direction == "too small")
 
 
-def test_conclusions_come_first_with_test_and_pvalue(validation, page):
+def test_each_finding_is_told_in_full_with_its_test(validation, page):
     text = words(page)
-    order = [text.index(one.sentence) for one in validation.findings] + [text.index("Findings without an assumed distribution of the errors")]
-    order += [text.index(f"{one.name} {one.status}; {one.method}; p = {one.pvalue:.2g}") for one in validation.findings] + [text.index("All scores")]
-    assert order == sorted(order)
+    for one in validation.findings: assert f"{one.label}: {one.status}. {one.sentence} Test: {one.method}." in text
+    assert text.index("Findings and tests in full") < text.index("Graphs of the tests") < text.index("All scores")
 
 
 def test_features_are_drawn_and_their_names_escaped(tmp_path):
-    demo = load_demo()
+    demo = diffusion()
     features = {HOSTILE: np.arange(300.0), "$x_{1$": ["$a^$", "<b>", "c"] * 100}
     result = validate_errors(demo.error[:300], demo.uncertainty[:300], by=features, n_boot=100, n_mc=50, rng=0)
-    page = write_report(result, tmp_path / "r.html").read_text(encoding="utf-8")
+    page = result.to_html()
     elements = Elements(page)
-    assert not elements.named("script") and len(elements.named("img")) == 13
+    assert not elements.named("script") and len(elements.named("img")) == 14
     assert all(f"{kind} by {title}" in words(page) for title in (HOSTILE, "$x_{1$") for kind in ("Bias", "Size"))
     assert all(len(attributes["alt"]) > 40 for attributes in elements.named("img"))
 
 
 def test_report_without_conclusions_is_about_the_statistics(tmp_path):
-    demo = load_demo()
+    demo = diffusion()
     result = validate_errors(demo.error, demo.uncertainty, conclusions=False, n_boot=100, n_mc=50, rng=0, statistics=("zms", "correlation"))
-    text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "without an assumed distribution" not in text and "Correlation of |E|/u with u" in text and result.scores["correlation"].sentence in text
+    text = words(result.to_html())
+    assert "Graphs of the tests" not in text and "Correlation of |E|/u with u" in text and result.scores["correlation"].sentence in text
     assert [(one.name, one.kind, one.status) for one in result.findings] == [("on average", "scores", "valid"), ("along u", "scores", "invalid")]
 
 
@@ -219,36 +222,41 @@ def slipped():
 
 def test_report_names_causes_rows_groups_and_tolerance(tmp_path):
     result = validate_errors(*slipped(), groups=np.arange(300) // 3, tolerance=1.5, statistics=("zms",), n_boot=200, n_resamples=199, n_mc=50, rng=1)
-    text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
+    text = words(result.to_html())
     assert result.causes and all(f"{one.strength.capitalize()}: {one.sentence}" in text for one in result.causes) and "Seen: Row 7 " in text
     assert "Next: Check the file first. Row 7" in text and "alone decides" in text
-    assert "Groups of rows 100 " in text and "Tolerance a factor of 1.5; for bias 0.5 u" in text
+    assert "Clusters 100 " in text and "Tolerance a factor of 1.5; for bias 0.5 u" in text
 
 
 def test_report_says_that_no_cause_was_found_and_that_rows_stand_alone(tmp_path):
     error, u = slipped()
     result = validate_errors(error[8:], u[8:], statistics=("zms",), n_boot=100, n_resamples=99, n_mc=50, rng=1)
-    text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "No known mistake explains these findings" in text and "Groups of rows none: every row on its own" in text
+    text = words(result.to_html())
+    assert "No known mistake explains these findings" in text and "Clusters" not in text
 
 
 def test_pictures_of_size_say_that_a_bias_was_taken_out(validation, page):
     "Each picture is that of its own test: the graph of squares is of errors less the bias that the verdict names first."
     assert validation["bias"].status == "invalid" and validation["along u"].centred
     captions = re.findall(r"<figcaption>([^<]*)</figcaption>", page)
-    assert captions[0].startswith("Where the graph climbs, E/u lies above") and captions[1].startswith("Errors less their bias. Where the graph climbs, uncertainties")
+    assert captions[1].startswith("Where the graph climbs, E/u lies above") and captions[2].startswith("Errors less their bias. Where the graph climbs, uncertainties")
+
+
+class Known:
+    "A cause that has a sentence."
+    def __init__(self, sentence): self.sentence = sentence
 
 
 def test_a_cause_stands_in_its_own_section_and_not_among_the_cautions(validation, tmp_path):
-    cause = Caution(code="cause", facts={"sentence": "Rows repeat."})
-    text = words(write_report(dataclasses.replace(validation, cautions=(cause, *validation.cautions)), tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "Rows repeat." not in text and text.index(f"Cautions {validation.cautions[0].sentence}") > text.index("All numbers")
+    cause = Caution(code="cause", facts={"cause": Known(sentence="Rows repeat.")})
+    text = words(dataclasses.replace(validation, cautions=(cause, *validation.cautions)).to_html())
+    assert "Rows repeat." not in text and "What could have gone wrong" in text and all(one.sentence in text for one in validation.cautions)
 
 
 def test_report_of_constant_uncertainties_gives_the_reason(tmp_path):
     error = np.random.default_rng(0).normal(size=200)
     result = validate_errors(error, np.ones(200), n_boot=100, n_mc=50, rng=1)
-    text = words(write_report(result, tmp_path / "r.html").read_text(encoding="utf-8"))
+    text = words(result.to_html())
     assert "nothing to rank" in text and "nan" not in text.lower()
 
 
@@ -263,20 +271,21 @@ def test_report_of_odd_data(tmp_path, change):
     if change == "ties": u = np.round(u)
     if change == "huge": error, u = 1e140 * error, 1e140 * u
     if change == "one distribution": options |= dict(distribution="laplace", statistics=("zms", "cc", "ence"))
-    text = words(write_report(validate_errors(error, u, **options), tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert "Settings and versions" in text and not re.search(r"\bnan\b", text)
+    text = words(validate_errors(error, u, **options).to_html())
+    assert "Bootstrap resamples" in text and not re.search(r"\bnan\b", text)
     if change == "zeros": assert "40 errors of exactly 0 are not drawn" in text
 
 
 def test_numbers_in_the_page_are_those_of_the_frame(page, validation):
-    cells = re.findall(r"<td>([^<]*)</td>", page)
-    rows = [cells[k:k + 10] for k in range(0, len(cells), 10)]
-    frame = validation.to_frame()
+    table = page[page.index("<h2>Statistics</h2>"):]
+    cells = re.findall(r"<td>([^<]*)</td>", table[:table.index("</table>")])
+    frame = validation.to_frame("statistics")
+    width = len(frame.columns)
+    rows = [dict(zip(frame.columns, cells[k:k + width])) for k in range(0, len(cells), width)]
     assert len(rows) == len(frame)
     for row, (_, expected) in zip(rows, frame.iterrows()):
-        assert row[0] == expected["statistic"].upper() and (row[7] == "yes") == (abs(expected["zeta"]) <= 1)
-        for k, name in ((1, "estimate"), (2, "bias"), (5, "reference"), (6, "zeta")):
-            assert float(row[k].replace("−", "-")) == pytest.approx(expected[name], rel=6e-3)
+        assert row["statistic"] == expected["statistic"]
+        for name in ("estimate", "bias", "reference", "zeta"): assert float(row[name].replace("−", "-")) == pytest.approx(expected[name], rel=6e-3)
 
 
 # --- whole or not at all
@@ -304,7 +313,7 @@ def test_failing_write_leaves_the_file_before(target, monkeypatch, step, fault):
 def test_failing_report_leaves_the_file_before(validation, target, monkeypatch):
     def fail(*arguments): raise OSError(28, "No space left on device")
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(OSError, match="report.html can't be written: No space left"): write_report(validation, target)
+    with pytest.raises(OSError, match="report.html can't be written: No space left"): validation.to_html(target)
     monkeypatch.undo()
     assert untouched(target)
 
@@ -312,7 +321,7 @@ def test_failing_report_leaves_the_file_before(validation, target, monkeypatch):
 def test_failing_picture_leaves_the_file_before(validation, target, monkeypatch):
     def fail(*arguments): raise RuntimeError("no picture")
     monkeypatch.setattr(report, "_link_picture", fail)
-    with pytest.raises(RuntimeError, match="no picture"): write_report(validation, target)
+    with pytest.raises(RuntimeError, match="no picture"): validation.to_html(target)
     assert untouched(target)
 
 
@@ -341,7 +350,7 @@ def test_names_are_limited_by_the_file_system_only(tmp_path):
 ])
 def test_targets_that_cannot_be_written(validation, tmp_path, monkeypatch, path, kind, message):
     monkeypatch.chdir(tmp_path)
-    for write in (check_target, lambda path: write_report(validation, path), lambda path: write_whole("x", path)):
+    for write in (check_target, validation.to_html, lambda path: write_whole("x", path)):
         with pytest.raises(kind, match=message): write(path)
     assert not list(tmp_path.iterdir()) and not os.path.isfile(os.devnull)
 
@@ -353,9 +362,8 @@ def test_file_without_permission(target, monkeypatch):
 
 
 def test_wrong_kinds_are_named(validation, tmp_path):
-    with pytest.raises(TypeError, match="validation must be what validate"): write_report({"zms": "valid"}, tmp_path / "r.html")
-    with pytest.raises(TypeError, match="title must be text, got int"): write_report(validation, tmp_path / "r.html", title=3)
-    with pytest.raises(TypeError): write_report(validation, 3.5)
+    with pytest.raises(TypeError, match="title must be text, got int"): validation.to_html(tmp_path / "r.html", title=3)
+    with pytest.raises(TypeError): validation.to_html(3.5)
     assert not list(tmp_path.iterdir())
 
 

@@ -57,6 +57,7 @@ def test_a_validation_searches_for_repeats_once_and_keeps_them(kind):
     assert result.repeats.is_suspect == (kind != "independent")
     assert result.repeats == uqcal.checks.find_repeats(*rows(kind))
     assert validate_errors(*rows(kind), groups=np.arange(400) // 2, n_mc=20, **FEW).repeats is None
+    assert result.picture is not None  # drawn once, and kept
     _, counts = calls(lambda: read(result))
     assert not {one for one in counts if one[0] in ENGINES} - KEPT
 

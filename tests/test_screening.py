@@ -28,7 +28,7 @@ def population(rng, n_groups=6, n=60):
 def test_screen_agrees_with_the_graphs(against, weight):
     frame = population(np.random.default_rng(2))
     found = screen(frame, y_true="outcome", score="score", by="county", sample_weight=weight, reference=against, method="asymptotic", n_jobs=2)
-    table = found.to_frame()
+    table = found.to_frame("comparisons")
     assert len(table) == (15 if against == "pairs" else 6) and table["kuiper_scaled"].is_monotonic_decreasing
     for row in range(len(table)):
         graph = found.graph(row, method="asymptotic")
@@ -37,20 +37,20 @@ def test_screen_agrees_with_the_graphs(against, weight):
     assert "group 2" in table.loc[0, ["a", "b"] if against == "pairs" else ["a"]].tolist()
     holm, bh = table["kuiper_pvalue_holm"] * (1 + 1e-12), table["kuiper_pvalue_bh"] * (1 + 1e-12)          # p·m/1 by two orders of the operations
     assert (holm >= table["kuiper_pvalue_bh"]).all() and (bh >= table["kuiper_pvalue"]).all()
-    jobs = screen(frame, y_true="outcome", score="score", by="county", sample_weight=weight, reference=against, method="asymptotic", n_jobs=1).to_frame()
+    jobs = screen(frame, y_true="outcome", score="score", by="county", sample_weight=weight, reference=against, method="asymptotic", n_jobs=1).to_frame("comparisons")
     pd.testing.assert_frame_equal(table, jobs)
 
 
 def test_small_rows_that_seem_significant_are_shuffled_and_alike_for_any_number_of_jobs():
     frame = population(np.random.default_rng(2), n=30)
     names = dict(y_true="outcome", score="score", by="county", n_resamples=99, rng=1)
-    found = screen(frame, **names).to_frame()
+    found = screen(frame, **names).to_frame("comparisons")
     shuffled = found["method"] != "asymptotic"
     assert shuffled.any() and (found["n_resamples"].where(~shuffled, 0) == 0).all() and (found["n_resamples"][shuffled] >= 99).all()
     assert set(found["method"]) <= {"asymptotic", "permutation", "tail"} and (found["n_resamples"] <= 9900).all()
     direct = found[found["method"] == "permutation"]
     assert (direct["kuiper_pvalue"] >= 1 / (direct["n_resamples"] + 1)).all()
-    pd.testing.assert_frame_equal(found, screen(frame, **names, n_jobs=2).to_frame())
+    pd.testing.assert_frame_equal(found, screen(frame, **names, n_jobs=2).to_frame("comparisons"))
 
 
 def test_names_of_groups_are_text_and_no_html():
@@ -178,7 +178,7 @@ def test_five_hundred_groups_take_minutes():
 def test_screen_names_pairs_that_never_interleave():
     frame = pd.DataFrame({"y": [0, 1, 0, 1, 1, 0.], "s": [1, 2, 3, 1.5, 2.5, 9], "g": [1, 1, 1, 2, 2, 3]})
     found = screen(frame, y_true="y", score="s", by="g", n_resamples=19, rng=0)
-    assert set(found.skipped) == {(1, 3), (2, 3)} and len(found.to_frame()) == 1
+    assert set(found.skipped) == {(1, 3), (2, 3)} and len(found.to_frame("comparisons")) == 1
     with pytest.raises(ValueError, match="interleave"): screen(frame[frame.g != 2], y_true="y", score="s", by="g")
 
 
@@ -186,9 +186,9 @@ def test_screen_reads_mappings_and_polars():
     polars = pytest.importorskip("polars")
     frame = population(np.random.default_rng(2), n_groups=3)
     names = dict(y_true="outcome", score="score", by="county", method="asymptotic")
-    expected = screen(frame, **names).to_frame()
-    pd.testing.assert_frame_equal(screen({name: frame[name].to_numpy() for name in frame}, **names).to_frame(), expected)
-    pd.testing.assert_frame_equal(screen(polars.from_pandas(frame), **names).to_frame(), expected)
+    expected = screen(frame, **names).to_frame("comparisons")
+    pd.testing.assert_frame_equal(screen({name: frame[name].to_numpy() for name in frame}, **names).to_frame("comparisons"), expected)
+    pd.testing.assert_frame_equal(screen(polars.from_pandas(frame), **names).to_frame("comparisons"), expected)
 
 
 @pytest.mark.parametrize("call, match", [

@@ -121,7 +121,7 @@ def test_the_summary_is_that_of_the_whole_stream():
     for q, right in zip((p, made), summary.right):
         bins = np.searchsorted(np.arange(1, 11) / 10, q)
         np.testing.assert_allclose(right, sum((2 / np.pi * np.sum((q * (1 - q))[bins == k]))**0.5 for k in range(10)) / 3000, rtol=1e-9)
-    assert summary.alarm == CalibrationMonitor().prequential(p, y).alarm is not None and summary.to_frame()["outcomes"].is_monotonic_increasing
+    assert summary.alarm == CalibrationMonitor().prequential(p, y).alarm is not None and summary.to_frame("curve")["outcomes"].is_monotonic_increasing
 
 
 @pytest.mark.parametrize("size", [50, 100_000])

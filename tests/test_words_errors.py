@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from published import diffusion
 
 from uqcal.errors.known_causes import Cause
 from uqcal.errors.validation import validate_errors
@@ -13,7 +14,6 @@ from uqcal._words import errors, file, scores
 from uqcal._words.errors import errors_conclusion, parts_lines
 from uqcal._words.scores import score_sentence
 from uqcal.reports import Caution, Finding, Place, Step
-from uqcal.sample.datasets import load_demo
 
 NEVER = re.compile(r"\b(mend\w*|alike|as stated|stated uncertaint\w+|could be there|(might|would) settle|belong together|at like scores|too timid|too extreme|errs|by lot|whoever|somebody|"
                    r"nobody|on (points|errors) of their own|where right ones|fairly|undecided|not decided|event ratio|told (by|apart)|taught by|learnt from)\b", re.IGNORECASE)
@@ -310,7 +310,7 @@ def test_a_score_without_a_value_says_why():
 
 @pytest.mark.parametrize("kind", ["demo", "columns", "wide", "alone"])
 def test_a_screen_has_24_lines_of_80_columns(kind):
-    demo, rng = load_demo(), np.random.default_rng(1)
+    demo, rng = diffusion(), np.random.default_rng(1)
     error, u = demo.error[:600], demo.uncertainty[:600]
     features = None
     if kind == "columns": features = {f"a rather long name {k}": rng.standard_normal(600) for k in range(9)} | {"kind": rng.choice(["a", "b"], 600)}

@@ -5,18 +5,32 @@
 # %% ../nbs/reports/09_reports.ipynb #cell-013
 from __future__ import annotations
 
+import datetime
+import functools
+import json
+import os
+import platform
 import textwrap
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from html import escape
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from ._base.page import Card, Verdict
-from ._base.results import Interval, Result, json_plain
+from . import __version__
+from ._base.inputs import check_choice
+from ._base.page import (Card, Picture, Section, Verdict, check_target, draw_picture,
+                              render_page, write_whole)
+from ._base.results import Interval, Result, json_plain, new_axes, plain_text, three_digits
 from ._words import (comparisons, corrections, errors, file, groups, intervals, probabilities,
                           streams, verbs)
-from ._words.text import capital, short_name
+from ._words.headlines import (CLAIMED, axis_text, caption, headline, question,
+                                    rank, status_word)
+from ._words.text import capital, short_name, value_text
 
 # %% auto #0
 __all__ = ['Place', 'Finding', 'Caution', 'Step', 'Report']
@@ -203,6 +217,11 @@ class Finding(Result):
         -------
         Any
             The same axes.
+
+        Raises
+        ------
+        ValueError
+            Where nothing was tested.
         """
         if self.test is None: raise ValueError(f"{self.name}: nothing was tested, so there is "
                                                "nothing to draw")
@@ -211,6 +230,43 @@ class Finding(Result):
     def _repr_html_(self) -> str:
         return (f"<p>{self.mark} <b>{escape(self.label)}</b> "
                 f"{escape(self.line)}</p>")
+
+# %% ../nbs/reports/09_reports.ipynb #parts-plot
+_PARTS_SHOWN = 12
+
+# %% ../nbs/reports/09_reports.ipynb #parts-plot-b
+def _part_label(row, by_group):
+    "What a part is called below its mark."
+    if by_group: return plain_text(short_name(row["first"]))
+    if row["first"] == row["last"]: return value_text(row["first"])
+    return f"{value_text(row['first'])}\nto {value_text(row['last'])}"
+
+# %% ../nbs/reports/09_reports.ipynb #parts-plot-c
+def _plot_parts(finding, ax):
+    "Estimates of the parts, of many groups those farthest from what was claimed."
+    ax, parts = new_axes(ax, 5.2, 3.8), finding.parts
+    claimed = CLAIMED.get(finding.kind, finding.facts.get("level"))
+    if claimed is not None and len(parts) > _PARTS_SHOWN:
+        far = (parts["estimate"] - claimed).abs().nlargest(_PARTS_SHOWN).index
+        parts = parts.loc[far.sort_values()]
+    at, middle = np.arange(len(parts)), parts["estimate"].to_numpy(float)
+    low, high = (parts[name].to_numpy(float) for name in ("low", "high"))
+    is_apart = np.zeros(middle.size, dtype=bool)
+    if claimed is not None:
+        ax.axhline(claimed, color="0.4", ls="--", lw=1)
+        is_apart = (low > claimed) | (high < claimed)
+    for chosen, color, mark in ((~is_apart, "#0072B2", "o"), (is_apart, "#D55E00", "s")):
+        below, above = (np.maximum(side[chosen], 0) for side in (middle - low, high - middle))
+        ax.errorbar(at[chosen], middle[chosen], [below, above], fmt=mark, color=color, ms=6,
+                    capsize=3, lw=1.5)
+    if len(parts) > 6: turned = {"rotation": 60, "ha": "right"}
+    else: turned = {}
+    names = [_part_label(row, finding.by_group) for row in parts.to_dict("records")]
+    ax.set_xticks(at, names, **turned)
+    if finding.by is None: along = "u"
+    else: along = plain_text(short_name(finding.by))
+    ax.set(xlabel=along, ylabel=axis_text(finding.kind), xlim=(-0.6, len(parts) - 0.4))
+    return ax
 
 # %% ../nbs/reports/09_reports.ipynb #cell-019
 @dataclass(frozen=True, kw_only=True)
@@ -417,17 +473,46 @@ class Report(Result):
         """
         return self.findings
 
-    def findings_frame(self) -> pd.DataFrame:  # text and numbers
-        """A row for each finding: status, estimate, limits, p-value, rows needed.
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """What `to_frame` gives: \"findings\", \"parts\", and what else a report has.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
+        names = ("name", "status", "estimate", "low", "high", "unit", "pvalue", "rows_needed")
+        parts = [one.parts.assign(finding=one.name) for one in self.findings
+                 if one.parts is not None]
+        found = {"findings": pd.DataFrame([{name: getattr(one, name) for name in names}
+                                           for one in self.findings], columns=names),
+                 "parts": pd.DataFrame({"finding": []})}
+        if parts:
+            joined = pd.concat(parts, ignore_index=True)
+            found["parts"] = joined[["finding", *joined.columns.drop("finding")]]
+        return found
+
+    def to_frame(self, what: str = "findings",  # or "parts", or another of `tables()`
+                 ) -> pd.DataFrame:  # text and numbers
+        """A table: a row for each finding, with its status, estimate, limits, p-value and the rows that would decide; or another one, by its name.
+
+        Parameters
+        ----------
+        what : str, default "findings"
+            Or "parts", or another of `tables()`.
 
         Returns
         -------
         pd.DataFrame
             Text and numbers.
+
+        Raises
+        ------
+        ValueError
+            For an unknown name.
         """
-        names = ("name", "status", "estimate", "low", "high", "unit", "pvalue", "rows_needed")
-        return pd.DataFrame([{name: getattr(one, name) for name in names}
-                             for one in self.findings], columns=names)
+        tables = self.tables()
+        return tables[check_choice(what, "what", list(tables))]
 
     def details(self) -> list[str]:  # paragraphs
         """A paragraph for each finding, with its test, and for each caution.
@@ -460,17 +545,193 @@ class Report(Result):
                 "cautions": [one.to_dict() for one in self.cautions],
                 "step": None if self.step is None else self.step.to_dict()}
 
-    def page_verdict(self) -> Verdict:  # for `render_page`
-        """The head of a page: conclusion, a card for each finding, the next step.
+    def to_json(self, path: str | os.PathLike | None = None,  # where to write it; nowhere if None
+                ) -> str:  # of `to_dict`, without infinite numbers
+        """The report as JSON; an existing file is replaced.
+
+        Parameters
+        ----------
+        path : str | os.PathLike | None, optional
+            Where to write it; nowhere if None.
+
+        Returns
+        -------
+        str
+            Of `to_dict`, without infinite numbers.
+
+        Raises
+        ------
+        FileNotFoundError, IsADirectoryError, PermissionError, OSError
+            As `check_target`.
+        """
+        text = json.dumps(json_plain(self.to_dict()), ensure_ascii=False, allow_nan=False,
+                          indent=1)
+        if path is not None: write_whole(text, path)
+        return text
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        "What was computed and decides nothing, by name; may be empty."
+        return {}
+
+    @property
+    def headline(self) -> str:
+        "The verdict in at most twelve words."
+        return headline(self.findings, getattr(self, "outcome", ""))
+
+    @property
+    def deciding(self) -> Finding:
+        "Of a validation the finding of the worst status that matters most; of others the first."
+        if hasattr(self, "outcome"): return self.findings[0]
+        return min(self.findings, key=lambda one: (_URGENCY.index(one.status), rank(one)))
+
+    def draw(self, finding: Finding,  # one of the report
+             ax: Any = None,  # axes to draw on; new ones unless given
+             ) -> Any:  # the same axes
+        """The estimates of a finding's parts with their limits; where it has none, the picture of its test.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Any
+            The same axes.
+        """
+        if finding.parts is not None and "low" in finding.parts: return _plot_parts(finding, ax)
+        return finding.plot(ax)
+
+    def plot(self, ax: Any = None,  # axes to draw on; new ones unless given
+             finding: str | None = None,  # the name of one; None: that which decides
+             ) -> Any:  # the axes
+        """The picture that shows the verdict, or that of one finding.
+
+        Parameters
+        ----------
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+        finding : str | None, optional
+            The name of one; None: that which decides.
+
+        Returns
+        -------
+        Any
+            The axes.
+
+        Raises
+        ------
+        ValueError
+            Where there is nothing to draw.
+        KeyError
+            For an unknown name.
+        """
+        if finding is None: return self.draw(self.deciding, ax)
+        return self.draw(self[finding], ax)
+
+    @functools.cached_property
+    def picture(self) -> Picture | None:
+        "The picture that shows the verdict, with its words; None where there is nothing to draw."
+        one = self.deciding
+        try: return draw_picture(self.plot, f"{one.label}: {one.sentence}", width=5.2, height=3.9,
+                                 caption=caption(one, getattr(self, "outcome", "")))
+        except ValueError: return None
+
+    def page_verdict(self, calls: Mapping[str, str] | None = None,  # where to type the next step,
+                                                                    # such as "In Python", and what
+                     ) -> Verdict:  # for `render_page`
+        """The head of a page: headline, picture, conclusion, cards, cautions, next step.
+
+        Parameters
+        ----------
+        calls : Mapping[str, str] | None, optional
+            Where to type the next step, such as "In Python", and what.
 
         Returns
         -------
         Verdict
             For `render_page`.
         """
-        return Verdict(self.conclusion, tuple(
-            Card(one.label, one.status, one.sentence) for one in self.listed()),
-            "" if self.step is None else self.step.sentence)
+        if hasattr(self, "outcome"): status = ""
+        else: status = self.verdict
+        cards = tuple(Card(one.label, one.status, _as_sentence(one.line), status_word(one))
+                      for one in self.listed())
+        return Verdict(
+            self.headline, cards, "" if self.step is None else self.step.sentence, status=status,
+            conclusion=self.conclusion, picture=self.picture, calls=calls or {},
+            cautions=tuple(one.sentence for one in _deciding_cautions(self)))
+
+    def sections(self) -> list[Section]:  # folded, in this order
+        """What a page holds below its cards: each finding in full, tables, further cautions.
+
+        Returns
+        -------
+        list[Section]
+            Folded, in this order.
+        """
+        doubts = [one.sentence for one in self.cautions
+                  if not one.decides and one.code != "cause"]
+        tables = [Section(capital(name), table=_as_cells(table))
+                  for name, table in self.tables().items() if name != "findings" and len(table)]
+        told = self.details()
+        told = told[:len(told) - len(self.cautions)]  # which come last and have their own places
+        return [Section("Findings and tests in full", paragraphs=tuple(told)),
+                *([Section("Cautions", items=tuple(doubts))] if doubts else []), *tables]
+
+    def facts(self) -> dict[str, str]:  # names and values
+        """What stands at the foot of a page besides versions: rows, clusters, settings.
+
+        Returns
+        -------
+        dict[str, str]
+            Names and values.
+        """
+        told = {"Rows": f"{self.n:,}"}
+        if self.n_groups is not None: told["Clusters"] = f"{self.n_groups:,}"
+        return told
+
+    def to_html(self, path: str | os.PathLike | None = None,  # where to write it; nowhere if None
+                title: str | None = None,  # of the page; the question it answers unless given
+                *, details: Mapping[str, str] | None = None,  # further facts: the file, the seed;
+                                                              # or how to take the next step, as
+                                                              # "On the command line", "In Python"
+                ) -> str:  # the page, self-contained
+        """A page for people who were not there: verdict, picture, cards, next step; the rest folded.
+
+        An existing file is replaced.
+
+        Parameters
+        ----------
+        path : str | os.PathLike | None, optional
+            Where to write it; nowhere if None.
+        title : str | None, optional
+            Of the page; the question it answers unless given.
+        details : Mapping[str, str] | None, optional
+            Further facts: the file, the seed; or how to take the next step, as "On the command
+            line", "In Python".
+
+        Returns
+        -------
+        str
+            The page, self-contained.
+
+        Raises
+        ------
+        TypeError
+            For a title that is no text.
+        FileNotFoundError, IsADirectoryError, PermissionError, OSError
+            As `check_target`.
+        """
+        if not isinstance(title, str | None):
+            raise TypeError(f"title must be text, got {type(title).__name__}")
+        if path is not None: check_target(path)
+        page = _page(self, title or question(self.findings, getattr(self, "outcome", "")),
+                     {str(name): str(value) for name, value in (details or {}).items()})
+        if path is not None: write_whole(page, Path(path))
+        return page
 
     def __str__(self) -> str: return self.screen()
 
@@ -480,16 +741,15 @@ class Report(Result):
         raise TypeError("a report is neither true nor false: ask report.verdict == \"valid\"")
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<li>{one.mark} <b>{escape(one.label)}</b> "
-                       f"{escape(one.line)}</li>" for one in self.listed())
-        if self.step: step = f"<p>Next: {escape(self.step.sentence)}</p>"
-        else: step = ""
-        return f"<p><b>{escape(self.conclusion)}</b></p><ul>{rows}</ul>{step}"
+        picture, shown = self.picture, f"<pre>{escape(self.screen())}</pre>"
+        if picture is None: return shown
+        return (f'{shown}<img src="{picture.address}" alt="{escape(picture.alt)}" '
+                'style="max-width: 30rem; width: 100%; background: #fff">')
 
 # %% ../nbs/reports/09_reports.ipynb #cell-027
 _WIDTH, _HEIGHT = 80, 24
 
-
+# %% ../nbs/reports/09_reports.ipynb #cell-027-b
 def _screen(report, title, command):
     "Title, a line for each finding, verdict, cautions, next step."
     room = _WIDTH - len(report.limits) - 2 * bool(report.limits)
@@ -497,10 +757,8 @@ def _screen(report, title, command):
                           break_on_hyphens=False)  # which options hold
     if report.limits: first[0] = f"{first[0]:<{room + 2}}{report.limits}"
     last = ["", *_paragraph("VERDICT  ", report.conclusion)]
-    cause = report.step.facts.get("cause") if report.step else None
-    for caution in report.cautions:
-        is_said = cause is not None and caution.facts.get("cause") == cause  # by the next step
-        if caution.decides and not is_said: last += _paragraph("CAUTION  ", caution.sentence)
+    for caution in _deciding_cautions(report):
+        last += _paragraph("CAUTION  ", caution.sentence)
     if report.step: last += _paragraph("NEXT     ", report.step.sentence)
     if command: last += [f"         {line}" for line in command.split("\n")]
     room, table = _HEIGHT - len(first) - 1 - len(last), report.table_lines()
@@ -509,11 +767,19 @@ def _screen(report, title, command):
     if len(least) + 1 + len(table) > room: table = []
     return "\n".join([*first, "", *_lines(report.listed(), room - len(table)), *table, *last])
 
+# %% ../nbs/reports/09_reports.ipynb #deciding-cautions
+def _deciding_cautions(report):
+    "Cautions that could change the verdict, but for the one that the next step is about."
+    if report.step is None: cause = None
+    else: cause = report.step.facts.get("cause")
+    return [one for one in report.cautions
+            if one.decides and (cause is None or one.facts.get("cause") != cause)]
 
+# %% ../nbs/reports/09_reports.ipynb #cell-027-c
 def _lines(findings, room):
     "Lines of findings within a number of lines, those that matter most kept."
     width = min(max((len(one.label) for one in findings), default=0) + 2, 20)
-    blocks = [_paragraph(f"  {one.mark} {short_name(one.label):<{width}}",
+    blocks = [_paragraph(f"  {one.mark} {short_name(one.label):<{width - 1}} ",
                          one.line, 4 + width) for one in findings]
     kept = set(range(len(blocks)))
     by_need = sorted(kept, key=lambda k: (_URGENCY.index(findings[k].status), k), reverse=True)
@@ -527,8 +793,46 @@ def _lines(findings, room):
     if left: return [*shown, f"  {left} more: --verbose"]
     return shown
 
-
+# %% ../nbs/reports/09_reports.ipynb #cell-027-d
 def _paragraph(head, text, indent=9):
     "A wrapped text behind its head."
     return textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * indent,
                          break_on_hyphens=False)
+
+# %% ../nbs/reports/09_reports.ipynb #page-code
+_CALLS = ("On the command line", "To recalibrate", "In Python")
+_ROWS_SHOWN = 40
+
+# %% ../nbs/reports/09_reports.ipynb #page-code-b
+def _cell(value):
+    "A cell of a table as text."
+    if isinstance(value, (bool, np.bool_)): return ("no", "yes")[bool(value)]
+    if isinstance(value, (int, np.integer)): return f"{value:,}"
+    if isinstance(value, (float, np.floating)): return three_digits(value)
+    if value is None or value is pd.NA: return "–"
+    return str(value)
+
+# %% ../nbs/reports/09_reports.ipynb #as-sentence
+def _as_sentence(line):
+    "A fragment with a capital, unless it begins with a symbol."
+    if line[1:2] == " ": return line
+    return capital(line)
+
+# %% ../nbs/reports/09_reports.ipynb #page-code-c
+def _as_cells(table):
+    "A table as text, without what is no number and no word; at most forty rows."
+    if table.index.name: table = table.reset_index()
+    plain = [name for name in table
+             if not table[name].map(lambda one: isinstance(one, (dict, list, np.ndarray))).any()]
+    shown = table[plain].head(_ROWS_SHOWN).map(_cell)
+    return shown.rename(columns=lambda name: str(name).replace("_", " "))
+
+# %% ../nbs/reports/09_reports.ipynb #page-code-d
+def _page(report, title, details):
+    "The whole page."
+    calls = {name: details[name] for name in _CALLS if details.get(name)}
+    facts = {name: text for name, text in details.items() if name not in _CALLS}
+    foot = {"Date": datetime.date.today().isoformat(), **facts, **report.facts(),
+            "uqcal": __version__, **{name: version(name) for name in ("numpy", "scipy")},
+            "Python": platform.python_version()}
+    return render_page(title, report.page_verdict(calls), report.sections(), foot)

@@ -19,13 +19,16 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+import pandas as pd
 from typing_extensions import Self
 
 from .._base.cells import NumberReader
 from .._base.files import are_rows, check_encoding, encoding_of, ends_open
 from .._base.inputs import check_choice, check_count
 from .._base.page import write_whole
+from .._base.results import new_axes, plain_ticks
 from .._base.tickets import REMEMBERED, Storable
+from .._words.headlines import curve_name
 from .._words.streams import counts_text, curve_lines, stream_conclusion
 from ..reports import Caution, Finding, Report, Step
 
@@ -141,6 +144,96 @@ class StreamCounts(Report):
         told = super().to_dict()
         told.pop("verdict")
         return {"outcome": self.outcome, **told} | {name: getattr(self, name) for name in _COUNTS}
+
+    @property
+    def n(self) -> int:
+        "Number of rows."
+        return self.rows
+
+    @property
+    def n_groups(self) -> int | None:
+        "None: rows of a stream have no clusters."
+        return None
+
+    @property
+    def should_be(self) -> float | None:
+        "Where the measure should be; None where it is best at 0."
+        return None
+
+    def curve_table(self) -> pd.DataFrame:
+        """The measure so far, before and after, at times of the stream that grow by five per cent.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
+        return pd.DataFrame(self.curve, columns=["outcomes", "before", "after"])
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\", \"parts\", \"curve\": the measure so far, and \"alarms\": the first of each monitor, with how often it rang.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
+        rang = [{"finding": one.name, "alarms": one.facts["alarms"],
+                 "first": getattr(one.facts["alarm"], "at", None),
+                 "since": getattr(one.facts["alarm"], "since", None)}
+                for one in self.findings if one.kind == "stream alarms"]
+        return super().tables() | {"curve": self.curve_table(), "alarms": pd.DataFrame(rang)}
+
+    def draw(self, finding: Finding,  # one of the report
+             ax: Any = None,  # axes to draw on; new ones unless given
+             ) -> Any:  # the same axes
+        """The measure along the stream, before and after, whatever the finding.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Any
+            The same axes.
+
+        Raises
+        ------
+        ValueError
+            Where there was no outcome.
+        """
+        if not self.curve: raise ValueError("there was no outcome, so there is nothing to draw")
+        return _plot_curve(self, ax)
+
+    def facts(self) -> dict[str, str]:  # names and values
+        """Rows, outcomes and what was left out.
+
+        Returns
+        -------
+        dict[str, str]
+            Names and values.
+        """
+        told = super().facts() | {"Outcomes": f"{self.learnt:,}", "Method": self.method}
+        if self.left_out: told["Rows left out"] = f"{self.left_out:,}"
+        if self.skipped: told["Broken rows skipped"] = f"{self.skipped:,}"
+        return told
+
+# %% ../../nbs/adapters/80_lines.ipynb #plot-curve
+def _plot_curve(counts, ax):
+    "The measure so far, as predicted and recalibrated."
+    ax, table = new_axes(ax, 5.2, 3.9), counts.curve_table()
+    for name, label, color, style in (("before", "as predicted", "#D55E00", "--"),
+                                      ("after", "recalibrated", "#0072B2", "-")):
+        ax.plot(table["outcomes"], table[name], color=color, ls=style, label=label)
+    if counts.should_be is not None:
+        ax.axhline(counts.should_be, color="0.4", lw=1, ls=":")
+    ax.set(xscale="log", xlabel="outcomes seen", ylabel=f"{curve_name(counts.what)} so far")
+    plain_ticks(ax.xaxis)
+    ax.legend(frameon=False)
+    return ax
 
 # %% ../../nbs/adapters/80_lines.ipynb #stream-counts
 _COUNTS = ("method", "rows", "learnt", "alarms", "alarms_after", "left_out", "skipped", "waiting",

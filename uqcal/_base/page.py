@@ -40,28 +40,46 @@ class Card:
         "valid", "invalid" or "inconclusive".
     answer : str
         A sentence in plain words.
+    word : str
+        What the status is called here; the status itself unless given.
     """
     question: str  # a few words: "On average"
     status: str  # "valid", "invalid" or "inconclusive"
     answer: str  # a sentence in plain words
+    word: str = ""  # what the status is called here; the status itself unless given
 
 # %% ../../nbs/base/02_page.ipynb #cell-008b
 @dataclass(frozen=True)
 class Verdict:
-    """What a report says first.
+    """What a report says first; what is empty is not shown.
 
     Attributes
     ----------
     headline : str
-        One to three short sentences.
+        One line, or one to three short sentences.
     findings : tuple[Card, ...]
         One for each question.
     next_step : str
         What to do first, a sentence; "" where nothing is advised.
+    status : str
+        "valid", "minor", "invalid" or "inconclusive"; "" where there is none.
+    conclusion : str
+        The headline with its numbers, in a few sentences.
+    picture : Picture | None
+        The one that shows it.
+    cautions : tuple[str, ...]
+        What could change the verdict, a sentence each.
+    calls : Mapping[str, str]
+        Where to type the next step, and what.
     """
-    headline: str  # one to three short sentences
+    headline: str  # one line, or one to three short sentences
     findings: tuple[Card, ...] = ()  # one for each question
     next_step: str = ""  # what to do first, a sentence; "" where nothing is advised
+    status: str = ""  # "valid", "minor", "invalid" or "inconclusive"; "" where there is none
+    conclusion: str = ""  # the headline with its numbers, in a few sentences
+    picture: Picture | None = None  # the one that shows it
+    cautions: tuple[str, ...] = ()  # what could change the verdict, a sentence each
+    calls: Mapping[str, str] = field(default_factory=dict)  # where to type the next step, and what
 
     def _repr_html_(self) -> str:
         return _ENVIRONMENT.from_string(
@@ -172,12 +190,23 @@ _STYLE = """
 body { margin: 0; background: #fff; color: #1a1a1a; font: 1rem/1.5 system-ui, sans-serif; }
 main { max-width: 62rem; margin: 0 auto; padding: 1rem; overflow-wrap: break-word; }
 h1 { font-size: 1rem; font-weight: 600; color: #555; margin: 0 0 .5rem; }
-h2 { font-size: 1.25rem; line-height: 1.3; margin: 2.2rem 0 .4rem; border-top: 1px solid #ddd;
-  padding-top: 1rem; }
+h2 { display: inline; font-size: 1.05rem; line-height: 1.3; }
+details { border-top: 1px solid #ddd; padding: .6rem 0; }
+details[open] { padding-bottom: 1.2rem; }
+summary { cursor: pointer; }
+.more { margin-top: 2.2rem; border-bottom: 1px solid #ddd; }
+footer { color: #555; font-size: .875rem; margin: 1.5rem 0 2rem; }
+.shown { display: flex; flex-wrap: wrap; gap: 1rem 2rem; align-items: center; margin: 0 0 1.2rem; }
+.shown figure { flex: 1 1 20rem; max-width: 30rem; }
+.shown > p { flex: 1 1 16rem; margin: 0; font-size: 1.05rem; }
+.caution { border-left: .3rem solid #e0b400; padding-left: .7rem; }
+pre { background: #f4f4f4; border-radius: .3rem; padding: .5rem .7rem; white-space: pre-wrap;
+  font-size: .875rem; margin: .2rem 0 .8rem; }
+.calls { max-width: 52rem; }
 p, li, dd, dt { max-width: 44rem; }
 .headline { font-size: clamp(1.3rem, 4.5vw, 1.7rem); line-height: 1.25; font-weight: 650;
-  margin: 0 0 1rem; max-width: 52rem; }
-.next { font-size: 1.1rem; margin: 0 0 1rem; max-width: 52rem; }
+  margin: 0 0 1rem; text-wrap: balance; }
+.next { font-size: 1.1rem; margin: 1.2rem 0 .6rem; max-width: 52rem; }
 .findings { list-style: none; margin: 0; padding: 0; display: grid;
   grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .75rem; }
 .findings li { border: 1px solid #ccc; border-radius: .4rem; padding: .6rem .8rem; }
@@ -213,8 +242,9 @@ _PRINT = """
 @media print {
   body { font-size: 10pt; } main { padding: 0; max-width: none; }
   .badge { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  section, figure, tr, li, dl { break-inside: avoid; } .badge { font-size: 1em; }
-  h2 { break-after: avoid; } .table { overflow: visible; } table { font-size: 8pt; }
+  figure, tr, li, dl { break-inside: avoid; } .badge { font-size: 1em; }
+  details::details-content { content-visibility: visible; block-size: auto; }
+  summary { list-style: none; break-after: avoid; } pre { white-space: pre-wrap; } .table { overflow: visible; } table { font-size: 8pt; }
   th:first-child, td:first-child { position: static; }
   figure img { width: auto; max-width: 100%; max-height: 62mm; }
   .pictures { grid-template-columns: 1fr 1fr; }
@@ -224,23 +254,37 @@ _PRINT = """
 
 # %% ../../nbs/base/02_page.ipynb #cell-022
 _PARTS = """
-{% macro badge(status) %}
+{% macro badge(status, word="") %}
 {% if status not in ("", "fact") %}
 <span class="badge {{ status }}">{% set sign = signs.get(status, "•") %}
-<span aria-hidden="true">{{ sign }}</span> {{ status }}</span>{% endif %}
+<span aria-hidden="true">{{ sign }}</span> {{ word or status }}</span>{% endif %}
 {% endmacro %}
-{% macro verdict(verdict) %}<p class="headline">{{ verdict.headline }}</p>
-{% if verdict.next_step %}<p class="next">Next: {{ verdict.next_step }}</p>{% endif %}
+{% macro figure(picture) %}<figure><img src="{{ picture.address }}" alt="{{ picture.alt }}">
+{% if picture.caption %}<figcaption>{{ picture.caption }}</figcaption>{% endif %}</figure>
+{% endmacro %}
+{% macro verdict(verdict) %}<p class="headline">{{ badge(verdict.status) }}
+{{ verdict.headline }}</p>
+{% if verdict.picture or verdict.conclusion %}<div class="shown">
+{% if verdict.picture %}{{ figure(verdict.picture) }}{% endif %}
+{% if verdict.conclusion %}<p>{{ verdict.conclusion }}</p>{% endif %}</div>{% endif %}
 {% if verdict.findings %}<ul class="findings">
 {% for finding in verdict.findings %}
-<li><strong>{{ finding.question }}</strong> {{ badge(finding.status) }}
+<li><strong>{{ finding.question }}</strong> {{ badge(finding.status, finding.word) }}
 <p>{{ finding.answer }}</p></li>
 {% endfor %}</ul>{% endif %}
+{% for caution in verdict.cautions %}<p class="caution">Caution: {{ caution }}</p>
+{% endfor %}
+{% if verdict.next_step %}<p class="next">Next: {{ verdict.next_step }}</p>{% endif %}
+{% if verdict.calls %}<div class="calls">{% for name, call in verdict.calls.items() %}
+{{ name }}
+<pre>{{ call }}</pre>
+{% endfor %}</div>{% endif %}
 {% endmacro %}
 {% macro pictures(pictures) %}<div class="pictures">
-{% for picture in pictures %}<figure><img src="{{ picture.address }}" alt="{{ picture.alt }}">
-{% if picture.caption %}<figcaption>{{ picture.caption }}</figcaption>{% endif %}</figure>
-{% endfor %}</div>
+{% for picture in pictures %}{{ figure(picture) }}{% endfor %}</div>
+{% endmacro %}
+{% macro facts(facts) %}<dl>{% for name, value in facts.items() %}
+<dt>{{ name }}</dt><dd>{{ value }}</dd>{% endfor %}</dl>
 {% endmacro %}
 {% macro table(frame, title) %}
 <div class="table" role="region" aria-label="{{ title }}" tabindex="0"><table>
@@ -249,22 +293,20 @@ _PARTS = """
 <tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
 {% endfor %}</tbody></table></div>
 {% endmacro %}
-{% macro section(section) %}<section>
-<h2>{{ section.title }} {{ badge(section.status) }}</h2>
+{% macro section(section) %}<details>
+<summary><h2>{{ section.title }}</h2> {{ badge(section.status) }}</summary>
 {% for paragraph in section.paragraphs %}<p>{{ paragraph }}</p>
 {% endfor %}
 {% if section.pictures %}{{ pictures(section.pictures) }}{% endif %}
 {% if section.items %}
 <ul>{% for item in section.items %}<li>{{ item }}</li>{% endfor %}</ul>{% endif %}
 {% if section.table is not none %}{{ table(section.table, section.title) }}{% endif %}
-{% if section.facts %}
-<dl>{% for name, value in section.facts.items() %}
-<dt>{{ name }}</dt><dd>{{ value }}</dd>{% endfor %}</dl>{% endif %}
+{% if section.facts %}{{ facts(section.facts) }}{% endif %}
 {% if section.sources %}<ol>
 {% for citation, doi in section.sources %}
 <li>{{ citation }} <a href="https://doi.org/{{ doi }}">doi:{{ doi }}</a></li>
 {% endfor %}</ol>{% endif %}
-</section>{% endmacro %}
+</details>{% endmacro %}
 """
 
 # %% ../../nbs/base/02_page.ipynb #cell-023
@@ -284,8 +326,11 @@ _PAGE = """{% import "parts.html" as parts %}<!DOCTYPE html>
 <header>
 <h1>{{ title }}</h1>
 {{ parts.verdict(verdict) }}</header>
+{% if sections %}<div class="more">
 {% for section in sections %}{{ parts.section(section) }}
-{% endfor %}</main>
+{% endfor %}</div>{% endif %}
+{% if foot %}<footer>{{ parts.facts(foot) }}</footer>{% endif %}
+</main>
 </body>
 </html>
 """
@@ -302,7 +347,8 @@ _ENVIRONMENT.globals.update(signs={"valid": "✓", "minor": "~", "invalid": "✗
 # %% ../../nbs/base/02_page.ipynb #cell-024
 def render_page(title: str,  # the question that the page answers; plain text, as all that follows
                 verdict: Verdict,  # what it says first
-                sections: Sequence[Section],  # what it says then, in this order
+                sections: Sequence[Section],  # what can be unfolded, in this order
+                foot: Mapping[str, str] | None = None,  # date, rows, settings, versions
                 ) -> str:  # a whole HTML document
     """A page that needs nothing but a browser.
 
@@ -313,15 +359,17 @@ def render_page(title: str,  # the question that the page answers; plain text, a
     verdict : Verdict
         What it says first.
     sections : Sequence[Section]
-        What it says then, in this order.
+        What can be unfolded, in this order.
+    foot : Mapping[str, str] | None, optional
+        Date, rows, settings, versions.
 
     Returns
     -------
     str
         A whole HTML document.
     """
-    return _ENVIRONMENT.get_template("page.html").render(title=title, verdict=verdict,
-                                                         sections=sections)
+    return _ENVIRONMENT.get_template("page.html").render(
+        title=title, verdict=verdict, sections=sections, foot=foot or {})
 
 # %% ../../nbs/base/02_page.ipynb #cell-028
 def check_target(path: str | os.PathLike,  # where a file is to be written

@@ -12,6 +12,7 @@ import numbers
 import threading
 import zlib
 from collections.abc import Callable
+from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -170,6 +171,11 @@ class Storable(BaseEstimator):
                              "there")
         return super().set_params(**settings)
 
+    def _repr_mimebundle_(self, **kwargs):
+        "What it was fitted to and holds, in place of a diagram of its settings."
+        plain = repr(self)
+        return {"text/plain": plain, "text/html": f"<p><b>{escape(plain)}</b></p>{_held(self)}"}
+
     @locked
     def _content(self):
         parameters = self.get_params(deep=False)
@@ -238,6 +244,27 @@ class Storable(BaseEstimator):
             raise ValueError(f"state must be that of a {cls.__name__}, got one of a "
                              f"{type(made).__name__}")
         return made
+
+# %% ../../nbs/base/18_tickets.ipynb #held
+def _held(estimator):
+    "What an estimator does once it is fitted, as HTML; else that it was not."
+    held = {name[:-1]: value for name, value in vars(estimator).items()
+            if name.endswith("_") and not name.startswith("_")}
+    if not held: return "<p>not fitted yet</p>"
+    if said := getattr(estimator, "sentence", ""): return f"<p>{escape(said)}</p>"
+    rows = "".join(f"<li>{escape(name)}: {escape(_in_short(value))}</li>"
+                   for name, value in held.items())
+    return f"<ul>{rows}</ul>"
+
+# %% ../../nbs/base/18_tickets.ipynb #held-b
+def _in_short(value):
+    "A number or a few of them, or the kind and size of what is more."
+    if isinstance(value, (float, np.floating)): return f"{value:.4g}"
+    if value is None or isinstance(value, (str, bool, int, np.integer)): return f"{value!s:.60}"
+    few = np.asarray(value).size <= 6 if isinstance(value, (list, tuple, np.ndarray)) else False
+    if few: return np.array2string(np.asarray(value), precision=4, separator=", ")
+    if hasattr(value, "__len__"): return f"{type(value).__name__} of {len(value):,}"
+    return type(value).__name__
 
 # %% ../../nbs/base/18_tickets.ipynb #cell-012
 class Ticket(NamedTuple):

@@ -359,14 +359,14 @@ def _groups_in_parts(context, columns):
     else: rows, skipped = _graph_rows(result), []
     tell_of_parts(params, list(columns.values()), result,
                   [aligned(rows, range(1, len(rows[0])))],
-                  comparisons=result.to_frame().to_dict("records"), skipped=skipped)
+                  comparisons=result.to_frame("comparisons").to_dict("records"), skipped=skipped)
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-057d-b
 def _rows_of_parts(result):
     "The twenty comparisons with the smallest p-values as text."
     def _p(value): return "–" if np.isnan(value) else f"{value:.2g}"
     rows = [("group", "rows", "steps", "difference", "Kuiper/null", "p", "p (Holm)", "p (BH)")]
-    for row in result.to_frame().head(20).to_dict("records"):
+    for row in result.to_frame("comparisons").head(20).to_dict("records"):
         if row["null_scale"]: ratio = f"{row['kuiper'] / row['null_scale']:.3f}"
         else: ratio = "no noise"
         rows.append((str(row["a"]), f"{row['n_a']:,}", f"{row['n_steps']:,.0f}",

@@ -480,7 +480,7 @@ def _draw_stream(summary, kind, ax):
     "The measure of a kind along the stream, as predicted and recalibrated."
     measure, goal = _ALONG[kind]
     if goal == "level": goal = summary.level
-    table = summary.to_frame()
+    table = summary.to_frame("curve")
     for k, name, color, style in [(1, "as predicted", "#D55E00", "--"),
                                   (2, "recalibrated", "#0072B2", "-")]:
         ax.plot(table["outcomes"], table.iloc[:, k], color=color, ls=style, label=name)

@@ -151,7 +151,7 @@ def _interval_numbers(result):
     return dict(
         **result.to_dict(), n=result.n, covered=result.covered, claimed=result.coverage,
         mean_size=result.mean_size, interval_score=result.score, infinite=result.n_open,
-        crossed=result.n_crossed, parts=result.to_frame().to_dict("records"),
+        crossed=result.n_crossed, parts=result.to_frame("parts").to_dict("records"),
         corrections=None if result.corrections is None else result.corrections.to_dict("records"))
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-interval-step
@@ -175,7 +175,7 @@ def _probability_tables(result):
     "All numbers with their limits and p-values."
     from uqcal.probabilities.calibration import shown_numbers
     rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
-            *shown_numbers(result.to_frame()).reset_index().itertuples(index=False, name=None)]
+            *shown_numbers(result.to_frame("statistics")).reset_index().itertuples(index=False, name=None)]
     return [aligned(rows, (1, 2, 3, 4, 5))]
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-prob-step
@@ -348,9 +348,7 @@ def _tell(result, given, way, context):
 # %% ../../nbs/command/97_cli_validate.ipynb #va-page
 def _write_page(result, path, details):
     "The page of a report."
-    from uqcal._command.report import write_report
-    if hasattr(result, "to_html"): result.to_html(path, details=details)
-    else: write_report(result, path, details=details)
+    result.to_html(path, details=details)
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-shown
 def _shown(result, given):
@@ -420,7 +418,7 @@ def _probabilities_in_parts(context, said):
             table, *columns, sample_weight=params["weight"], rng=params["seed"],
             pos_label=label_in_parts(table, columns[0], params["positive"]),
             progress=shows_bar(params["progress"]), **_question_in_parts(params))
-    frame = result.to_frame()
+    frame = result.to_frame("statistics")
     rows = [("", "value", "low", "high", "p-value", "adjusted"),
             *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
     tell_of_parts(params, [*columns, params["weight"]], result, [aligned(rows, (1, 2, 3, 4, 5))],

@@ -120,14 +120,10 @@ class ErrorStreamSummary(StreamCounts):
     alarm_after: UncertaintyAlarm | None  # the first of what was written
     what = "uncertainties"
 
-    def to_frame(self) -> pd.DataFrame:
-        """Mean Z² so far, at times of the stream that grow by five per cent each.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return pd.DataFrame(self.curve, columns=["outcomes", "zms_before", "zms_after"])
+    @property
+    def should_be(self) -> float:
+        "Mean Z² of calibrated uncertainties."
+        return 1.0
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-041
 def _largest(mean, largest, n):
@@ -605,14 +601,10 @@ class BoundStreamSummary(StreamCounts):
     alarm_after: CoverageAlarm | None  # the first of what was written
     what = "intervals"
 
-    def to_frame(self) -> pd.DataFrame:
-        """Coverage so far, at times of the stream that grow by five per cent each.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return pd.DataFrame(self.curve, columns=["outcomes", "coverage_before", "coverage_after"])
+    @property
+    def should_be(self) -> float:
+        "The coverage that is wanted."
+        return self.level
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-050
 class _BoundTally(StreamTally):

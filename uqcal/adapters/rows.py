@@ -12,7 +12,6 @@ from os import PathLike
 from typing import Any, BinaryIO
 
 import numpy as np
-import pandas as pd
 from typing_extensions import Self
 
 from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_finding,
@@ -96,15 +95,6 @@ class StreamSummary(StreamCounts):
         "Calibration error of the forecasts, in ten bins."
         if self.curve: return self.curve[-1][2]
         return 0.0
-
-    def to_frame(self) -> pd.DataFrame:
-        """The calibration errors at times of the stream that grow by five per cent each.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return pd.DataFrame(self.curve, columns=["outcomes", "error_before", "error_after"])
 
 # %% ../../nbs/adapters/79_rows.ipynb #cell-065
 _BEYOND = 2.58  # standard errors, which chance goes beyond in one stream of a hundred

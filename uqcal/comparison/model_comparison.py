@@ -18,13 +18,14 @@ from .._base.inputs import check_choice, check_count, check_fraction, check_gene
 from .._base.results import distinct_names, json_plain, new_axes, plain_text
 from .._chance.distributions import has_heavy_tails, read_number
 from .._words.comparisons import models_conclusion
+from .._words.text import short_name
 from .mean_differences import pair_differences
 from .reasons import model_findings, model_step
 from .scores import (BoundScoring, ErrorScoring, OutcomeScoring, best_factor,
                                      best_shift, check_dof, held_out_points, split_rows)
 from .statements import (SCORES, read_models, row_table, scored_bounds, shown_names,
                                          with_repeats)
-from ..reports import Caution, Report
+from ..reports import Caution, Finding, Report
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -498,17 +499,8 @@ class ModelComparison(Report):
                            "models": self.models.reset_index().to_dict("records"),
                            "pairs": self.pairs.to_dict("records")})
 
-    def to_frame(self) -> pd.DataFrame:
-        """The pairs with their verdicts.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return self.pairs.copy()
-
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-             ) -> Axes:  # the same axes
+    def plot_gains(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+                   ) -> Axes:  # the same axes
         """What recalibration would gain against the score that would be left, for each model.
 
         Parameters
@@ -528,6 +520,60 @@ class ModelComparison(Report):
             of one side are scored.
         """
         return _plot_models(self, ax)
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        "The mean score of each model, lower is better."
+        return {str(name): float(score) for name, score in self.models["score"].items()}
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\", \"parts\", \"models\", and \"pairs\" with their verdicts.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
+        return super().tables() | {"models": self.models.copy(), "pairs": self.pairs.copy()}
+
+    def draw(self, finding: Finding,  # one of the report
+             ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
+        """How far each model is behind the best one, with limits, whatever the finding.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
+        return _plot_behind(self, ax)
+
+# %% ../../nbs/comparison/56_model_comparison.ipynb #plot-behind
+_MODELS_SHOWN = 15
+
+
+def _plot_behind(found, ax):
+    "Differences to the best model with their limits, and the tolerance as a band."
+    others = found.findings[1:_MODELS_SHOWN + 1][::-1]
+    ax = new_axes(ax, 5.6, 0.42 * len(others) + 1.6)
+    ax.axvspan(-found.tolerance, found.tolerance, color="0.9", lw=0)
+    ax.axvline(0, color="0.4", ls="--", lw=1)
+    for k, one in enumerate(others):
+        if one.low is not None: ax.hlines(k, one.low, one.high, color="0.5", lw=2)
+        if one.shows_fault: color, mark = "#D55E00", "s"
+        else: color, mark = "#0072B2", "o"
+        ax.plot(one.estimate, k, mark, color=color, ms=7)
+    ax.set_yticks(range(len(others)), [plain_text(short_name(one.label)) for one in others])
+    best = plain_text(short_name(found.best))
+    ax.set(ylim=(-0.6, len(others) - 0.4), xlabel=f"{found.score_name} behind {best}")
+    return ax
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-069
 def _plot_models(found, ax):

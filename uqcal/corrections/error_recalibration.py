@@ -20,7 +20,7 @@ from ..errors.conclusions import (AVERAGE, check_tolerance, conclusions_of, next
 from ..errors.factors import average_of
 from .._base.inputs import check_count, check_generator, printable
 from .._sample.repeats import repeats_of
-from .._base.results import html_table, json_plain, new_axes, plain_ticks, three_digits
+from .._base.results import json_plain, new_axes, plain_ticks, three_digits
 from .._words.corrections import recalibration_conclusion
 from ..reports import Caution, Finding, Report, Step
 from .._sample.sample import Ordering, Sample, bin_means, whole_run_bins
@@ -568,15 +568,6 @@ class ErrorRecalibration(Report):
         "What the limits in brackets are."
         return f"[{100 * self.confidence:g} % each]"
 
-    def to_frame(self) -> pd.DataFrame:
-        """What each candidate gains, a row for each.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return self.candidates.copy()
-
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
         """Outcome, conclusion, findings, cautions, the next step, and what each candidate gains.
 
@@ -591,12 +582,37 @@ class ErrorRecalibration(Report):
                            "n_calibration": self.n_calibration,
                            "candidates": self.candidates.reset_index().to_dict("records")})
 
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+    @property
+    def n_groups(self) -> int | None:
+        "Number of clusters of rows; None where rows are independent."
+        if self.sample.groups is None: return None
+        return self.sample.groups.labels.size
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        "The gain of the log score per row, where something was changed."
+        if self.is_recalibrated: return {"gain": self.gain.estimate}
+        return {}
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\", \"parts\", and \"candidates\": what each of them gains.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
+        return super().tables() | {"candidates": self.candidates.copy()}
+
+    def draw(self, finding: Finding,  # one of the report
+             ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """Sizes of errors in bins of u, and u before and after.
+        """Sizes of errors in bins of u, and u before and after, whatever the finding.
 
         Parameters
         ----------
+        finding : Finding
+            One of the report.
         ax : Axes | None, optional
             Axes to draw on; new ones unless given.
 
@@ -606,9 +622,6 @@ class ErrorRecalibration(Report):
             The same axes.
         """
         return _plot_recalibration(self, ax)
-
-    def _repr_html_(self) -> str:
-        return super()._repr_html_() + f"<p>{ORIENTATION}</p>" + html_table(self.candidates)
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-068
 def error_map_of(

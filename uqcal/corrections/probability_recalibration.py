@@ -23,10 +23,10 @@ from ..errors.conclusions import check_tolerance
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
                                 check_labels_agree, check_probabilities, read_array, read_labels)
 from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_features
-from .error_recalibration import ORIENTATION, random_folds, score_table
+from .error_recalibration import random_folds, score_table
 from ..probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 from .._sample.repeats import related_cases, repeated_cases
-from .._base.results import distinct_names, html_table, json_plain, new_axes
+from .._base.results import distinct_names, json_plain, new_axes
 from .._base.tickets import Storable
 from .._words.corrections import map_text, probability_conclusion, unseen_text
 from ..reports import Caution, Finding, Report, Step
@@ -366,15 +366,6 @@ class ProbabilityRecalibration(Report):
         if by is None: raise ValueError("by must hold the group of each row, as in the fit")
         return self.model.predict(y_prob, by)
 
-    def to_frame(self) -> pd.DataFrame:
-        """What each map gains, a row for each.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return self.candidates.copy()
-
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
         """Outcome, conclusion, findings, cautions, the next step, and what each map gains.
 
@@ -388,12 +379,15 @@ class ProbabilityRecalibration(Report):
         return json_plain({"outcome": self.outcome, **told, "chosen": self.chosen, "n": self.n,
                            "candidates": self.candidates.reset_index().to_dict("records")})
 
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+    def draw(self, finding: Finding,  # one of the report
+             ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
         """The map, and the shares of events in bins of what was predicted.
 
         Parameters
         ----------
+        finding : Finding
+            One of the report.
         ax : Axes | None, optional
             Axes to draw on; new ones unless given.
 
@@ -418,8 +412,26 @@ class ProbabilityRecalibration(Report):
                     (0.03, 0.97), xycoords="axes fraction", va="top")
         return ax
 
-    def _repr_html_(self) -> str:
-        return super()._repr_html_() + f"<p>{ORIENTATION}</p>" + html_table(self.candidates)
+    @property
+    def n_groups(self) -> int | None:
+        "Number of clusters of rows; None where rows are independent."
+        return self.before.n_groups
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        "The gain of the log score per row, where something was changed."
+        if self.is_recalibrated: return {"gain": self.gain.estimate}
+        return {}
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\", \"parts\", and \"candidates\": what each map gains.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
+        return super().tables() | {"candidates": self.candidates.copy()}
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-018
 def recalibrate_probabilities(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -30,10 +29,12 @@ from .._base.inputs import (check_choice, check_choices, check_count, check_frac
 from ..statistics.references import SimulatedReference, check_n_mc, references_of, zeta_of
 from .._sample.repeats import Repeats, related_groups, repeats_of
 from .._chance.resampling import affordable
-from .._base.results import (Interval, Result, html_table, json_plain, new_axes)
+from .._base.page import Section
+from .._base.results import Interval, Result, json_plain, new_axes
 from ..reports import Caution, Finding, Report, Step
 from .._sample.sample import Sample, equal_count_bins
-from ..statistics.statistics import TIES, skewness_gm, tied_bin_means
+from ..statistics.statistics import (TIES, conditional_calibration_of, skewness_gm,
+                                         tied_bin_means)
 from .._words.errors import errors_conclusion, parts_lines
 from .._words.scores import score_sentence
 
@@ -393,26 +394,88 @@ class Validation(Report):
             if lines := parts_lines(size, bias): return lines
         return []
 
-    def to_frame(self) -> pd.DataFrame:
-        """A row for each statistic and reference; what does not apply to a known reference is <NA>.
+    @property
+    def n(self) -> int:
+        "Number of rows."
+        return self.sample.n
+
+    @property
+    def n_groups(self) -> int | None:
+        "Number of clusters of rows; None where rows are independent."
+        return self.settings["groups"]
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        "The statistics by name, where they have a value."
+        return {name: score.estimate for name, score in self.scores.items()
+                if score.interval is not None}
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\", \"parts\", and \"statistics\": a row for each statistic and reference; what does not apply to a known reference is <NA>.
 
         Returns
         -------
-        pd.DataFrame
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
         """
-        return _frame(self.scores.values())
+        return super().tables() | {"statistics": _frame(self.scores.values())}
 
-    def to_json(self) -> str:
+    def to_dict(self) -> dict[str, Any]:  # what JSON knows
         """All of it but the sample; no infinite number.
 
         Returns
         -------
-        str
+        dict[str, Any]
+            What JSON knows.
         """
-        return json.dumps(_as_json(self), ensure_ascii=False, allow_nan=False, indent=1)
+        return json_plain(super().to_dict() | _more_of(self))
 
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+    def draw(self, finding: Finding,  # one of the report
+             ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
+        """Parts of the rows with limits; for the average and the ranking, errors against predicted std, bin by bin.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
+        if finding.kind in ("average", "ranking", "scores"): return _plot_sizes(self, ax)
+        return super().draw(finding, ax)
+
+    def sections(self) -> list[Section]:  # folded, in this order
+        """As of every report, and the statistics of the literature with their references.
+
+        Returns
+        -------
+        list[Section]
+            Folded, in this order.
+        """
+        from uqcal.errors.report import validation_sections
+
+        return [*super().sections(), *validation_sections(self)]
+
+    def facts(self) -> dict[str, str]:  # names and values
+        """Rows, clusters and settings.
+
+        Returns
+        -------
+        dict[str, str]
+            Names and values.
+        """
+        from uqcal.errors.report import validation_facts
+
+        return super().facts() | validation_facts(self)
+
+    def plot_scores(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+                    ) -> Axes:  # the same axes
         """Draw the ζ-scores of every statistic and reference, with the band of agreement.
 
         Parameters
@@ -448,7 +511,14 @@ class Validation(Report):
                xlabel="ζ-score (blue dot: agrees with its reference)")
         return ax
 
-    def _repr_html_(self) -> str: return super()._repr_html_() + html_table(self.to_frame())
+# %% ../../nbs/errors/51_validation.ipynb #plot-sizes
+def _plot_sizes(result, ax):
+    "The size of errors against the predicted std, in up to ten bins of equal count."
+    bins = conditional_calibration_of(result.sample, n_bins=int(np.clip(result.n // 20, 1, 10)),
+                                      confidence=result.settings["confidence"])
+    ax = bins.plot(new_axes(ax, 5.2, 3.9))
+    ax.set(xlabel="predicted std", ylabel="size of errors (root mean square)")
+    return ax
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-053
 def _next_step(findings, causes, repeats, has_conclusions):
@@ -474,16 +544,15 @@ def _is_much_alike(repeats):
     return repeats.repeats is None and repeats.is_suspect and repeats.correlation >= 0.3
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-028c
-def _as_json(result):
-    "All of a validation but the sample, as what JSON knows."
+def _more_of(result):
+    "What a validation holds besides findings, but for the sample."
     scores = {name: {"status": score.status, "reason": score.reason, "sentence": score.sentence}
               for name, score in result.scores.items()}
     causes = [{"name": cause.name, "strength": cause.strength, "sentence": cause.sentence,
                "rows": cause.rows.tolist(), "labels": _labels(result.given, cause.rows)}
               for cause in result.causes]
-    return json_plain(result.to_dict() | {
-        "scores": scores, "causes": causes, "settings": result.settings,
-        "table": result.to_frame().to_dict("records")})
+    return {"scores": scores, "causes": causes, "settings": result.settings,
+            "table": result.to_frame("statistics").to_dict("records")}
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-028c-l
 def _labels(sample, rows):

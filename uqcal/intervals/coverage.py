@@ -5,10 +5,8 @@
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-005
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +28,8 @@ from .._base.inputs import (check_column, check_count, check_fraction, check_gen
 from .intervals import (check_no_sets, check_statement, read_bound,
                                        score_of_ends)
 from .._sample.repeats import repeats_of
-from .._base.results import (Interval, Result, SignificanceTest, html_table, new_axes,
-                                 plain_text, three_digits)
+from .._base.results import (Interval, Result, SignificanceTest, new_axes, plain_text,
+                                 three_digits)
 from ..reports import Caution, Finding, Place, Report, Step
 from .._sample.sample import Sample, bin_starts, eleven_digits
 from ..corrections.scaling import LogLinearScaling
@@ -724,60 +722,70 @@ class IntervalReport(Report):
         if asked: return words.part_lines(min(asked, key=lambda one: one.pvalue))
         return []
 
-    def to_frame(self) -> pd.DataFrame:
-        """A row for all and for each part: question, part, count, covered, coverage, low, high.
+    @property
+    def numbers(self) -> dict[str, float]:
+        "The share covered, the mean width or number of labels, and the interval score."
+        told = {"coverage": self.covered / self.n, "mean_size": self.mean_size}
+        if self.score is not None: told["interval_score"] = self.score
+        return told
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\"; \"parts\", a row for all and for each part: question, part, count, covered, coverage, low, high; and \"corrections\" where some were tried.
 
         Returns
         -------
-        pd.DataFrame
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
         """
-        whole = self["coverage"]
-        rows = [{"question": "coverage", "part": "all", "count": self.n, "covered": self.covered,
-                 "coverage": whole.estimate, "low": whole.low, "high": whole.high}]
-        for finding in self.along():
-            ends = finding.parts.to_dict("records")
-            for place, row in zip(ends, finding.test.parts.to_dict("records")):
-                rows.append({"question": finding.name, "part": words.part_name(finding, place), **{
-                    key: row[key] for key in ("count", "covered", "coverage", "low", "high")}})
-        return pd.DataFrame(rows)
+        told = super().tables() | {"parts": _parts_table(self)}
+        if self.corrections is not None: told["corrections"] = self.corrections.copy()
+        return told
 
-    def plot(self, axes: Any = None,  # one axes for each question about parts; new ones unless
-                                      # given
-             ) -> Any:  # the axes
-        """The coverage of the parts, a picture for each question.
+    def draw(self, finding: Finding,  # one of the report
+             ax: Any = None,  # axes to draw on; new ones unless given
+             ) -> Any:  # the same axes
+        """The coverage of parts of the rows; for the coverage of all, that by width or the first there is.
 
         Parameters
         ----------
-        axes : Any, optional
-            One axes for each question about parts; new ones unless given.
+        finding : Finding
+            One of the report.
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
 
         Returns
         -------
         Any
-            The axes.
+            The same axes.
         """
-        return _plot_report(self, axes)
+        if finding.kind == "coverage_by": return finding.plot(ax)
+        asked = self.along()
+        if not asked: raise ValueError("there are no parts to draw: no width, prediction or "
+                                       "feature varies")
+        return asked[0].plot(ax)
 
-    def to_html(self, path: str | os.PathLike | None = None,  # where to write it; nowhere if None
-                *, details: dict[str, str] | None = None,  # further facts, such as the file's name
-                ) -> str:  # the page, self-contained
-        """A page with the verdict, its reasons, a picture for each question and all numbers.
-
-        Parameters
-        ----------
-        path : str | os.PathLike | None, optional
-            Where to write it; nowhere if None.
-        details : dict[str, str] | None, optional
-            Further facts, such as the file's name.
+    def facts(self) -> dict[str, str]:  # names and values
+        """Rows, sizes and settings.
 
         Returns
         -------
-        str
-            The page, self-contained.
+        dict[str, str]
+            Names and values.
         """
-        return _report_page(self, path, details or {})
+        return super().facts() | _page_facts(self)
 
-    def _repr_html_(self) -> str: return super()._repr_html_() + html_table(shown_parts(self))
+# %% ../../nbs/intervals/55_coverage.ipynb #parts-table
+def _parts_table(report):
+    "A row for all and for each part of each question."
+    whole = report["coverage"]
+    rows = [{"question": "coverage", "part": "all", "count": report.n, "covered": report.covered,
+             "coverage": whole.estimate, "low": whole.low, "high": whole.high}]
+    for finding in report.along():
+        ends = finding.parts.to_dict("records")
+        for place, row in zip(ends, finding.test.parts.to_dict("records")):
+            rows.append({"question": finding.name, "part": words.part_name(finding, place), **{
+                key: row[key] for key in ("count", "covered", "coverage", "low", "high")}})
+    return pd.DataFrame(rows)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-025
 def _next_step(report):
@@ -876,7 +884,7 @@ def shown_parts(report: IntervalReport,  # what `interval_report` returned
     pd.DataFrame
         Of text.
     """
-    table, rows = report.to_frame(), []
+    table, rows = report.to_frame("parts"), []
     for question, part in table.groupby("question", sort=False):
         if len(part) > most:
             far = (part["coverage"] - part["covered"].sum() / part["count"].sum()).abs()
@@ -890,44 +898,6 @@ def shown_parts(report: IntervalReport,  # what `interval_report` returned
     shown["along"] = shown["along"].where(shown["along"].ne(shown["along"].shift()), "")
     return shown
 
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-027
-def _plot_report(report, axes):
-    import matplotlib.pyplot as plt
-
-    asked = report.along()
-    if not asked: raise ValueError("there are no parts to draw: no width, prediction or feature "
-                                   "varies")
-    if axes is None:
-        axes = plt.subplots(1, len(asked), figsize=(5 * len(asked), 4), layout="constrained",
-                            squeeze=False)[1][0]
-    for finding, ax in zip(asked, axes): finding.plot(ax)
-    return axes
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-028
-def _report_page(report, path, details):
-    from uqcal import __version__
-    from uqcal._base.page import (Section, check_target, draw_picture, render_page,
-                                  write_whole)
-    if path is not None: check_target(path)
-    pictures = [draw_picture(
-        finding.plot, f"{finding.name}: {finding.sentence}", width=5, height=3.8,
-        caption="A square lies apart from the coverage of all rows, all parts taken together.")
-        for finding in report.along()]
-    facts = details | _page_facts(report) | {"uqcal": __version__}
-    sections = [Section("Coverage by part", pictures=tuple(pictures)),
-                Section("Numbers", paragraphs=tuple(one.sentence for one in report.cautions),
-                        table=shown_parts(report))]
-    if report.corrections is not None: sections.append(Section(
-        "Corrections tried on held-out rows", table=report.corrections.map(
-            lambda cell: cell if isinstance(cell, str) else three_digits(cell)).rename(columns={
-                "gain_error": "± of the gain"})))
-    if report.n_classes: what = "sets"
-    else: what = "intervals"
-    page = render_page(f"Do these {what} cover as often as claimed?", report.page_verdict(),
-                       [*sections, Section("Settings and versions", facts=facts)])
-    if path is not None: write_whole(page, Path(path))
-    return page
-
 # %% ../../nbs/intervals/55_coverage.ipynb #page-facts
 def _page_facts(report):
     "Settings and numbers of a report for its page."
@@ -935,10 +905,9 @@ def _page_facts(report):
     else: name = "Mean width"
     if report.n_open: size = "not reported"
     else: size = three_digits(report.mean_size)
-    facts = {"Rows": f"{report.n:,}", name: size}
+    facts = {name: size}
     if report.n_open: facts["Infinite intervals"] = f"{report.n_open:,}"
     elif report.score is not None: facts["Interval score"] = three_digits(report.score)
-    if report.n_groups: facts["Clusters"] = f"{report.n_groups:,}"
     if report.n_calibration: facts["Calibrated on"] = f"{report.n_calibration:,} rows"
     return facts | {"Claimed": f"{100 * report.coverage:g} %",
                     "Tolerance": f"a factor of {report.tolerance:g}; for the odds of a miss "

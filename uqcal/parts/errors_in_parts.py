@@ -113,6 +113,17 @@ class PartitionedErrors(Report):
         "The findings together."
         return errors_in_parts_conclusion(self.findings)
 
+    @property
+    def n_groups(self) -> int | None:
+        "None: rows of a table in parts have no clusters."
+        return None
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        "The mean of z, the mean of its squares, and the ranges of both walks."
+        return {"mean": self.mean, "zms": self.zms, "kuiper": self.kuiper,
+                "bias_kuiper": self.bias_kuiper}
+
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-013
 def _is_wrong(found, name):
     "Whether a fault is shown among all questions that are tested."

@@ -19,6 +19,7 @@ from scipy import special
 from .._base.inputs import (check_choice, check_column, check_count, check_fraction,
                                 check_outcomes, check_probabilities, read_labels, read_vector,
                                 refuse)
+from .._base.results import new_axes
 from .._chance.brownian import kuiper_null
 from .._chance.resampling import ALTERNATIVES, holm
 from .._words.probabilities import calibration_in_parts_conclusion
@@ -613,37 +614,67 @@ class PartitionedCalibration(Report):
         "The verdict in one sentence."
         return calibration_in_parts_conclusion(self.findings[0])
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each number: value, low, high, pvalue, adjusted.
+    @property
+    def n_groups(self) -> int | None:
+        "None: rows of a table in parts have no clusters."
+        return None
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        "What was computed, by name."
+        return {str(name): float(value) for name, value in _frame_of(self)["value"].items()}
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\", \"parts\", and \"statistics\": a row for each number, with value, low, high, pvalue, adjusted.
 
         Returns
         -------
-        pd.DataFrame
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
         """
-        return _frame_of(self)
+        return super().tables() | {"statistics": _frame_of(self)}
 
-    def plot(self, axes: tuple[Axes, Axes] | None = None,  # two axes; new ones unless given
-             ) -> tuple[Axes, Axes]:
-        """The reliability diagram beside the cumulative differences.
+    def draw(self, finding: Finding,  # one of the report
+             ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
+        """The reliability diagram, whatever the finding.
 
         Parameters
         ----------
-        axes : tuple[Axes, Axes] | None, optional
-            Two axes; new ones unless given.
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
 
         Returns
         -------
-        tuple[Axes, Axes]
+        Axes
+            The same axes.
         """
-        import matplotlib.pyplot as plt
-        left, right = plt.subplots(1, 2, figsize=(10, 4.4),
-                                   layout="constrained")[1] if axes is None else axes
-        self.diagram.plot(left)
-        right.axhline(0, color="0.6", lw=0.8)
-        right.plot(self.graph["share"], self.graph["cumulative"], color="#0072B2", lw=1.2)
-        right.set(xlim=(0, 1), xlabel="share of the rows, in the order of their probabilities",
-                  ylabel="cumulative outcome − probability")
-        return left, right
+        ax = self.diagram.plot(ax)
+        ax.set(xlabel="predicted probability", ylabel="observed share of events")
+        return ax
+
+    def plot_walk(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+                  ) -> Axes:  # the same axes
+        """The cumulative differences.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
+        ax = new_axes(ax)
+        ax.axhline(0, color="0.6", lw=0.8)
+        ax.plot(self.graph["share"], self.graph["cumulative"], color="#0072B2", lw=1.2)
+        ax.set(xlim=(0, 1), xlabel="share of the rows, in the order of their probabilities",
+               ylabel="cumulative outcome − probability")
+        return ax
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-096
 def _finding_of_sums(found):
@@ -723,7 +754,7 @@ def _frame_of(found):
 def calibration_of_partitions(
     frame: Any,  # a Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
                  # chunks
-    y_true: str = "outcome",  # the column of outcomes, each 0 or 1
+    y_true: str = "y_true",  # the column of outcomes, each 0 or 1
     y_prob: str = "score",  # the column of predicted probabilities of 1
     *,
     sample_weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
@@ -746,7 +777,7 @@ def calibration_of_partitions(
     frame : Any
         A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
         chunks.
-    y_true : str, default "outcome"
+    y_true : str, default "y_true"
         The column of outcomes, each 0 or 1.
     y_prob : str, default "score"
         The column of predicted probabilities of 1.
@@ -859,7 +890,7 @@ def _graph(cells):
 # %% ../../nbs/parts/64_partitions.ipynb #cell-104
 def coverage_of_partitions(
     frame: Any,  # as of `calibration_of_partitions`
-    y_true: str = "value",  # the column of true values
+    y_true: str = "y_true",  # the column of true values
     lower: str = "lower",  # the column of lower bounds, in the same unit; −∞ where there is none
     upper: str = "upper",  # the column of upper bounds, in the same unit; ∞ where there is none
     *,
@@ -875,7 +906,7 @@ def coverage_of_partitions(
     ----------
     frame : Any
         As of `calibration_of_partitions`.
-    y_true : str, default "value"
+    y_true : str, default "y_true"
         The column of true values.
     lower : str, default "lower"
         The column of lower bounds, in the same unit; −∞ where there is none.

@@ -5,10 +5,8 @@
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-005
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +28,7 @@ from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
 from .slope import Coefficient, coefficients_of, held_together, ratio_of
 from .._sample.repeats import pearson_tail, related_cases
 from .._sample.sample import Ordering, Sample
-from .._base.results import (Interval, Result, SignificanceTest, html_table,
-                                 json_plain, new_axes)
+from .._base.results import (Interval, Result, SignificanceTest, json_plain, new_axes)
 from .._words.probabilities import (brier_text, conclusion_text, event_ratio_text, fifths_lines,
                                         largest_difference_text, parts_lines, title_text)
 from ..errors.conclusions import check_tolerance, read_features
@@ -642,12 +639,6 @@ class CalibrationReport(Report):
         "Whether a fault is shown and more was predicted where less happened, beyond chance."
         return any(one.direction == "reversed" for one in self.findings)
 
-    @property
-    def numbers(self) -> dict[str, float]:
-        "The numbers of TRIPOD and of the calibration error, by name."
-        frame = self.to_frame()["value"]
-        return {name: float(frame[name]) for name in frame.index}
-
     def table_lines(self) -> list[str]:
         """Predicted and observed shares of about five equal parts, for the screen.
 
@@ -659,37 +650,6 @@ class CalibrationReport(Report):
         for one in self.along.values(): lines += parts_lines(one)
         return lines
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each number: value, low, high, pvalue, adjusted, method.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return _report_frame(self)
-
-    def plot(
-        self, axes: tuple[Axes, Axes] | None = None,  # two axes to draw on; new ones unless given
-    ) -> tuple[Axes, Axes]:
-        """The reliability diagram beside the cumulative differences.
-
-        Parameters
-        ----------
-        axes : tuple[Axes, Axes] | None, optional
-            Two axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        tuple[Axes, Axes]
-        """
-        import matplotlib.pyplot as plt
-
-        left, right = plt.subplots(1, 2, figsize=(11, 4.6),
-                                   layout="constrained")[1] if axes is None else axes
-        self.diagram.plot(left)
-        self.walk.plot(right, test=_test_of_band(self))
-        return left, right
-
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
         """Verdict, findings, cautions, the next step, and all numbers with their limits.
 
@@ -698,29 +658,90 @@ class CalibrationReport(Report):
         dict[str, Any]
             What JSON knows.
         """
-        return super().to_dict() | {"numbers": json_plain(_plain_rows(self.to_frame()))}
+        return super().to_dict() | {"numbers": json_plain(_plain_rows(_report_frame(self)))}
 
-    def to_html(self, path: str | os.PathLike | None = None,  # where to write it; nowhere if None
-                *, details: dict[str, str] | None = None,  # further facts, such as the file's name
-                ) -> str:  # the page, self-contained
-        """A page with the verdict, its reasons, both pictures and all numbers.
+    @property
+    def n(self) -> int:
+        "Number of rows."
+        return self.walk.n
 
-        Parameters
-        ----------
-        path : str | os.PathLike | None, optional
-            Where to write it; nowhere if None.
-        details : dict[str, str] | None, optional
-            Further facts, such as the file's name.
+    @property
+    def n_groups(self) -> int | None:
+        "Number of clusters of rows; None where rows are independent."
+        return self.walk.n_clusters
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        "The numbers of TRIPOD and of the calibration error, by name."
+        frame = _report_frame(self)["value"]
+        return {name: float(frame[name]) for name in frame.index}
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\"; \"parts\", predicted and observed shares of about five equal parts; \"statistics\", a row for each number: value, low, high, pvalue, adjusted, method.
 
         Returns
         -------
-        str
-            The page, self-contained.
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
         """
-        return _report_page(self, path, details or {})
+        return super().tables() | {"parts": self.fifths.copy(), "statistics": _report_frame(self)}
 
-    def _repr_html_(self) -> str:
-        return super()._repr_html_() + html_table(shown_numbers(self.to_frame()))
+    def draw(self, finding: Finding,  # one of the report
+             ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
+        """The reliability diagram; along a column, its parts.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
+        if finding.kind == "calibration_by": return super().draw(finding, ax)
+        ax = self.diagram.plot(ax)
+        ax.set(xlabel="predicted probability", ylabel="observed share of events")
+        return ax
+
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             finding: str | None = None,  # the name of one; None: that which decides
+             ) -> Axes:  # the axes
+        """The reliability diagram; of \"locally\" the cumulative differences, along a column its parts.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        finding : str | None, optional
+            The name of one; None: that which decides.
+
+        Returns
+        -------
+        Axes
+            The axes.
+
+        Raises
+        ------
+        KeyError
+            For an unknown name.
+        """
+        if finding != "locally": return super().plot(ax, finding)
+        return self.walk.plot(ax, test=_test_of_band(self))
+
+    def facts(self) -> dict[str, str]:  # names and values
+        """Rows and settings.
+
+        Returns
+        -------
+        dict[str, str]
+            Names and values.
+        """
+        return super().facts() | _page_facts(self)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012r
 def report_of(
@@ -1432,31 +1453,9 @@ def _test_of_band(report):
                             null_distribution=tests.drawn[:, k])
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-169
-def _report_page(report, path, details):
-    from uqcal import __version__
-    from uqcal._base.page import Section, check_target, draw_picture, render_page, write_whole
-
-    if path is not None: check_target(path)
-    diagram = draw_picture(
-        report.diagram.plot, "Observed share of ones against predicted probability, with intervals.",
-        width=4.4, height=4.4,
-        caption="Dots on the diagonal are calibrated; the bars show where the points are.")
-    walk = draw_picture(lambda ax: report.walk.plot(ax, test=_test_of_band(report)),
-                        "Cumulative outcome minus probability along the scores, with the band of "
-                        "calibrated walks.", width=5, height=4.4,
-                        caption="The slope is the error of the probabilities at that place; "
-                        "calibrated walks stay inside the band.")
-    table = shown_numbers(report.to_frame()).reset_index().rename(
-        columns={"pvalue": "p-value", "adjusted": "adjusted p-value"})
-    facts = {**details, "Rows": f"{report.walk.n:,}", "Bins": str(report.diagram.n_bins),
-             "Sets of noise drawn": f"{report.error.n_boot:,}",
-             "Tolerance": f"a factor of {report.tolerance:g}; locally {report.local_tolerance:g}",
-             "Sets of a perfect model": f"{report.null.n_resamples:,}",
-             "Level": f"{100 * report.confidence:g} %", "uqcal": __version__}
-    cautions = tuple(caution.sentence for caution in report.cautions)
-    page = render_page("Are these probabilities calibrated?", report.page_verdict(),
-                       [Section("Pictures", pictures=(diagram, walk)),
-                        Section("Numbers", paragraphs=cautions, table=table),
-                        Section("Settings and versions", facts=facts)])
-    if path is not None: write_whole(page, Path(path))
-    return page
+def _page_facts(report):
+    "Settings of a report for its page."
+    return {"Bins": str(report.diagram.n_bins), "Sets of noise drawn": f"{report.error.n_boot:,}",
+            "Tolerance": f"a factor of {report.tolerance:g}; locally {report.local_tolerance:g}",
+            "Sets of a perfect model": f"{report.null.n_resamples:,}",
+            "Level": f"{100 * report.confidence:g} %"}

@@ -16,6 +16,7 @@ from scipy.stats import false_discovery_control
 
 from .._base.inputs import (check_choice, check_column, printable, read_labels, read_responses,
                                 refuse)
+from .._base.page import Picture
 from .._base.results import Interval, new_axes, plain_text
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._chance.rates import MatchedAverages, matched_difference
@@ -240,7 +241,8 @@ class PartitionedComparison(Report):
     n_passes : int
         How many times all of them were read.
     graph : pd.DataFrame
-        The graph at some hundred scores: score, share of.
+        The graph at some hundred scores: score, share of the weight up to it, cumulative
+        difference.
     """
     a: str  # the first group
     b: str | None  # the second; None for everyone
@@ -261,6 +263,7 @@ class PartitionedComparison(Report):
     n_partitions: int  # parts of the table
     n_passes: int  # how many times all of them were read
     graph: pd.DataFrame = field(repr=False)  # the graph at some hundred scores: score, share of
+                                             # the weight up to it, cumulative difference
 
     @property
     def n(self) -> int:
@@ -298,7 +301,7 @@ class PartitionedComparison(Report):
         """
         return without_verdict(self, super().to_dict())
 
-    def to_frame(self) -> pd.DataFrame:
+    def numbers_frame(self) -> pd.DataFrame:
         """A row with the numbers.
 
         Returns
@@ -312,21 +315,39 @@ class PartitionedComparison(Report):
         return pd.DataFrame([row | dict(zip(("low", "high"), self.confidence_interval))]).astype(
             {"kuiper_pvalue": float, "kolmogorov_smirnov_pvalue": float})
 
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-             ) -> Axes:
+    @property
+    def n_groups(self) -> int | None:
+        "None: rows of a table in parts have no clusters."
+        return None
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\", \"parts\", and \"statistics\": a row with the numbers.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
+        return super().tables() | {"statistics": self.numbers_frame()}
+
+    def draw(self, finding: Finding,  # one of the report
+             ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
         """The graph with its triangle at the origin: score below, share of the weight above.
 
         Parameters
         ----------
+        finding : Finding
+            One of the report.
         ax : Axes | None, optional
             Axes to draw on; new ones unless given.
 
         Returns
         -------
         Axes
+            The same axes.
         """
         return _plot_comparison(self, ax)
-                                             # the weight up to it, cumulative difference
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cecc6c3b
 def _named(found):
@@ -495,9 +516,9 @@ def comparison_of_partitions(
     a: str,  # the label of the first group, as text
     b: str | None = None,  # the label of the second; None compares the first with everyone
     *,
-    y_true: str = "response",  # the column of responses, 0 and 1 or real numbers
+    y_true: str = "y_true",  # the column of responses, 0 and 1 or real numbers
     score: str = "score",  # the column of scores
-    by: str = "group",  # the column of labels: text, whole numbers, truth values
+    by: str = "by",  # the column of labels: text, whole numbers, truth values
     sample_weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
     pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
     progress: bool = False,  # show bars on standard error
@@ -513,11 +534,11 @@ def comparison_of_partitions(
         The label of the first group, as text.
     b : str | None, optional
         The label of the second; None compares the first with everyone.
-    y_true : str, default "response"
+    y_true : str, default "y_true"
         The column of responses, 0 and 1 or real numbers.
     score : str, default "score"
         The column of scores.
-    by : str, default "group"
+    by : str, default "by"
         The column of labels: text, whole numbers, truth values.
     sample_weight : str | None, optional
         The column of weights ≥ 0; None for equal ones.
@@ -677,18 +698,63 @@ class PartitionedComparisons(Report):
         """
         return without_verdict(self, super().to_dict())
 
-    def to_frame(self) -> pd.DataFrame:
+    def comparisons_frame(self) -> pd.DataFrame:
         """A row for each comparison, with p-values adjusted by Holm and by Benjamini and Hochberg.
 
         Returns
         -------
         pd.DataFrame
         """
-        table = pd.concat([one.to_frame() for one in self.comparisons], ignore_index=True)
+        table = pd.concat([one.numbers_frame() for one in self.comparisons], ignore_index=True)
         p = table["kuiper_pvalue"].dropna()
         adjusted = {"kuiper_pvalue_holm": holm, "kuiper_pvalue_bh": false_discovery_control}
         return table.assign(**{name: pd.Series(rule(p.to_numpy()) if p.size else [], p.index, float)
                                for name, rule in adjusted.items()})
+
+    @property
+    def n_groups(self) -> int | None:
+        "None: rows of a table in parts have no clusters."
+        return None
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\", \"parts\", and \"comparisons\": a row for each, with adjusted p-values.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
+        return super().tables() | {"comparisons": self.comparisons_frame()}
+
+    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             finding: str | None = None,  # the name of one; None: the one that differs most
+             ) -> Axes:  # the same axes
+        """The graph of one comparison.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        finding : str | None, optional
+            The name of one; None: the one that differs most.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+
+        Raises
+        ------
+        KeyError
+            For an unknown name.
+        """
+        if finding is None: return self.comparisons[0].plot(ax)
+        return self.comparisons[self.findings.index(self[finding])].plot(ax)
+
+    @property
+    def picture(self) -> Picture | None:
+        "The graph of the comparison that differs most; None where there is nothing to draw."
+        return self.comparisons[0].picture
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #407f019a
 def _rows_of(sides, pair):
@@ -699,9 +765,9 @@ def _rows_of(sides, pair):
 def comparisons_of_partitions(
     frame: Any,  # as of `comparison_of_partitions`
     *,
-    y_true: str = "response",  # the column of responses, 0 and 1 or real numbers
+    y_true: str = "y_true",  # the column of responses, 0 and 1 or real numbers
     score: str = "score",  # the column of scores
-    by: str = "group",  # the column of labels, at most 50 different ones
+    by: str = "by",  # the column of labels, at most 50 different ones
     sample_weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
     pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
     reference: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
@@ -713,11 +779,11 @@ def comparisons_of_partitions(
     ----------
     frame : Any
         As of `comparison_of_partitions`.
-    y_true : str, default "response"
+    y_true : str, default "y_true"
         The column of responses, 0 and 1 or real numbers.
     score : str, default "score"
         The column of scores.
-    by : str, default "group"
+    by : str, default "by"
         The column of labels, at most 50 different ones.
     sample_weight : str | None, optional
         The column of weights ≥ 0; None for equal ones.

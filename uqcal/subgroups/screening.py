@@ -28,7 +28,7 @@ from .._base.inputs import (check_choice, check_count, check_generator, check_jo
 from ..reports import Caution, Finding, Report, Step
 from .._sample.repeats import related_members
 from .._chance.resampling import holm, shuffle_state
-from .._base.results import Interval, html_table, json_plain, new_axes, plain_text
+from .._base.results import Interval, json_plain, new_axes, plain_text
 from .._words.groups import groups_conclusion, pair_conclusion
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -107,8 +107,6 @@ class Screening(Report):
         "Whether each comparison differs at 5 % after Holm's correction, more shuffles or not."
         return _significant(self.table) & self.table["scores_alike"]
 
-    def _repr_html_(self) -> str: return super()._repr_html_() + html_table(self.table, 10)
-
     def listed(self) -> tuple[Finding, ...]:  # the last one stands for all others
         """The findings that screens and pages list: those that differ most, and one for the others.
 
@@ -178,32 +176,56 @@ class Screening(Report):
         return screen(self.data[~self.data["group"].isin(labels)], y_true="response",
                       score="score", by="group", reference=self.reference, **columns, **options)
 
-    def to_frame(self) -> pd.DataFrame:
-        """A row for each comparison.
+    @property
+    def n(self) -> int:
+        "Number of rows."
+        return len(self.data)
+
+    @property
+    def n_groups(self) -> int | None:
+        "Number of clusters of rows; None where rows are independent."
+        if "cluster" not in self.data: return None
+        return self.data["cluster"].nunique()
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\", \"parts\", and \"comparisons\": a row for each, the largest deviation first.
 
         Returns
         -------
-        pd.DataFrame
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
         """
-        return self.table.copy()
+        return super().tables() | {"comparisons": self.table.copy()}
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
+             finding: str | None = None,  # the name of one; None: all comparisons
              *, n_rows: int = 12,  # how many of the largest deviations
              ) -> Axes:
-        """Average differences of the comparisons on top, and Kuiper's statistics in units of the null scale.
+        """Average differences of the comparisons on top, and Kuiper's statistics in units of the null scale; or the graph of one finding.
 
         Parameters
         ----------
         ax : Axes | None, optional
             Axes to draw on; new ones unless given.
+        finding : str | None, optional
+            The name of one; None: all comparisons.
         n_rows : int, default 12
             How many of the largest deviations.
 
         Returns
         -------
         Axes
+
+        Raises
+        ------
+        KeyError
+            For an unknown name.
         """
-        return _plot_screening(self, ax, check_count(n_rows, "n_rows"))
+        if finding is None: return _plot_screening(self, ax, check_count(n_rows, "n_rows"))
+        asked = self[finding].facts
+        is_row = self.table["a"] == asked["a"]
+        if "b" in self.table: is_row &= self.table["b"] == asked["b"]
+        return self.graph(int(np.flatnonzero(is_row)[0])).plot(ax)
 
 # %% ../../nbs/subgroups/47_screen.ipynb #argument-names
 # Arguments, by the columns that they fill.
@@ -538,6 +560,46 @@ class GroupPair(Report):
         """
         return without_verdict(self, super().to_dict())
 
+    @property
+    def n(self) -> int:
+        "Number of rows."
+        facts = self.findings[0].facts
+        return facts["n_a"] + facts["n_b"]
+
+    @property
+    def n_groups(self) -> int | None:
+        "None: a graph does not keep the number of clusters."
+        return None
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """\"findings\", \"parts\", and \"graph\": the cumulative differences.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
+        return super().tables() | {"graph": self.graph.to_frame()}
+
+    def draw(self, finding: Finding,  # one of the report
+             ax: Axes | None = None,  # axes to draw on; new ones unless given
+             ) -> Axes:  # the same axes
+        """The graph of cumulative differences, whatever the finding.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
+        return self.graph.plot(ax)
+
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-pair-report
 def pair_report(
     graph: CumulativeGraph,  # of `comparison_graph` or `subpopulation_graph`
@@ -789,11 +851,11 @@ def screen(
     columns, members = _counted_once(_screen_columns(frame, names, pos_label), method)
     labels, codes = _several(columns["group"])
     one = None if reference in ("pairs", "all") else _position_of(reference, labels)
-    compared = compared_groups(columns["response"], columns["score"], codes,
-                               columns.get("weight", np.empty(0)), _clusters(columns, method),
+    compared = compared_groups(columns["y_true"], columns["score"], codes,
+                               columns.get("sample_weight", np.empty(0)), _clusters(columns, method),
                                reference="all" if reference == "all" else "pairs", only=one)
     found = _in_chunks(compared, n_jobs, progress)
-    if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
+    if columns["y_true"].min() < 0 or columns["y_true"].max() > 1: found[:, 6] = np.nan
     table, skipped = _screening_table(found, compared.pieces, labels, np.bincount(codes))
     if method == "auto":
         table = _with_shuffles(table, compared, n_resamples, rng, n_jobs, progress)
