@@ -23,9 +23,9 @@ def test_uqcal_has_what_the_table_says_and_lacks_what_it_says():
 
 
 def test_a_claim_that_is_not_so_is_found(tmp_path):
-    (tmp_path / "one.py").write_text("def validate_errors(): pass\ndef risk_control(): pass\n")
+    (tmp_path / "one.py").write_text("def validate(): pass\ndef risk_control(): pass\n")
     found = "\n".join(peers.faults(tmp_path, 0))
-    assert "validate a standard uncertainty" not in found and "no calibration_report" in found
+    assert "validate a standard uncertainty" not in found and "no conformalize" in found
     assert "a dash, though there is risk_control" in found
 
 

@@ -117,7 +117,7 @@ def _typed(statement):
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-call
 def _call(verb, asked, **more):
-    "A verb with the user's own columns, on lines of at most 71 characters."
+    "A verb with the user's own columns, on one line or on one for each argument."
     given = [_column_of(asked.y_true, "y_true"), _typed(asked.statement)]
     if asked.columns is not None:
         names = [json.dumps(str(name)) for name in asked.columns]
@@ -126,14 +126,9 @@ def _call(verb, asked, **more):
         given.append(f"by=df[{names}]")
     if asked.groups is not None: given.append(f"groups={_column_of(asked.groups, 'groups')}")
     given += [f"{name}={value!r}" for name, value in more.items()]
-    lines, indent = [f"uqcal.{verb}("], " " * len(f"uqcal.{verb}(")
-    for k, text in enumerate(given):
-        text += ")" if k == len(given) - 1 else ","
-        if lines[-1].strip() != lines[0].strip() or k:
-            if len(lines[-1]) + 1 + len(text) > 71: lines.append(indent + text)
-            else: lines[-1] += " " + text
-        else: lines[-1] += text
-    return "\n".join(lines)
+    whole = f"uqcal.{verb}({', '.join(given)})"
+    if len(whole) <= 71: return whole
+    return f"uqcal.{verb}(\n    " + ",\n    ".join(given) + ")"
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-report-python
 _CALLS = {"recalibrate": "recalibrate", "conformalize": "conformalize", "monitor": "monitor"}

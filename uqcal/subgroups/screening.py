@@ -851,11 +851,11 @@ def screen(
     columns, members = _counted_once(_screen_columns(frame, names, pos_label), method)
     labels, codes = _several(columns["group"])
     one = None if reference in ("pairs", "all") else _position_of(reference, labels)
-    compared = compared_groups(columns["y_true"], columns["score"], codes,
-                               columns.get("sample_weight", np.empty(0)), _clusters(columns, method),
+    compared = compared_groups(columns["response"], columns["score"], codes,
+                               columns.get("weight", np.empty(0)), _clusters(columns, method),
                                reference="all" if reference == "all" else "pairs", only=one)
     found = _in_chunks(compared, n_jobs, progress)
-    if columns["y_true"].min() < 0 or columns["y_true"].max() > 1: found[:, 6] = np.nan
+    if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
     table, skipped = _screening_table(found, compared.pieces, labels, np.bincount(codes))
     if method == "auto":
         table = _with_shuffles(table, compared, n_resamples, rng, n_jobs, progress)
