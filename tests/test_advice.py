@@ -37,7 +37,7 @@ def pair_of_models(kind, seed):
     wide = (u * sharper[0], (u if seed % 4 else np.ones(n)) * sharper[1])
     middle = (np.zeros(n), shift + noise * rng.normal(size=n))
     if kind == "errors": return y, dict(zip("AB", zip(middle, wide))), {"score": ("log", "crps")[seed % 2]}
-    return y, {name: (m - 1.645 * w, m + 1.645 * w) for name, m, w in zip("AB", middle, wide)}, {"score": "interval", "confidence_level": 0.9}
+    return y, {name: (m - 1.645 * w, m + 1.645 * w) for name, m, w in zip("AB", middle, wide)}, {"score": "interval", "level": 0.9}
 
 
 def check_advice(found):

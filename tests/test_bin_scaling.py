@@ -509,7 +509,7 @@ def test_no_sentence_calls_uncertainties_valid_whose_average_was_divided_out(sta
     found = extrapolate(2 * error, uncertainty, statistic=statistic, n_resamples=199, rng=1)
     assert found.verdict == "valid" and found.factor == pytest.approx(2 * np.sqrt(statistics.zms(error, uncertainty)), rel=1e-12)
     assert "valid" not in found.sentence and f"divided by {found.factor:.2f} so that ZMS = 1" in found.sentence
-    assert "No sign that scaled errors are larger in some bins" in found.sentence and f"Whether {found.factor:.2f}, " in found.sentence and "not judged" in found.sentence
+    assert "No sign that scaled errors are larger in some bins" in found.sentence and f"Whether {found.factor:.2f}, " in found.sentence and "not tested" in found.sentence
     assert (found.to_frame()["factor"] == found.factor).all() and "brought to ZMS = 1" in found.plot().get_ylabel()
     plt.close("all")
     wrong = extrapolate(2 * error, uncertainty**2, statistic=statistic, n_resamples=199, rng=1)

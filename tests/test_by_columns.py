@@ -191,7 +191,7 @@ def test_columns_leave_all_rows_seven_tenths_of_the_level(reports):
 
 def test_columns_are_refused_by_name():
     y, p, group = made(60)
-    for wrong, said in (({}, "at least one column"), ({"g": group[:-1]}, "features"), ({"g": np.full(60, "a")}, "'g'"), (group, "features must be")):
+    for wrong, said in (({}, "at least one column"), ({"g": group[:-1]}, "by"), ({"g": np.full(60, "a")}, "'g'")):
         with pytest.raises((ValueError, TypeError), match=said): column_tests(y, p, wrong)
     with pytest.raises(ValueError, match="n_resamples"): column_tests(y, p, {"g": group}, n_resamples=0)
 

@@ -85,7 +85,7 @@ def test_a_word_among_numbers_is_refused_unless_groups_are_meant(capsys):
     args = ["validate", "made.csv", "--by", "mass", *QUICK]
     assert run(capsys, *args, code=2) == "uqcal: made.csv, line 42: column 'mass' holds numbers, and here 'high'; say --as-groups mass if its cells are names of groups\n"
     assert "mass" in run(capsys, *args, "--as-groups", "mass")
-    assert "give --feature kind with it" in run(capsys, *args, "--as-groups", "kind", code=2)
+    assert "give --by kind with it" in run(capsys, *args, "--as-groups", "kind", code=2)
 
 
 def headed(screen):
@@ -210,7 +210,7 @@ def test_refused_before_the_work(args, said):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file descriptors of POSIX")
-@pytest.mark.parametrize("command, closed", [("validate", 0), ("validate", 1), ("monitor --observed y --prob p --out -", 0), ("monitor --observed y --prob p --out -", 1)])
+@pytest.mark.parametrize("command, closed", [("validate", 0), ("validate", 1), ("monitor --out -", 0), ("monitor --out -", 1)])
 def test_closed_streams_are_refused_in_words(command, closed):
     done = subprocess.run(["sh", "-c", f'exec "$0" -c "from uqcal._command.cli import main; main()" {command} - --error e --std u {"<" if closed == 0 else ">"}&-', sys.executable],
                           capture_output=True, timeout=120, **({"stdin": subprocess.DEVNULL} if closed else {}))

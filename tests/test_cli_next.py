@@ -54,7 +54,7 @@ def rows_of(said):
     ("recalibrate", ["--error", "E", "--std", "uE", "--n-boot", "199", "--by", "v", "--groups", "m", "--tolerance", "1.3"]),
     ("validate", ["--observed", "E", "--lower", "lo", "--upper", "hi", "--level", "0.9", "--sort-bounds", "--by", "T", "--as-groups", "T", "--groups", "m"]),
     ("conformalize", ["--observed", "E", "--lower", "lo", "--upper", "hi", "--level", "0.9", "--sort-bounds", "--by", "T", "--as-groups", "T", "--groups", "m"]),
-    ("validate", ["--observed", "y", "--prob", "p", "--n-boot", "99", "--groups", "m", "--tolerance", "0.04"]),
+    ("validate", ["--observed", "y", "--prob", "p", "--n-boot", "99", "--groups", "m", "--tolerance", "1.3"]),
     ("compare-models", ["--model", "a=error-std:E,uE", "--model", "b=error-std:E,v", "--groups", "m", "--n-boot", "99"])])
 def test_what_is_to_be_typed_next_runs_on_the_same_rows(capsys, command, args):
     "Mutations: `_typed` that names no option, no flag, or no option with a space in its value."

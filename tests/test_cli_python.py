@@ -57,7 +57,7 @@ def test_validate(table, capsys):
 def test_validate_probabilities(table, capsys):
     found = numbers(capsys, "validate", "t.csv", "--observed", "o", "--prob", "p", "--weight", "w", "--n-boot", 60, "--n-resamples", 199, "--seed", 5)
     result = calibration_report(table["o"], table["p"], sample_weight=table["w"], n_boot=60, n_resamples=199, rng=5)
-    frame = result.to_frame()
+    frame = result.to_frame("statistics")
     rows = frame.astype(object).where(frame.notna(), None)
     assert found["conclusion"] == result.conclusion and found["verdict"] == result.verdict
     for name, row in rows.iterrows():
@@ -97,7 +97,7 @@ def test_compare(table, capsys):
         found = numbers(capsys, "compare-groups", "t.csv", *roles, *more)
         for name in ("kuiper", "kolmogorov_smirnov", "null_scale", "kuiper_pvalue", "kolmogorov_smirnov_pvalue", "n_resamples", "average_difference"): assert found[name] == getattr(result, name), name
     found = numbers(capsys, "compare-groups", "t.csv", *roles)["comparisons"]
-    result = screen(table.rename(columns={"o": "response", "p": "score"}), y_true="response", score="score", by="g", groups="c", reference="all", n_resamples=199, rng=5).to_frame()
+    result = screen(table.rename(columns={"o": "response", "p": "score"}), y_true="response", score="score", by="g", groups="c", reference="all", n_resamples=199, rng=5).to_frame("comparisons")
     assert [row["kuiper_pvalue"] for row in found] == result["kuiper_pvalue"].tolist() and [row["average_difference"] for row in found] == result["average_difference"].tolist()
 
 

@@ -277,7 +277,7 @@ def test_a_scaling_never_sees_the_points_of_the_threshold():
     learns = np.random.default_rng(4).permutation(200) < 100
     changed = np.where(learns, error, 10 * error)
     other = ConformalIntervals(0.9, scaling=GroupScaling("kind"), rng=4).fit(u, changed, features)
-    np.testing.assert_array_equal(first.correction_.transform(u, features), other.mend_.transform(u, features))
+    np.testing.assert_array_equal(first.correction_.transform(u, features), other.correction_.transform(u, features))
     assert first.points_[0] == 100 and other.threshold_[0, 0] > 5 * first.threshold_[0, 0]
 
 

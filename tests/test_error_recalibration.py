@@ -546,7 +546,7 @@ def test_the_command_refuses(tmp_path, monkeypatch, capsys):
     assert "at least ten rows" in run(capsys, "recalibrate", "few.csv", *names, code=2)
     assert "--apply needs --out" in run(capsys, "recalibrate", "few.csv", "--apply", "few.csv", code=2)
     assert "is no file that uqcal recalibrate --model wrote" in run(capsys, "recalibrate", "few.csv", "--apply", "few.csv", "--out", "x.csv", code=2)
-    assert "--apply fits nothing" in run(capsys, "recalibrate", "few.csv", "--apply", "few.csv", "--model", "m.json", code=2)
+    assert "--apply fits nothing" in run(capsys, "recalibrate", "few.csv", "--apply", "few.csv", "--out", "o.csv", "--model", "m.json", code=2)
     assert "would overwrite few.csv" in run(capsys, "recalibrate", "few.csv", *names, "--out", "few.csv", code=2)
     assert "--model must name a file, got -" in run(capsys, "recalibrate", "few.csv", *names, "--model", "-", code=2)
 

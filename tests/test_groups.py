@@ -192,7 +192,7 @@ def test_too_few_groups_are_refused():
     few = np.arange(78) % 5
     for call in (lambda: consistency_test(E, U, groups=few), lambda: link_test(E, U, groups=few)):
         with pytest.raises(NothingToTest, match="groups must hold at least 6 different labels, got 5") as raised: call()
-        assert raised.value.reason == "only 5 groups of rows that belong together, too few to tell anything from chance"
+        assert raised.value.reason == "only 5 clusters, too few to tell anything from chance"
     for call in (lambda: bca_interval("zms", E, U, groups=few), lambda: confidence_curve(E, U, groups=few)):
         with pytest.raises(ValueError, match="groups must hold at least 6"): call()
     check_group_number(None)

@@ -329,7 +329,7 @@ def test_a_permuted_feature_weight_or_group_is_refused_and_not_judged():
 def test_two_groups_of_points_have_labels_of_their_own():
     a, b = pd.DataFrame({"y": [0.0, 1, 0, 1], "p": [0.1, 0.2, 0.3, 0.4]}, index=list("abcd")), pd.DataFrame({"y": [1.0, 1, 0, 1], "p": [0.15, 0.25, 0.3, 0.4]}, index=list("dcba"))
     assert comparison_graph(a["y"], a["p"], b["y"], b["p"]).kuiper == comparison_graph(*(one[name].to_numpy() for one in (a, b) for name in "yp")).kuiper
-    with pytest.raises(ValueError, match="response_b and score_b must be in the same order"): comparison_graph(a["y"], a["p"], b["y"], b["p"][::-1])
+    with pytest.raises(ValueError, match="y_true_b and score_b must be in the same order"): comparison_graph(a["y"], a["p"], b["y"], b["p"][::-1])
 
 
 def test_names_from_data_are_shown_without_control_characters():

@@ -40,8 +40,8 @@ def opened(bounds, low=(), up=()):
 def test_intervals_of_groups_too_small_for_a_threshold_have_a_coverage(groups, score):
     "The package's own intervals are infinite there."
     rng = np.random.default_rng(0)
-    fitted = ConformalIntervals(0.9, by="k").fit(np.ones(30), rng.normal(size=30), features={"k": ["a"] * 25 + ["b"] * 5})
-    bounds, y = fitted.predict(np.zeros(4), np.ones(4), features={"k": groups}), [0.0, 0.0, 9.0, 0.0]
+    fitted = ConformalIntervals(0.9, by="k").fit(np.ones(30), rng.normal(size=30), by={"k": ["a"] * 25 + ["b"] * 5})
+    bounds, y = fitted.predict(np.zeros(4), np.ones(4), by={"k": groups}), [0.0, 0.0, 9.0, 0.0]
     assert np.isinf(bounds).any() and regression_coverage_score(y, bounds) == score
     assert coverage_test(y, bounds, 0.9).covered == 4 * score == interval_report(y, bounds, 0.9, **FEW).covered
 
@@ -169,7 +169,7 @@ def test_partitions_count_infinite_bounds():
     y, bounds, _ = drawn()
     some = opened(bounds, slice(0, None, 4), slice(0, None, 6))
     frame = pd.DataFrame({"value": y, "lower": some[:, 0], "upper": some[:, 1]})
-    assert coverage_of_partitions(dask.from_pandas(frame, npartitions=3), 0.9).covered == coverage_test(y, some, 0.9).covered
+    assert coverage_of_partitions(dask.from_pandas(frame, npartitions=3), level=0.9).covered == coverage_test(y, some, 0.9).covered
 
 
 def test_the_command_line_judges_infinite_bounds_and_moves_those_that_are_finite(tmp_path):

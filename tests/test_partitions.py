@@ -204,8 +204,8 @@ def test_coverage_is_that_in_memory(columns):
     value = rng.standard_normal(900)
     table = pd.DataFrame({"value": value, "lower": -1.5, "upper": 1.4})
     parts = dealt(table, [0, 5]) if columns == "frame" else {name: da.from_array(table[name].to_numpy(), chunks=400) for name in table}
-    assert coverage_of_partitions(parts, 0.85, n_calibration=200) == coverage_test(value, table[["lower", "upper"]].to_numpy(), 0.85, n_calibration=200)
-    with pytest.raises(ValueError, match=r"lower must not exceed upper.*partition [01]"): coverage_of_partitions(dealt(table.assign(upper=-2.0), [9]), 0.9)
+    assert coverage_of_partitions(parts, level=0.85, n_calibration=200) == coverage_test(value, table[["lower", "upper"]].to_numpy(), 0.85, n_calibration=200)
+    with pytest.raises(ValueError, match=r"lower must not exceed upper.*partition [01]"): coverage_of_partitions(dealt(table.assign(upper=-2.0), [9]), level=0.9)
 
 
 @pytest.mark.parametrize("few", [False, True])

@@ -150,7 +150,7 @@ def test_the_command_corrects_by_group_and_says_what_becomes_of_a_new_one(tmp_pa
 @pytest.mark.parametrize("words, message", [
     (("--observed", "y", "--prob", "p", "--by", "y", "--by", "p"), "give one --by with probabilities"),
     (("--observed", "y", "--prob", "p", "--std", "u"), "give one statement, not two"),
-    (("--observed", "y", "--prob", "p", "--tolerance", "0"), "tolerance must lie"),
+    (("--observed", "y", "--prob", "p", "--tolerance", "0"), "--tolerance must be a factor"),
     (("--observed", "y", "--prob", "q"), "no column 'q'"),
     (("--apply", "model.json", "--observed", "y", "--out", "x.csv"), "--apply fits nothing")])
 def test_the_command_refuses(tmp_path, monkeypatch, capsys, words, message):

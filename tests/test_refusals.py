@@ -67,9 +67,9 @@ WORLDS = {
               "against": ("numbers -shorter -longer", np.array([1.0, 0.5]))},
     "cases": {"X": ("free", FEATURES), "y": ("classes", Y)},
     "two rates": {"y_true_a": ("outcomes", Y), "y_true_b": ("outcomes", Y[::-1]), "sample_weight_a": WEIGHTS, "sample_weight_b": WEIGHTS},
-    "two": {"response_a": ("numbers -booleans", Y), "score_a": ("numbers", P), "response_b": ("numbers -booleans", Y[::-1]), "score_b": ("numbers", P[::-1]),
-            "weight_a": WEIGHTS, "weight_b": WEIGHTS},
-    "groups": {"response": ("numbers -booleans", Y), "score": ("numbers", P), "member": ("members", X > 6), "sample_weight": WEIGHTS},
+    "two": {"y_true_a": ("numbers -booleans", Y), "score_a": ("numbers", P), "y_true_b": ("numbers -booleans", Y[::-1]), "score_b": ("numbers", P[::-1]),
+            "sample_weight_a": WEIGHTS, "sample_weight_b": WEIGHTS},
+    "groups": {"y_true": ("numbers -booleans", Y), "score": ("numbers", P), "member": ("members", X > 6), "sample_weight": WEIGHTS},
     "single": {},
 }
 

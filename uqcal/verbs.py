@@ -609,7 +609,8 @@ def recalibrate(
                    confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
     if isinstance(asked.statement, Intervals): return _recalibrate_intervals(asked)
     if isinstance(asked.statement, MeanStd): found, *made = _recalibrate_mean_std(asked)
-    elif isinstance(asked.statement, Probabilities): found, *made = _recalibrate_probabilities(asked)
+    elif isinstance(asked.statement, Probabilities):
+        found, *made = _recalibrate_probabilities(asked)
     else: raise TypeError(_turned(asked.statement, "recalibrate"))
     model, held, names = made
     return Recalibration(
@@ -805,7 +806,8 @@ class Monitor(Storable):
                      if isinstance(statement, cls)), None)
         if kind is None: raise TypeError(_turned(statement, "monitor"))
         if self.kind not in ("auto", kind) or kind != getattr(self, "kind_", kind):
-            raise TypeError(f"statement must be {_STREAMS[getattr(self, 'kind_', self.kind)][0].__name__}, "
+            raise TypeError("statement must be "
+                            f"{_STREAMS[getattr(self, 'kind_', self.kind)][0].__name__}, "
                             f"as this monitor is of those, got {type(statement).__name__}")
         if not hasattr(self, "rows_"):
             more = {}

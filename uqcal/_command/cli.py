@@ -69,7 +69,7 @@ def _list(context: typer.Context):
     indent = max(map(len, lines)) + 2
     typer.echo("\n".join(wrapped(title, line.ljust(indent), " " * indent)
                          for line, title in zip(lines, ["title", *table["title"]])))
-    typer.echo("\nuqcal datasets fetch NAME gets one; uqcal.datasets.load_errors(NAME) reads it in Python.")
+    typer.echo("\nuqcal datasets fetch NAME gets one; uqcal.datasets.load_errors reads it.")
 
 # %% ../../nbs/command/70_cli.ipynb #cell-011
 @_datasets.command("fetch", help="Get data sets, check them, and say where they are. What is "

@@ -355,11 +355,12 @@ def _groups_in_parts(context, columns):
         named["pos_label"] = label_in_parts(table, columns["observed"], params["positive"])
         if only is None: result = comparisons_of_partitions(table, reference="all", **named)
         else: result = comparison_of_partitions(table, only, reference, **named)
+    table = result.to_frame("comparisons" if only is None else "statistics")
     if only is None: rows, skipped = _rows_of_parts(result), list(result.skipped)
     else: rows, skipped = _graph_rows(result), []
     tell_of_parts(params, list(columns.values()), result,
                   [aligned(rows, range(1, len(rows[0])))],
-                  comparisons=result.to_frame("comparisons").to_dict("records"), skipped=skipped)
+                  comparisons=table.to_dict("records"), skipped=skipped)
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-057d-b
 def _rows_of_parts(result):

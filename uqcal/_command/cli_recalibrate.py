@@ -19,9 +19,10 @@ from uqcal._command.cli_conformalize import (
     FITTING, bound_columns, conformal, conformal_numbers, conformal_screen, end_rows, new_rows,
     next_step, open_words, range_words, read_fitted, read_to_conform, spans, tell_fit,
     validate_next, write_fitted)
-from .cli_parts import (
+from uqcal._command.cli_parts import (
     aligned, check_outputs, check_sizes, cores, first_words, in_python, option, outside_words,
-    place_word, restored, save_figure, screen_text, shows_bar, source_twice, span_of, wrapped, write_rows)
+    place_word, restored, save_figure, screen_text, shows_bar, source_twice, span_of, wrapped,
+    write_rows)
 from .cli_statements import (
     KINDS, OUTPUT, QUESTION, ROWS_READ, SAID, asked_of, kind_of, level_of, python_call,
     refuse_others, source_of, takes, typed_statement)

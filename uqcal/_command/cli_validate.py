@@ -175,7 +175,8 @@ def _probability_tables(result):
     "All numbers with their limits and p-values."
     from uqcal.probabilities.calibration import shown_numbers
     rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
-            *shown_numbers(result.to_frame("statistics")).reset_index().itertuples(index=False, name=None)]
+            *shown_numbers(result.to_frame("statistics")).reset_index().itertuples(index=False,
+                                                                                   name=None)]
     return [aligned(rows, (1, 2, 3, 4, 5))]
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-prob-step

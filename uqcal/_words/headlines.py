@@ -356,7 +356,8 @@ _CAPTIONS = {
     "bias": _PARTS, "size": _PARTS, "coverage_by": _PARTS, "calibration_by": _PARTS,
     "average": "Above the dashed line errors are larger than predicted. Bars are limits.",
     "coverage": _PARTS, "sides": _PARTS,
-    "overall": "Calibrated probabilities lie on the dashed line. Lines are limits; grey shows how many "
+    "overall": "Calibrated probabilities lie on the dashed line. Lines are limits; grey shows how "
+               "many "
                "rows.",
     "recalibration_gain": "Dots are observed, the line is recalibrated, the dashed line "
                           "unchanged.",

@@ -659,7 +659,8 @@ def python_line(
 def _screen_call(arguments):
     "A comparison of groups at equal probabilities."
     columns, named = "", ""
-    if arguments["weighted"]: columns, named = ', "weight": sample_weight', ', sample_weight="weight"'
+    if arguments["weighted"]:
+        columns, named = ', "weight": sample_weight', ', sample_weight="weight"'
     if arguments["clustered"]:
         columns, named = columns + ', "cluster": groups', named + ', groups="cluster"'
     return (f'screen({{"y": y_true, "p": y_prob, "group": group{columns}}},\n'

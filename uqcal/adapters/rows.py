@@ -184,7 +184,7 @@ class ProbabilityRows(KeyedRows):
     method : str, default "mixture"
         A name that `make_forecaster` knows.
     rng : int | None, optional
-        Seed of hedging's draws.
+        Seed of hedging's draws; None: fresh entropy.
     on_alarm : str | None, optional
         "restart" or None.
     run_length : int, default 1_000_000
@@ -193,7 +193,7 @@ class ProbabilityRows(KeyedRows):
         Which of two labels counts as 1.
     """
     def __init__(self, method: str = "mixture",  # a name that `make_forecaster` knows
-                 rng: int | None = None,  # seed of hedging's draws
+                 rng: int | None = None,  # seed of hedging's draws; None: fresh entropy
                  on_alarm: str | None = None,  # "restart" or None
                  run_length: int = 1_000_000,  # outcomes between false alarms, on average
                  pos_label: str | None = None,  # which of two labels counts as 1

@@ -408,7 +408,8 @@ class ConformalIntervals(_Told):
         u = read_vector(uncertainty, "uncertainty", positive=True)
         columns = read_columns(by, u.size, prediction=prediction, uncertainty=uncertainty)
         middle = check_column(prediction, u.size, "prediction")
-        if self.correction_ is not None: middle, u = self.correction_.apply(prediction, uncertainty, by)
+        if self.correction_ is not None:
+            middle, u = self.correction_.apply(prediction, uncertainty, by)
         reach = self._thresholds(columns, u.size) * u[:, None]
         return as_decimals(middle - reach[:, -1], middle + reach[:, 0])
 

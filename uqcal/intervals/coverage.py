@@ -136,7 +136,8 @@ def effective_number(
 
 # %% ../../nbs/intervals/55_coverage.ipynb #few-groups
 def _few_groups(covered, group):
-    "A caution where ten to twenty groups of one size, or groups worth as many, behave much the same."
+    """A caution where ten to twenty groups of one size, or groups worth as many, behave much the
+    same."""
     size = np.bincount(group)
     n_groups = covered.size**2 / (size @ size)
     if not 9 <= n_groups <= 20 or effective_number(covered, group) > covered.size / 2: return []

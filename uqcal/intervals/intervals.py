@@ -1694,7 +1694,8 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
 def regression_mwi_score(
     y_true: ArrayLike,  # true values, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), same unit, lower first
-    confidence_level: float | ArrayLike,  # the coverage that was claimed, in (0, 1); one, or one for
+    confidence_level: float | ArrayLike,  # the coverage that was claimed, in (0, 1); one, or one
+                                          # for
                                           # each of k levels
     *,
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)

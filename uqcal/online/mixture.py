@@ -162,7 +162,8 @@ def _mixture_run(p, y, learn, share, maps, beta, bins, weight, pair, steps, out,
 # %% ../../nbs/online/48_mixture.ipynb #cell-015c
 @kernel
 def _mixture_book(tickets, y, share, maps, beta, bins, weight, pair, steps):
-    "Outcomes of forecasts that were issued before; a ticket holds the score and what was predicted."
+    """Outcomes of forecasts that were issued before; a ticket holds the score and what was
+    predicted."""
     now = np.empty(10)
     for t in range(y.size):
         p, q = tickets[t, 0], tickets[t, 1:]

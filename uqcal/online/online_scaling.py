@@ -122,7 +122,8 @@ def _scaling_run(predicted, u, ratio, share, maps, weight, told, far, out, table
 # %% ../../nbs/online/59_online_scaling.ipynb #cell-011
 @kernel
 def _state_all(u, maps, weight, told, moved, out):
-    "What is predicted in the present state, and how far each map moves log u, as in `_scaling_run`."
+    """What is predicted in the present state, and how far each map moves log u, as in
+    `_scaling_run`."""
     for t in range(u.size):
         if told[0] > 0.0: ell = np.log(u[t]) - told[1]
         else: ell = 0.0

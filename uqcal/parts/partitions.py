@@ -583,7 +583,8 @@ class PartitionedCalibration(Report):
     predicted: float  # mean of the predicted probabilities
     observed: float  # share of ones
     drift: float  # sum of outcomes minus probabilities, in standard deviations
-    contradicted: int  # rows predicted to be impossible that occurred, or to be certain that did not
+    contradicted: int  # rows predicted to be impossible that occurred, or to be certain that did
+                       # not
     first_contradiction: tuple[int, int] | None  # partition and row in it, counted from 0
     is_rounded: bool  # whether p-values of walks are too large, since equal scores make few steps
     n_bets: float  # variance in bets of the largest weight; the limits take 100
@@ -696,8 +697,10 @@ def _finding_of_sums(found):
     elif not found.adjusted: reason = "few"
     elif found.limit <= found.local_tolerance: status, reason = "valid", None
     return Finding(name="calibration", kind="calibration_in_parts", status=status, reason=reason,
-                   estimate=found.observed - found.predicted, pvalue=min(found.adjusted, default=None),
-                   tolerance=found.local_tolerance, excluded_beyond=found.limit, n=found.n, facts=facts)
+                   estimate=found.observed - found.predicted, pvalue=min(found.adjusted,
+                                                                         default=None),
+                   tolerance=found.local_tolerance, excluded_beyond=found.limit, n=found.n,
+                   facts=facts)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-098
 def _cautions(found):
@@ -754,7 +757,7 @@ def _frame_of(found):
 def calibration_of_partitions(
     frame: Any,  # a Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
                  # chunks
-    y_true: str = "y_true",  # the column of outcomes, each 0 or 1
+    y_true: str = "outcome",  # the column of outcomes, each 0 or 1
     y_prob: str = "score",  # the column of predicted probabilities of 1
     *,
     sample_weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
@@ -777,7 +780,7 @@ def calibration_of_partitions(
     frame : Any
         A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
         chunks.
-    y_true : str, default "y_true"
+    y_true : str, default "outcome"
         The column of outcomes, each 0 or 1.
     y_prob : str, default "score"
         The column of predicted probabilities of 1.
@@ -890,7 +893,7 @@ def _graph(cells):
 # %% ../../nbs/parts/64_partitions.ipynb #cell-104
 def coverage_of_partitions(
     frame: Any,  # as of `calibration_of_partitions`
-    y_true: str = "y_true",  # the column of true values
+    y_true: str = "value",  # the column of true values
     lower: str = "lower",  # the column of lower bounds, in the same unit; −∞ where there is none
     upper: str = "upper",  # the column of upper bounds, in the same unit; ∞ where there is none
     *,
@@ -906,7 +909,7 @@ def coverage_of_partitions(
     ----------
     frame : Any
         As of `calibration_of_partitions`.
-    y_true : str, default "y_true"
+    y_true : str, default "value"
         The column of true values.
     lower : str, default "lower"
         The column of lower bounds, in the same unit; −∞ where there is none.

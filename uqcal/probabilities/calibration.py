@@ -504,7 +504,8 @@ def event_ratio_of(walk: Walk,  # outcomes along their predicted probabilities
     Clopper & Pearson (1934); Hoeffding (1956); Fay & Feuer (1997) with weights or clusters.
     """
     w, tail = walk.weight, (1 - check_fraction(confidence, "confidence")) / 2
-    predicted, seen = (float(np.average(column, weights=w)) for column in (walk.score, walk.outcome))
+    predicted, seen = (float(np.average(column, weights=w)) for column in (walk.score,
+                                                                           walk.outcome))
     common = predicted > 0.5
     if common: predicted, seen = 1 - predicted, 1 - seen
     if predicted < 1e-12: return None

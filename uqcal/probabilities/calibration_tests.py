@@ -62,7 +62,8 @@ class CalibrationTest(SignificanceTest):
     """
     name: str  # "kolmogorov_smirnov", "kuiper" or "spiegelhalter"
     scale: float  # standard deviation of the last cumulative difference, or of the Brier score
-    contradicted: int = 0  # points predicted to be impossible that occurred, or to be certain that did
+    contradicted: int = 0  # points predicted to be impossible that occurred, or to be certain that
+                           # did
                            # not; with one, the p-value is 0 and the method "contradiction"
 
     @property

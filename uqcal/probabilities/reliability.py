@@ -1043,7 +1043,8 @@ def _largest_error(bins, tail):
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-071
 def _largest_root(bins, root, tail):
-    "The largest limit of the root of the squared error: one bin is wrong, or all are equally wrong."
+    """The largest limit of the root of the squared error: one bin is wrong, or all are equally
+    wrong."""
     limits, width = [root], np.sqrt(bins.share)
     if width.size > 1:
         right = np.minimum(bins.predicted, 1 - bins.predicted)
@@ -1062,14 +1063,16 @@ def _clear(bins, tail):
     ones, predicted = bins.count * (bins.predicted + bins.gap).clip(0, 1), bins.predicted
     zeros = bins.count - ones
     above = np.where(ones > 0, special.betainc(np.maximum(ones, 1e-12), zeros + 1, predicted), 1)
-    below = np.where(zeros > 0, special.betainc(np.maximum(zeros, 1e-12), ones + 1, 1 - predicted), 1)
+    below = np.where(zeros > 0, special.betainc(np.maximum(zeros, 1e-12), ones + 1, 1 - predicted),
+                     1)
     return np.where(bins.gap > 0, above, below) < tail / (10 * bins.share.size)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-071c
 def _noise_task(bins, clear, n, rng):
     "What noise may add to the ECE, and to the root of the square, in n sets, shape (n, 2)."
     count, observed = np.maximum(np.rint(bins.count), 1), bins.predicted + bins.gap
-    chance = np.where(np.abs(observed - 0.5) < np.abs(bins.predicted - 0.5), observed, bins.predicted)
+    chance = np.where(np.abs(observed - 0.5) < np.abs(bins.predicted - 0.5), observed,
+                      bins.predicted)
     chance = np.where(_opposite(bins), 0.5, chance)
     stray = rng.binomial(count.astype(np.int64), chance.clip(0, 1),
                          size=(n, count.size)) / count - chance

@@ -218,7 +218,8 @@ class Walk:
     brier_variance: float  # of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p)
     n_bets: float  # bets of the largest weight at even odds, times 1/4, with the same variance
     n_brier_bets: float  # the same for Spiegelhalter's sum
-    contradicted: int  # points predicted to be impossible that occurred, or to be certain that did not
+    contradicted: int  # points predicted to be impossible that occurred, or to be certain that did
+                       # not
     n_clusters: int | None = None  # number of clusters; None where each point is one
 
     @functools.cached_property

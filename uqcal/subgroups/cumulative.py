@@ -378,7 +378,8 @@ def calibration_graph(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     groups: ArrayLike | None = None,  # labels of clusters of rows, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds numbers
-    method: str = "auto",  # p-values: "asymptotic" (the limit), "exact" (outcomes drawn as predicted;
+    method: str = "auto",  # p-values: "asymptotic" (the limit), "exact" (outcomes drawn as
+                           # predicted;
                            # for outcomes 0/1), or "auto", whichever serves
     n_resamples: int = 9999,  # sets of drawn outcomes; fewer above 2e9 draws, never under 199
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws

@@ -516,9 +516,9 @@ def comparison_of_partitions(
     a: str,  # the label of the first group, as text
     b: str | None = None,  # the label of the second; None compares the first with everyone
     *,
-    y_true: str = "y_true",  # the column of responses, 0 and 1 or real numbers
+    y_true: str = "response",  # the column of responses, 0 and 1 or real numbers
     score: str = "score",  # the column of scores
-    by: str = "by",  # the column of labels: text, whole numbers, truth values
+    by: str = "group",  # the column of labels: text, whole numbers, truth values
     sample_weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
     pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
     progress: bool = False,  # show bars on standard error
@@ -534,11 +534,11 @@ def comparison_of_partitions(
         The label of the first group, as text.
     b : str | None, optional
         The label of the second; None compares the first with everyone.
-    y_true : str, default "y_true"
+    y_true : str, default "response"
         The column of responses, 0 and 1 or real numbers.
     score : str, default "score"
         The column of scores.
-    by : str, default "by"
+    by : str, default "group"
         The column of labels: text, whole numbers, truth values.
     sample_weight : str | None, optional
         The column of weights ≥ 0; None for equal ones.
@@ -765,9 +765,9 @@ def _rows_of(sides, pair):
 def comparisons_of_partitions(
     frame: Any,  # as of `comparison_of_partitions`
     *,
-    y_true: str = "y_true",  # the column of responses, 0 and 1 or real numbers
+    y_true: str = "response",  # the column of responses, 0 and 1 or real numbers
     score: str = "score",  # the column of scores
-    by: str = "by",  # the column of labels, at most 50 different ones
+    by: str = "group",  # the column of labels, at most 50 different ones
     sample_weight: str | None = None,  # the column of weights ≥ 0; None for equal ones
     pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
     reference: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
@@ -779,11 +779,11 @@ def comparisons_of_partitions(
     ----------
     frame : Any
         As of `comparison_of_partitions`.
-    y_true : str, default "y_true"
+    y_true : str, default "response"
         The column of responses, 0 and 1 or real numbers.
     score : str, default "score"
         The column of scores.
-    by : str, default "by"
+    by : str, default "group"
         The column of labels, at most 50 different ones.
     sample_weight : str | None, optional
         The column of weights ≥ 0; None for equal ones.

@@ -21,7 +21,8 @@ from .._base.results import Result, new_axes
 from .._sample.groups import LEAST_GROUPS
 from .._chance.rates import MatchedAverages
 from .._chance.resampling import shuffle_within
-from .._subgroups.designs import (NO_ROWS, Design, Group, Shuffles, cumulative_shares, design_of,
+from .._subgroups.designs import (NO_ROWS, Design, Group, Shuffles, cumulative_shares,
+                                      design_of,
                                       few_outcomes, in_order, in_units, judge_walk,
                                       mapped_responses, places_of, response_range, score_columns,
                                       share_in_units, told_by_design, total_variance,
@@ -49,7 +50,8 @@ def comparison_graph(
     y_true_b: ArrayLike,  # responses of the second group, shape (n_b,), same unit
     score_b: ArrayLike,  # their scores, shape (n_b,), on the same scale
     *,
-    sample_weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,); for both groups or for neither
+    sample_weight_a: ArrayLike | None = None,  # weights ≥ 0, shape (n_a,); for both groups or for
+                                               # neither
     sample_weight_b: ArrayLike | None = None,  # weights ≥ 0, shape (n_b,)
     groups_a: ArrayLike | None = None,  # labels of clusters of rows, shape (n_a,)
     groups_b: ArrayLike | None = None,  # labels, shape (n_b,); a cluster may be in both groups
@@ -132,7 +134,8 @@ def comparison_graph(
     check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     if (sample_weight_a is None) != (sample_weight_b is None):
-        raise ValueError("sample_weight_a and sample_weight_b must be given together: both or neither")
+        raise ValueError("sample_weight_a and sample_weight_b must be given together: both or "
+                         "neither")
     y_true_a, y_true_b = positive_in_groups((y_true_a, y_true_b),
                                             ("y_true_a", "y_true_b"), pos_label)
     groups = (_read_group(y_true_a, score_a, sample_weight_a, "_a", groups_a),
@@ -384,7 +387,8 @@ def ordinates_between(
         After each step, in the unit of the response.
     """
     a, b = (Group(score[side], score[side], y_true[side],
-                  sample_weight[side] if sample_weight.size else sample_weight) for side in (is_a, ~is_a))
+                  sample_weight[side] if sample_weight.size else sample_weight) for side in (is_a,
+                                                                                             ~is_a))
     return _path_between(a, b, np.r_[a.response, b.response])
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-052
@@ -664,7 +668,8 @@ def paired_reliability(
     check_choice(strategy, "strategy", ("uniform", "noise"))
     n_bins = check_count(n_bins, "n_bins", maximum=1_000_000)
     groups = []
-    for columns in ((y_true_a, score_a, sample_weight_a, "_a"), (y_true_b, score_b, sample_weight_b, "_b")):
+    for columns in ((y_true_a, score_a, sample_weight_a, "_a"), (y_true_b, score_b,
+                                                                 sample_weight_b, "_b")):
         response, score, _, weight = _read_group(*columns)
         groups.append(_group(*weighted_rows(weight, response, score)))
     edges = np.linspace(min(group.score[0] for group in groups),
