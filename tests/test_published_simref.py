@@ -127,7 +127,7 @@ def test_intervals_references_and_scores_are_those_of_tables_a1_to_a4(point):
     "And what the study stores of each set is this; one set in each run beside the two that the study computes, the others in the long form."
     data = load_errors(point["name"])
     result = validate_errors(data.error, data.uncertainty, conclusions=False, ties="order", n_boot=RESAMPLES, n_mc=SIMULATED, rng=point["set"], n_jobs=2)
-    table = result.to_frame().set_index(["statistic", "distribution"])
+    table = result.to_frame("statistics").set_index(["statistic", "distribution"])
     shown = pd.read_csv(NOTEBOOK.with_suffix(".csv"), index_col=["set", "statistic", "distribution"]).loc[point["set"]]
     np.testing.assert_allclose(shown[table.columns].to_numpy(float), table.to_numpy(float, na_value=np.nan), rtol=1e-6)
     found = []

@@ -25,7 +25,7 @@ def leaves(cls=Storable):
         if below.__module__.startswith("uqcal.") and not below.__name__.startswith("_"): yield below
 
 
-PARTS = {"Bell", "Desk", "Detector", "KeyedRows", "OnlineForecaster", "RowStream"}  # what others are made of; they learn nothing by themselves
+PARTS = {"Bell", "Desk", "Detector", "KeyedRows", "OnlineForecaster", "RowStream", "Monitor", "ErrorRows", "BoundRows", "ProbabilityRows"}  # what others are made of; they learn nothing by themselves
 CLASSES = {cls.__name__: cls for cls in leaves() if cls.__name__ not in PARTS}
 NEEDS = {"GroupScaling": lambda: ["kind"], "AggregatingForecaster": lambda: [(1.0, 0.0)], "Aioli": lambda: [(1.0, 0.0)], "OnlineGradientDescent": lambda: [(1.0, 0.0)],
          "OnlineNewtonStep": lambda: [(1.0, 0.0)], "ErrorMap": lambda: [FactorScaling()], "OneAgainstAll": lambda: [OnlinePlattScaling()],

@@ -39,7 +39,7 @@ def cells(text, delimiter=","): return list(csv.reader(io.StringIO(text, newline
 def through(text, take=recalibrate_rows, source=io.BytesIO, **options):
     "What is written for a table, and the summary."
     out = []
-    summary = take(source(text.encode()), out.append, **(options or {"score": "p", "outcome": "y"}))
+    summary = take(source(text.encode()), out.append, **(options or {"score": "p", "y_true": "y"}))
     return "".join(out), summary
 
 
@@ -62,7 +62,7 @@ def test_a_line_break_in_a_cell_is_read_as_csv_reads_it(place, end, delimiter, s
 
 
 @pytest.mark.parametrize("take, options, added", [(recalibrate_error_rows, {"uncertainty": "p", "error": "y"}, 1),
-                                                  (recalibrate_bound_rows, {"lower": "p", "upper": "q", "observed": "y", "level": 0.9}, 2)])
+                                                  (recalibrate_bound_rows, {"lower": "p", "upper": "q", "y_true": "y", "level": 0.9}, 2)])
 def test_so_are_rows_that_state_other_things(take, options, added):
     rows = [[*row, row[1] if row[1] == "p" else str(float(row[1]) + 1)] for row in table()]
     rows[0][-1] = "q"
@@ -73,7 +73,7 @@ def test_so_are_rows_that_state_other_things(take, options, added):
 @pytest.mark.parametrize("cut", [1, 2, 3, 17, 39])
 def test_a_state_in_mid_file_counts_rows_and_not_lines(tmp_path, cut):
     rows = [["id", *row] for row in table(1)[:1]] + [[f"{NOTES[k % 5]} {k}", *row] for k, row in enumerate(table()[1:])]
-    options = {"score": "p", "outcome": "y", "key": "id", "method": "tops"}
+    options = {"score": "p", "y_true": "y", "key": "id", "method": "tops"}
     whole = cells(through(written(rows), **options)[0])
     state = tmp_path / "s.json"
     torn = written(rows[:cut + 1]) + written([["a cell\nthat goes on", "0.5\n", "1"]])[:-12]  # the file as it is while a row is written
@@ -90,16 +90,18 @@ def test_a_mark_that_nothing_closes_swallows_no_rows(tmp_path, stray, line, on_e
     lines[stray - 1] = '0.5,1,"b'
     state = tmp_path / "s.json"
     with pytest.raises(ValueError, match=f"^line {line}: a quotation mark opens a cell and nothing closes it before the next rows"):
-        through("\n".join(lines), score="p", outcome="y", state=state, on_error=on_error)
-    again, summary = through("\n".join(lines[:stray - 1]), score="p", outcome="y", state=tmp_path / "t.json") if stray > 2 else ("", None)
-    if summary is not None: assert state.read_text() == (tmp_path / "t.json").read_text()
+        through("\n".join(lines), score="p", y_true="y", state=state, on_error=on_error)
+    again, summary = through("\n".join(lines[:stray - 1]), score="p", y_true="y", state=tmp_path / "t.json") if stray > 2 else ("", None)
+    if summary is not None:
+        first, second = (json.loads(path.read_text())["content"]["state"] for path in (state, tmp_path / "t.json"))
+        assert (first.pop("ended_"), second.pop("ended_")) == (False, True) and first == second
 
 
 def test_a_broken_row_of_several_lines_is_named_and_left_out_as_a_whole():
     text = 'p,y,n\n0.3,1,"a\nb" c\n0.4,0,b\n0.4,0,"b\nc"\n1.5,0,"b\nc"\n'
     with pytest.raises(ValueError, match="^lines 2 to 3: can't be read as CSV"): through(text)
     told = []
-    out, summary = through(text, score="p", outcome="y", on_error="skip", complain=told.append)
+    out, summary = through(text, score="p", y_true="y", on_error="skip", complain=told.append)
     assert [row[2] for row in cells(out)] == ["n", "b", "b\nc"] and summary.skipped == 2 and told[1].startswith("lines 7 to 8: column 'p' must lie in")
 
 

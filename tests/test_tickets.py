@@ -162,7 +162,7 @@ def test_an_outcome_counts_once_and_keys_can_be_used_again():
     live = tops()
     live.forecast(0.3, key=7)
     live.outcome(7, 1)
-    with pytest.raises(ValueError, match="key 7 has no open forecast: none was stated under it, or its outcome is booked already"): live.outcome(7, 1)
+    with pytest.raises(ValueError, match="key 7 has no open forecast: none was made under it, or its outcome is booked already"): live.outcome(7, 1)
     live.forecast(0.3, key=7)
     live.forecast(0.3, key="7")
     assert live.open_keys == [7, "7"]

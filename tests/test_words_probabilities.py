@@ -110,7 +110,7 @@ def test_a_small_p_value_is_put_beside_the_number_of_tests():
     ("cases_few_values", {"values": 1}, "All rows have one probability"), ("cases_few_values", {"values": 7}, "Only 7 probabilities"), ("cases_agreeing", {}, "more often than chance"),
     ("cases_correlated", {"blocks": 30, "length": 20, "still": False}, "30 blocks of 20 rows"), ("cases_correlated", {"blocks": 30, "length": 20, "still": True}, "Even the blocks"),
     ("cases_periodic", {"period": 300, "times": 12}, "Rows 300 apart"), ("cases_far", {"lag": 285}, "Rows about 285 apart"), ("cases_shared", {}, "one person or object"),
-    ("clusters_untested", {}, "cluster=")])
+    ("clusters_untested", {}, "groups=")])
 def test_cautions(code, facts, says):
     assert says in plain(Caution(code=code, facts=facts).sentence)
 

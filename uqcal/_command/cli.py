@@ -115,9 +115,9 @@ def _new_study(name: Annotated[str, typer.Argument(
                   "one to be filled in."))
 
 # %% ../../nbs/command/70_cli.ipynb #cli-joined
-for _commands in (validate_commands, recalibrate_commands, conformalize_commands, stream_commands,
-                  comparison_commands):
-    app.registered_commands.extend(_commands.registered_commands)
+_PAGES = (validate_commands, recalibrate_commands, conformalize_commands, stream_commands,
+          comparison_commands)
+app.registered_commands[:0] = [one for page in _PAGES for one in page.registered_commands]
 
 # %% ../../nbs/command/70_cli.ipynb #cell-063
 def main(
