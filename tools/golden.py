@@ -232,11 +232,14 @@ def parts_of(seed):
     error, uncertainty, _ = errors("biased", seed)
     y, bounds, _ = intervals("narrow", seed)
     halves = functools.partial(dask.dataframe.from_pandas, npartitions=2)
-    return {"errors": uqcal.parts.errors_in_parts.errors_of_partitions(halves(pd.DataFrame({"error": error, "uncertainty": uncertainty}))),
-            "coverage": uqcal.parts.partitions.coverage_of_partitions(halves(pd.DataFrame({"value": y, "lower": bounds[:, 0], "upper": bounds[:, 1]})), 0.9),
-            "calibration": uqcal.parts.partitions.calibration_of_partitions(halves(frame.rename(columns={"response": "outcome"})), n_boot=199, rng=seed),
-            "comparison": uqcal.subgroups.partition_comparison.comparison_of_partitions(halves(frame), "a", "c"),
-            "comparisons": uqcal.subgroups.partition_comparison.comparisons_of_partitions(halves(frame))}
+    from uqcal.parts.errors_in_parts import errors_of_partitions
+    from uqcal.parts.partitions import calibration_of_partitions, coverage_of_partitions
+    from uqcal.subgroups.partition_comparison import comparison_of_partitions, comparisons_of_partitions
+    return {"errors": errors_of_partitions(halves(pd.DataFrame({"error": error, "uncertainty": uncertainty}))),
+            "coverage": coverage_of_partitions(halves(pd.DataFrame({"value": y, "lower": bounds[:, 0], "upper": bounds[:, 1]})), level=0.9),
+            "calibration": calibration_of_partitions(halves(frame.rename(columns={"response": "outcome"})), n_boot=199, rng=seed),
+            "comparison": comparison_of_partitions(halves(frame), "a", "c"),
+            "comparisons": comparisons_of_partitions(halves(frame))}
 
 
 def as_file(frame):

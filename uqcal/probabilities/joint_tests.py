@@ -166,7 +166,7 @@ def _shape_of(walk, edges, how):
     middle = (start + walk.end) / 2 / walk.n * _TENTHS
     tenths = np.minimum(middle.astype(np.int64), _TENTHS - 1)
     in_tenth = np.bincount(tenths, variance, _TENTHS)
-    scales = np.divide(1.0, in_tenth, out=np.zeros(_TENTHS), where=in_tenth > 0)
+    scales = np.divide(1.0, in_tenth, out=np.zeros(_TENTHS), where=in_tenth > 1e-300)
     at = log_odds_of(walk)
     if how == "whole clusters": parts = walk.weight * np.sqrt(chance)
     else: parts = walk.weight * (walk.outcome - walk.score)

@@ -152,13 +152,14 @@ def coefficients_of(walk: Walk,  # outcomes along their predicted probabilities
     made["O/E"] = ratio_of(walk)
     at = log_odds_of(walk)
     found = _fitted_alone(at, y, w)
-    if found is not None:
+    if found is not None and found[1] > 1e-150:
         offset, curvature = found
         parts = (w * (y - special.expit(at + offset)))[:, None]
         keep("calibration-in-the-large", offset, _scatter(parts, walk)[0, 0] / curvature**2, 0.0)
     if walk.end.size == 1: return made
     centre = np.average(at, weights=w)
     spread = np.sqrt(np.average((at - centre)**2, weights=w))
+    if not spread > 0: return made  # scores that differ in the last bits only
     x = np.column_stack([np.ones(walk.n), (at - centre) / spread])
     found = _fitted(x, y, w, [special.logit(ones / w.sum()), 0.0])
     if found is not None:
