@@ -99,7 +99,7 @@ def test_graphs_and_screens_take_labels_and_truth_values():
     assert rate_difference(words[at], words[~at], pos_label="yes") == rate_difference(r[at], r[~at])
     assert rate_difference(words[at], ["no"] * 9, pos_label="yes").rate_b == 0 and rate_difference(r[at] + 1, pd.Series([1, 2, 1]), pos_label=2).rate_b == 1 / 3
     with pytest.raises(TypeError, match="y_true_a == 'yes', or pos_label='yes'"): rate_difference(words[at], words[~at])
-    with pytest.raises(ValueError, match=r"pos_label must be a label of outcome_a and outcome_b \('no', 'yes'\)"): rate_difference(words[at], words[~at], pos_label="x")
+    with pytest.raises(ValueError, match=r"pos_label must be a label of y_true_a and y_true_b \('no', 'yes'\)"): rate_difference(words[at], words[~at], pos_label="x")
     one, other = (comparison_of_partitions(in_parts(frame), "a", "b", y_true=name, score="s", by="g") for name in ("r", "true"))
     assert one.kuiper == other.kuiper
     with pytest.raises(ValueError, match="pos_label is for score='brier' or 'log loss'"): compare_scores(r, {"a": (s, s + 1), "b": (s, s + 2)}, pos_label=1)

@@ -296,9 +296,9 @@ COMMANDS = (("validate", "errors.csv", "--error", "E", "--std", "u"),
             ("recalibrate", "errors.csv", "--error", "E", "--std", "u"),
             ("validate", "bounds.csv", "--observed", "y", "--lower", "low", "--upper", "high", "--level", "0.9"),
             ("validate", "probs.csv", "--observed", "y", "--prob", "p"),
-            ("compare", "groups.csv", "--response", "response", "--score", "score", "--group", "group"),
-            ("compare", "groups.csv", "--response", "response", "--score", "score", "--group", "group", "--everyone"),
-            ("compare-models", "probs.csv", "--observed", "y", "--model", "one=p", "--model", "two=q", "--score", "log loss"))
+            ("compare-groups", "groups.csv", "--observed", "response", "--score", "score", "--by", "group"),
+            ("compare-groups", "groups.csv", "--observed", "response", "--score", "score", "--by", "group", "--reference", "a"),
+            ("compare-models", "probs.csv", "--observed", "y", "--model", "one=prob:p", "--model", "two=prob:q"))
 
 
 def commanded(words):

@@ -75,7 +75,8 @@ class RecalibratedOnline(_RiverClassifier):
         "What the model states now of the label that is followed."
         predicted, followed = self.model.predict_proba_one(x, **options), self.labels_[-1]
         if not predicted: return 0.5  # a model that has learnt nothing states nothing
-        return float(predicted[followed] if followed in predicted else 1.0 - sum(predicted.values()))
+        if followed in predicted: return float(predicted[followed])
+        return float(1.0 - sum(predicted.values()))
 
     def _forecast(self, x, key, options):
         "The name of a ticket; the one that stands where nothing was learnt since."
