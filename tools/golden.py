@@ -227,7 +227,6 @@ def rates_of(seed):
 
 def parts_of(seed):
     import dask.dataframe
-    import uqcal
     frame = screened(seed)
     error, uncertainty, _ = errors("biased", seed)
     y, bounds, _ = intervals("narrow", seed)
