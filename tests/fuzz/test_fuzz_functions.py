@@ -97,7 +97,7 @@ FOUND = {
     "a bound that is masked": ("y_intervals .row by row. must hold plain", lambda: regression_mean_width_score([[0.0, 1.0], [np.ma.masked, 2.0]])),
     "a number that signals": ("dof must be", lambda: simulate_calibrated(10, decimal.Decimal("sNaN"))),
     "a draw that signals": ("uniforms must", lambda: FosterForecaster().prequential([1, 0], uniforms=[0.5, decimal.Decimal("sNaN")])),
-    "clusters of two kinds": ("cluster_a and cluster_b must hold labels of one kind", lambda: comparison_graph(
+    "clusters of two kinds": ("groups_a and groups_b must hold labels of one kind", lambda: comparison_graph(
         Y, P, Y, P, groups_a=np.arange(Y.size) // 2, groups_b=np.arange(Y.size).astype("M8[D]"))),
     "a masked list of distributions": ("distributions must be", lambda: validate_errors(table.E, table.U, distributions=np.ma.masked)),
     "a masked list of statistics": ("statistics must be one or more names", lambda: validate_errors(table.E, table.U, statistics=np.ma.masked)),
@@ -108,7 +108,7 @@ FOUND = {
     "clusters of numbers and of text": ("groups_a and groups_b must hold labels of one kind", lambda: comparison_graph(
         Y, P, Y, P, groups_a=np.arange(Y.size) // 2, groups_b=np.array(list(map(str, range(Y.size))), dtype=object))),
     "a confidence level that is masked": ("confidence_level", lambda: regression_mwi_score(np.arange(6.0), np.array([[0.0, 9.0]] * 6), [0.5, np.ma.masked])),
-    "a level that is masked": ("coverage", lambda: size_stratified_coverage(np.arange(6.0), np.array([[0.0, 9.0]] * 6), [0.5, np.ma.masked])),
+    "a level that is masked": ("level", lambda: size_stratified_coverage(np.arange(6.0), np.array([[0.0, 9.0]] * 6), [0.5, np.ma.masked])),
     "errors next to zero": ("error must hold at least ten rows", lambda: recalibrate_errors(table.E * 1e-300 * 1e-23, table.U)),
     "one number for rows of chances": ("y_prob must", lambda: OneAgainstAll(Tracking()).predict(np.array(0.5))),
 }

@@ -56,7 +56,7 @@ CALLS = {
     "smirnov": (binary(calibration_tests.kolmogorov_smirnov_test, method="asymptotic"), "order"),
     "graph": (binary(cumulative.calibration_graph, method="asymptotic"), "order"),
     "subpopulation": (lambda d: against_everyone.subpopulation_graph(d["y"], d["p"], d["member"], method="asymptotic"), "order"),
-    "screen": (lambda d: screening.screen(pd.DataFrame({"r": d["y"], "s": d["p"], "g": d["label"]}), y_true="r", score="s", by="g", method="asymptotic"), "order names"),
+    "screen": (lambda d: screening.screen(pd.DataFrame({"r": d["y"], "s": d["p"], "g": d["label"]}), y_true="r", score="s", by="g", method="asymptotic").table, "order names"),
     "coverage": (lambda d: intervals.coverage_test(d["truth"], d["bounds"], level=0.8), "order unit"),
     "width": (lambda d: intervals.regression_coverage_score(d["truth"], d["bounds"]), "order unit"),
 }

@@ -693,7 +693,7 @@ _STATISTICS = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
 # %% ../../nbs/errors/51_validation.ipynb #cell-032-a
 def _check_statistics(names, distribution, conclusions):
     "Known statistics without repetition; NLL only where errors are assumed to be normal."
-    if conclusions and not isinstance(names, str) and len(names) == 0: return ()
+    if conclusions and isinstance(names, (tuple, list)) and not names: return ()
     names = check_choices(names, "statistics", _STATISTICS)
     if "nll" in names and distribution != "normal":
         raise ValueError('statistics may hold "nll" only with distribution="normal", whose '

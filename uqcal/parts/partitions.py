@@ -626,7 +626,7 @@ class PartitionedCalibration(Report):
         return {str(name): float(value) for name, value in _frame_of(self)["value"].items()}
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        """\"findings\", \"parts\", and \"statistics\": a row for each number, with value, low, high, pvalue, adjusted.
+        """\"findings\", \"parts\", and \"statistics\": a row for each number: value, low, high, pvalue, adjusted.
 
         Returns
         -------
@@ -828,7 +828,8 @@ def calibration_of_partitions(
         found = over_parts(parts, _first_pass, _FIRST, names, largest, bins)
         if found is None: raise ValueError("frame must hold at least one row, got none")
         extent = reach_of_walk(parts, _scored, (names, largest), _EDGES, Cells(*found[4:]))
-    binned, n_passes = found[1], 1 + extent[2] + (sample_weight is not None) + (pos_label is not None)
+    binned = found[1]
+    n_passes = 1 + extent[2] + (sample_weight is not None) + (pos_label is not None)
     calibration = PartitionedCalibration(
         **_answer(found, extent, confidence), n_partitions=len(parts), n_passes=n_passes,
         diagram=diagram_of(with_seen_scatter(*binned), bins, confidence=confidence),
