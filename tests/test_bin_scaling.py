@@ -513,7 +513,7 @@ def test_no_sentence_calls_uncertainties_valid_whose_average_was_divided_out(sta
     assert (found.to_frame()["factor"] == found.factor).all() and "brought to ZMS = 1" in found.plot().get_ylabel()
     plt.close("all")
     wrong = extrapolate(2 * error, uncertainty**2, statistic=statistic, n_resamples=199, rng=1)
-    assert "Scaled errors are larger in some bins" in wrong.sentence and "not judged" in wrong.sentence
+    assert "Scaled errors are larger in some bins" in wrong.sentence and "not tested" in wrong.sentence
 
 
 def test_the_published_interval_never_goes_without_its_warning():

@@ -175,7 +175,7 @@ def test_refusals_name_the_part_and_the_place(table, says):
 
 
 def test_pairs_need_groups_that_can_be_compared():
-    with pytest.raises(ValueError, match="against must be"): comparisons_of_partitions(arrays(), reference="some")
+    with pytest.raises(ValueError, match="reference must be"): comparisons_of_partitions(arrays(), reference="some")
     with pytest.raises(ValueError, match="two different labels or more, got 'a' alone"): comparison_of_partitions(arrays(group=["a"] * 4), "a")
     with pytest.raises(ValueError, match="group 'b' must hold more than one row"): comparison_of_partitions(arrays(group=["a", "a", "a", "b"]), "a")
     with pytest.raises(ValueError, match="2 to 50 different labels, got 1 .'a'"): comparisons_of_partitions(arrays(group=["a"] * 4))
