@@ -429,7 +429,8 @@ _RARE = 0.1
 
 
 def _rare(largest, tolerance=0.0):
-    """What is predicted on average where the limit lies, if the limit is larger, or if it is rare and
+    """What is predicted on average where the limit lies, if the limit is larger, or if it is rare
+    and
     the tolerance larger; otherwise None."""
     most = float(largest.stretches.loc[largest.stretches["limit"].idxmax(), "predicted"])
     rate = min(most, 1 - most)
