@@ -244,7 +244,8 @@ _PRINT = """
   .badge { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   figure, tr, li, dl { break-inside: avoid; } .badge { font-size: 1em; }
   details::details-content { content-visibility: visible; block-size: auto; }
-  summary { list-style: none; break-after: avoid; } pre { white-space: pre-wrap; } .table { overflow: visible; } table { font-size: 8pt; }
+  summary { list-style: none; break-after: avoid; } pre { white-space: pre-wrap; }
+  .table { overflow: visible; } table { font-size: 8pt; }
   th:first-child, td:first-child { position: static; }
   figure img { width: auto; max-width: 100%; max-height: 62mm; }
   .pictures { grid-template-columns: 1fr 1fr; }
