@@ -213,3 +213,29 @@ def test_the_top_level_holds_the_verbs_the_statements_and_little_else():
     assert modules | set(uqcal.__all__) <= set(dir(uqcal))
     for name in modules: assert getattr(uqcal, name).__doc__
     with pytest.raises(AttributeError, match="mend"): uqcal.mend  # noqa: B018
+
+
+def test_every_answer_has_a_page_tables_and_numbers(table, tmp_path):
+    y, predicted = table["y"], mean_std(table)
+    bounds = Intervals.from_frame(table, "lo", "up", level=0.9)
+    answers = [verbs.validate(y, predicted, rng=1, options=FAST), verbs.recalibrate(y, predicted, rng=1), verbs.recalibrate(y, bounds, rng=1),
+               verbs.recalibrate(table["event"], Probabilities(table["p"]), rng=1), verbs.conformalize(y, predicted, level=0.9, rng=1), verbs.monitor(y, predicted)]
+    for k, answer in enumerate(answers):
+        page = answer.to_html(tmp_path / f"{k}.html")
+        assert answer.headline.split()[0].rstrip(":") in page and (not answer.python or "In Python" in page) and "<svg" not in answer.headline
+        assert answer.n == 500 and len(answer.headline.split()) <= 12 and len(answer.to_frame()) == len(answer.findings)
+        json.loads(answer.to_json())
+        assert answer.plot() is not None and "<pre>" in answer._repr_html_()
+    assert set(answers[0].numbers) == {"zms", "cc", "ence", "zmse"}
+
+
+def test_conformal_intervals_follow_the_side_and_the_width_that_need_it():
+    "Skewed errors move each side by itself; errors that grow with the width move by a share of it, since that scores better out of fold."
+    rng = np.random.default_rng(1)
+    u = np.exp(rng.normal(0, 1, 600))
+    made = verbs.conformalize(rng.normal(0, 2 * u), Intervals(-u, u, level=0.9), level=0.9, rng=1)
+    assert made.model.per_width and verbs.conformalize(rng.normal(0, 3, 600), Intervals(-u, u, level=0.9), level=0.9, rng=1).model.per_width is False
+    skewed = verbs.conformalize(rng.gamma(1, 2, 600), MeanStd(0, np.ones(600)), level=0.9, rng=1).apply(MeanStd([0.0], [1.0]))
+    assert skewed.lower[0] > -0.5 and skewed.upper[0] > 4
+    upper = verbs.conformalize(rng.normal(0, 1, 600), Intervals(None, np.zeros(600), level=0.9), level=0.9, rng=1)
+    assert np.isneginf(upper.statement.lower).all() and upper.apply(Intervals(None, [0.0], level=0.9)).upper[0] > 1

@@ -94,8 +94,7 @@ class Parts:
         if self.prob is not None:
             how = _of(how, "confidence", "rng", "n_jobs", "progress")
             return calibration_of_partitions(self.frame, self.observed, self.prob,
-                                             sample_weight=self.sample_weight,
-                                             pos_label=self.pos_label,
+                                             sample_weight=self.sample_weight, pos_label=self.pos_label,
                                              **how)
         if self.lower is not None and self.upper is not None and self.level is not None:
             return coverage_of_partitions(self.frame, self.observed, self.lower, self.upper,

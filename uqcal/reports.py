@@ -830,6 +830,7 @@ def _as_cells(table):
 # %% ../nbs/reports/09_reports.ipynb #page-code-d
 def _page(report, title, details):
     "The whole page."
+    if report.python: details = {"In Python": report.python} | details
     calls = {name: details[name] for name in _CALLS if details.get(name)}
     facts = {name: text for name, text in details.items() if name not in _CALLS}
     foot = {"Date": datetime.date.today().isoformat(), **facts, **report.facts(),

@@ -157,10 +157,6 @@ def _validate_intervals(asked, options):
     if isinstance(statement.level, tuple):
         raise TypeError("validate takes one level at a time: write "
                         f"validate(y_true, statement.at({statement.level[0]:g}))")
-    if statement.side != "both":
-        raise TypeError("validate takes intervals with two bounds, got "
-                        f"{statement.side} bounds alone; coverage_test in uqcal.tests tests one "
-                        "bound")
     return interval_report(
         asked.y, np.column_stack([statement.lower, statement.upper]), statement.level,
         by=asked.named, groups=asked.labels, n_calibration=statement.n_calibration,
@@ -410,6 +406,37 @@ class Recalibration(Report):
         """
         write_whole(json.dumps(self.to_state()), Path(path))
 
+    @property
+    def n(self) -> int:
+        "Number of rows."
+        return len(self.given)
+
+    @property
+    def n_groups(self) -> int | None:
+        "Number of clusters; None where rows are independent."
+        return self.found.n_groups
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        "What was computed and decides nothing, by name."
+        return self.found.numbers
+
+    @property
+    def headline(self) -> str:
+        "What was done, in at most twelve words."
+        if self.level is None or self.model is None: return self.found.headline
+        return words.conformal_headline(self.found)
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """What `to_frame` gives.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
+        return self.found.tables()
+
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
         """The outcome, and what the room that corrected says.
 
@@ -421,23 +448,23 @@ class Recalibration(Report):
         return self.found.to_dict() | {"outcome": self.outcome, "conclusion": self.conclusion}
 
     def plot(self, ax: Any = None,  # axes to draw on; new ones unless given
-             finding: str | None = None,  # the name of a finding; the correction unless given
+             finding: str | None = None,  # the name of one; None: the correction, or that which
+                                          # decides
              ) -> Any:  # the axes
-        """The correction beside the rows, or the picture of a finding.
+        """The correction with the rows, or the picture of a finding.
 
         Parameters
         ----------
         ax : Any, optional
             Axes to draw on; new ones unless given.
         finding : str | None, optional
-            The name of a finding; the correction unless given.
+            The name of one; None: the correction, or that which decides.
 
         Returns
         -------
         Any
             The axes.
         """
-        if finding is None and self.level is None: return self.found.plot(ax)
         return self.found.plot(ax, finding)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-help
@@ -488,6 +515,8 @@ def _applied(model, statement, level, columns, n_calibration=None):
 def _turned_into(statement, level):
     "Quantiles, members and distributions as the intervals that conformal bounds start from."
     if isinstance(statement, (Quantiles, Samples, Distribution)): return statement.interval(level)
+    if isinstance(statement, Intervals) and isinstance(statement.level, tuple):
+        return statement.at(level)
     return statement
 
 
@@ -609,8 +638,7 @@ def recalibrate(
                    confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
     if isinstance(asked.statement, Intervals): return _recalibrate_intervals(asked)
     if isinstance(asked.statement, MeanStd): found, *made = _recalibrate_mean_std(asked)
-    elif isinstance(asked.statement, Probabilities):
-        found, *made = _recalibrate_probabilities(asked)
+    elif isinstance(asked.statement, Probabilities): found, *made = _recalibrate_probabilities(asked)
     else: raise TypeError(_turned(asked.statement, "recalibrate"))
     model, held, names = made
     return Recalibration(
@@ -633,7 +661,7 @@ def conformalize(
     level: float,  # the share of new rows to be covered, between 0 and 1
     by: Any = None,  # one column of groups that get bounds of their own, n rows
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
-    symmetric: bool = True,  # False: each side is moved by itself, for skewed errors
+    symmetric: bool = False,  # whether both sides are moved by the same length
     confidence: float = 0.95,  # level of the limits of the coverage found
     rng: int | np.random.Generator | None = None,  # seed or generator
 ) -> Recalibration:  # `.statement` out of fold and `.apply` give Intervals, or LabelSets
@@ -659,8 +687,8 @@ def conformalize(
         One column of groups that get bounds of their own, n rows.
     groups : ArrayLike | None, optional
         Clusters of rows, labels, shape (n,); None: independent.
-    symmetric : bool, default True
-        False: each side is moved by itself, for skewed errors.
+    symmetric : bool, default False
+        Whether both sides are moved by the same length.
     confidence : float, default 0.95
         Level of the limits of the coverage found.
     rng : int | np.random.Generator | None, optional
@@ -681,17 +709,25 @@ def conformalize(
     return _conformalized(asked, level, symmetric, confidence, rng)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-conf-model
-def _conformal_model(statement, level, by, symmetric, rng):
-    "What to fit, and the statement that it is fitted to."
+def _conformal_models(statement, level, by, symmetric, rng):
+    "What may be fitted to a statement; bounds move by a length, or by a share of their width."
     if isinstance(statement, MeanStd):
-        return ConformalIntervals(level, by=by, symmetric=symmetric, rng=rng), statement
-    if isinstance(statement, Probabilities): return ConformalSets(level, by=by, rng=rng), statement
-    statement = _turned_into(statement, level)
+        return [ConformalIntervals(level, by=by, symmetric=symmetric, rng=rng)]
+    if isinstance(statement, Probabilities): return [ConformalSets(level, by=by, rng=rng)]
     if not isinstance(statement, Intervals):
         raise TypeError(f"conformalize does not take {type(statement).__name__}; give "
                         "Probabilities of all classes")
-    if isinstance(statement.level, tuple): statement = statement.at(level)
-    return ConformalBounds(level, by=by, symmetric=symmetric, rng=rng), statement
+    symmetric = symmetric or statement.side != "both"
+    found = [ConformalBounds(level, by=by, symmetric=symmetric, rng=rng)]
+    if np.isfinite(statement.width).all() and statement.width.min() > 0:
+        found.append(ConformalBounds(level, by=by, symmetric=symmetric, per_width=True, rng=rng))
+    return found
+
+
+def _interval_score(y, made):
+    "The mean interval score of bounds: lower is better."
+    missed = np.maximum(made.lower - y, 0) + np.maximum(y - made.upper, 0)
+    return np.mean(made.width + 2 / (1 - made.level) * missed)
 
 
 def _fitted(model, y, statement, columns, groups):
@@ -705,11 +741,16 @@ def _fitted(model, y, statement, columns, groups):
     return model.fit(y, _all_classes(statement), columns, groups)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-conf-held
-def _held_out(model, asked, statement, level, rng):
-    "The statement of each row, by a model fitted to other rows."
+def _folds(asked, rng):
+    "The fold of each row; clusters are whole."
     if asked.groups is None: unit = np.arange(asked.y.size)
     else: unit = np.unique(asked.labels, return_inverse=True)[1]
-    fold, parts, rows = random_folds(unit, 10, rng), [], []
+    return random_folds(unit, 10, rng)
+
+
+def _held_out(model, asked, statement, level, fold):
+    "The statement of each row, by a model fitted to other rows."
+    parts, rows = [], []
     for k in range(int(fold.max()) + 1):
         held, rest = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
         columns = [None if asked.named is None else {
@@ -733,12 +774,16 @@ def _conformalized(asked, level, symmetric, confidence, rng):
         raise ValueError("by must hold one column of groups that get bounds of their own, got "
                          f"{asked.columns.shape[1]}")
     rng, names, given = check_generator(rng), tuple(asked.named or ()), asked.statement
-    model, statement = _conformal_model(asked.statement, level, next(iter(names), None),
-                                        symmetric, rng)
-    held = _held_out(model, asked, statement, level, rng)
-    fitted = _fitted(model, asked.y, statement, asked.named, asked.labels)
-    asked = replace(asked, how={"confidence": confidence, "rng": rng}, statement=held)
-    return _conformal_answer(asked, fitted, held, names, given=given, level=level)
+    statement = _turned_into(given, level)
+    models = _conformal_models(statement, level, next(iter(names), None), symmetric, rng)
+    fold = _folds(asked, rng)
+    if fold.max() < 1: raise ValueError("conformalize needs two rows or clusters at least, got one")
+    made = [_held_out(model, asked, statement, level, fold) for model in models]
+    best = 0
+    if len(made) > 1: best = int(np.argmin([_interval_score(asked.y, one) for one in made]))
+    fitted = _fitted(models[best], asked.y, statement, asked.named, asked.labels)
+    asked = replace(asked, how={"confidence": confidence, "rng": rng}, statement=made[best])
+    return _conformal_answer(asked, fitted, made[best], names, given=given, level=level)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-mon-reading
 @dataclass(frozen=True, kw_only=True)
@@ -806,8 +851,7 @@ class Monitor(Storable):
                      if isinstance(statement, cls)), None)
         if kind is None: raise TypeError(_turned(statement, "monitor"))
         if self.kind not in ("auto", kind) or kind != getattr(self, "kind_", kind):
-            raise TypeError("statement must be "
-                            f"{_STREAMS[getattr(self, 'kind_', self.kind)][0].__name__}, "
+            raise TypeError(f"statement must be {_STREAMS[getattr(self, 'kind_', self.kind)][0].__name__}, "
                             f"as this monitor is of those, got {type(statement).__name__}")
         if not hasattr(self, "rows_"):
             more = {}
@@ -1015,6 +1059,16 @@ class Monitoring(Report):
         "What the limits in brackets are."
         return self.found.limits
 
+    @property
+    def n(self) -> int:
+        "Outcomes that were learnt."
+        return self.found.n
+
+    @property
+    def n_groups(self) -> None:
+        "None: rows of a stream have no clusters."
+        return None
+
     def table_lines(self) -> list[str]:  # none before six outcomes
         """The measure so far, at six times of the stream.
 
@@ -1024,6 +1078,35 @@ class Monitoring(Report):
             None before six outcomes.
         """
         return self.found.table_lines()
+
+    def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
+        """What `to_frame` gives; `curve` is the measure so far.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
+        return self.found.tables()
+
+    def plot(self, ax: Any = None,  # axes to draw on; new ones unless given
+             finding: str | None = None,  # the name of one; None: the measure so far
+             ) -> Any:  # the axes
+        """The measure so far, or the picture of a finding.
+
+        Parameters
+        ----------
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+        finding : str | None, optional
+            The name of one; None: the measure so far.
+
+        Returns
+        -------
+        Any
+            The axes.
+        """
+        return self.found.plot(ax, finding)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
         """Outcome, conclusion, findings and what was counted.
@@ -1079,7 +1162,8 @@ def monitor(
     corrected = watch._learn(y_true, statement)
     rang, found = watch.rows_.settle(), watch.report()
     return Monitoring(findings=found.findings, cautions=found.cautions, step=found.step,
-                      found=found, statement=corrected, alarms=tuple(rang), monitor=watch)
+                      found=found, statement=corrected, alarms=tuple(rang), monitor=watch,
+                      python="monitoring.monitor.update(new_y_true, new_statement)")
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-cmp-f
 def compare_models(

@@ -313,7 +313,7 @@ def _impossible(caution):
 def _validate(step):
     facts = step.facts
     said = ("Apply it to new predictions, and validate on rows that were not used here; the gain "
-            f"above is optimistic. Pass n_calibration={facts['n_calibration']}.")
+            "above is optimistic.")
     if facts["n_calibration"] < facts["n"]:
         rough = ", roughly" * facts["few_groups"]
         said += (f" The {facts['n']:,} rows are worth {facts['n_calibration']:,} independent "

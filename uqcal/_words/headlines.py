@@ -193,7 +193,7 @@ def _groups(findings):
     "Which group differs, or that none is shown to."
     first = findings[0]
     differ = [one for one in findings if one.status == "invalid"]
-    if all(one.status == "inconclusive" for one in findings):
+    if all(one.pvalue is None for one in findings):
         return "inconclusive: these groups could not be compared"
     if not differ: return "no difference between groups found at equal scores"
     a, b = _brief(first.facts["a"]), first.facts["b"]
@@ -390,5 +390,6 @@ def caption(finding: Any,  # the one whose picture is shown
     str
         A sentence or two; empty where there is nothing to explain.
     """
-    if outcome in ("recalibrated", "unchanged"): return _CAPTIONS["recalibration_gain"]
+    if outcome in ("recalibrated", "unchanged") and not finding.kind.startswith("coverage"):
+        return _CAPTIONS["recalibration_gain"]
     return _CAPTIONS.get(_LIKE.get(finding.kind, finding.kind), "")

@@ -609,9 +609,9 @@ STEPS = {
     ("collect", "outcomes"): lambda step: (
         "Add rows with outcomes: without them nothing can be recalibrated."),
     ("monitor", "drift"): lambda step: (
-        "Keep it running on the next file; a state file (state=, --state) keeps what was fitted. "
+        "Go on with the next rows and the same state (--state, Monitor.save). "
         "Refit the model where you can."),
     ("monitor", "worse"): lambda step: (
         "Use the original predictions, and keep the monitor running on the next file."),
     ("monitor", "continue"): lambda step: (
-        "Keep it running on the next file; a state file (state=, --state) keeps what was fitted.")}
+        "Go on with the next rows and the same state (--state, Monitor.save).")}

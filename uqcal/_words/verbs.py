@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from .._base.results import counted
+from .text import percent
 
 # %% auto #0
-__all__ = ['STEPS', 'conformal_title', 'conformal_conclusion', 'unchanged_conclusion', 'reading_text']
+__all__ = ['STEPS', 'conformal_title', 'conformal_conclusion', 'conformal_headline', 'unchanged_conclusion', 'reading_text']
 
 # %% ../../nbs/words/103_verbs.ipynb #wv-all
 def conformal_title(found: Any,  # the report on the intervals or sets, out of fold
@@ -47,6 +48,24 @@ def conformal_conclusion(model: Any,  # what was fitted
     """
     text = found.conclusion
     return f"Conformal: {model.sentence}. Out of fold: {text[:1].lower()}{text[1:]}"
+
+
+def conformal_headline(found: Any,  # the report on the intervals or sets, out of fold
+                       ) -> str:  # at most twelve words
+    """What is covered out of fold.
+
+    Parameters
+    ----------
+    found : Any
+        The report on the intervals or sets, out of fold.
+
+    Returns
+    -------
+    str
+        At most twelve words.
+    """
+    share = percent(found["coverage"].estimate, found.coverage)
+    return f"Conformal: {share} % covered out of fold, {100 * found.coverage:g} % claimed"
 
 
 def unchanged_conclusion(found: Any,  # the report on intervals that were left as they are

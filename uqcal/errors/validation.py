@@ -33,8 +33,8 @@ from .._base.page import Section
 from .._base.results import Interval, Result, json_plain, new_axes
 from ..reports import Caution, Finding, Report, Step
 from .._sample.sample import Sample, equal_count_bins
-from ..statistics.statistics import (TIES, conditional_calibration_of, skewness_gm,
-                                         tied_bin_means)
+from ..statistics.statistics import (TIES, cc, conditional_calibration_of, ence,
+                                         skewness_gm, tied_bin_means, zms, zmse)
 from .._words.errors import errors_conclusion, parts_lines
 from .._words.scores import score_sentence
 
@@ -406,9 +406,14 @@ class Validation(Report):
 
     @property
     def numbers(self) -> dict[str, float]:
-        "The statistics by name, where they have a value."
-        return {name: score.estimate for name, score in self.scores.items()
-                if score.interval is not None}
+        "ZMS, CC, ENCE and ZMSE, or the statistics that were asked for, where they have a value."
+        if self.scores: return {name: score.estimate for name, score in self.scores.items()
+                                if score.interval is not None}
+        found = {}
+        for name, function in (("zms", zms), ("cc", cc), ("ence", ence), ("zmse", zmse)):
+            try: found[name] = function(self.sample.error, self.sample.uncertainty)
+            except ValueError: pass  # too few rows, or equal uncertainties: it has no value
+        return found
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
         """\"findings\", \"parts\", and \"statistics\": a row for each statistic and reference; what does not apply to a known reference is <NA>.
