@@ -20,9 +20,9 @@ __all__ = ['Parts']
 class Parts:
     """The columns of a Dask table that a verb reads part by part.
 
-    Mean ± std: `observed` and `predicted`, or `error`, with `std`. Intervals: `observed`, `lower`,
-    `upper`, `level`. Probabilities: `observed` and `prob`. Groups at equal scores: `observed`,
-    `score` and `by`.
+    Mean ± std: `observed` and `predicted`, or `error`, with `std`. Intervals: `observed`,
+    `lower`, `upper`, `level`. Probabilities: `observed` and `prob`. Groups at equal scores:
+    `observed`, `score` and `by`.
 
     Parameters
     ----------
@@ -93,9 +93,9 @@ class Parts:
             return errors_of_partitions(self.frame, error, self.std, **how)
         if self.prob is not None:
             how = _of(how, "confidence", "rng", "n_jobs", "progress")
-            return calibration_of_partitions(self.frame, self.observed, self.prob,
-                                             sample_weight=self.sample_weight, pos_label=self.pos_label,
-                                             **how)
+            return calibration_of_partitions(
+                self.frame, self.observed, self.prob, sample_weight=self.sample_weight,
+                pos_label=self.pos_label, **how)
         if self.lower is not None and self.upper is not None and self.level is not None:
             return coverage_of_partitions(self.frame, self.observed, self.lower, self.upper,
                                           level=self.level, **_of(how, "confidence"))
