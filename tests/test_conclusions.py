@@ -148,6 +148,7 @@ def test_a_bias_of_both_signs_is_told_on_both_sides():
     assert told.facts["whole_too"] and told.facts["mean"] == pytest.approx(0.12, abs=0.005)
 
 
+@pytest.mark.slow
 def test_a_bias_that_is_everywhere_is_no_matter_of_a_place():
     "Alike everywhere: its mean is told alone, or with the words that it depends on u where that was found (5 % of sets)."
     alone = 0
@@ -167,6 +168,7 @@ def test_a_factor_without_a_limit_has_no_infinite_one():
     assert told.confidence_interval == (0, np.inf) and "[no limits]" in told.sentence and "inf" not in told.line + told.sentence
 
 
+@pytest.mark.slow
 def test_a_slight_bias_does_not_stand_before_what_matters():
     "A bias of 0.02 u among 40,000 points is shown and minor; a factor of 1.3 is what to correct."
     rng = np.random.default_rng(7)
@@ -268,6 +270,7 @@ def test_one_huge_error_among_perfect_ones_is_named():
     assert "invalid" not in statuses(found).values()
 
 
+@pytest.mark.slow
 def test_a_row_that_is_not_out_of_line_is_named_where_it_decides():
     """One Z of 7 among 100 perfect points makes the average invalid in one set of ten; without it few are. Mutations: rows in line are
     not tried; any change of a status counts, as valid to inconclusive (25 sets or so of 60 are then named); the reason is \"rows\"."""

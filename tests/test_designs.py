@@ -307,6 +307,7 @@ def test_clusters_of_two_groups_keep_the_level(paired):
     assert abs(found / 200 - 0.05) <= 0.062 and (paired or plain / 60 > 0.1)
 
 
+@pytest.mark.slow
 def test_clusters_of_a_subpopulation_keep_the_level():
     rng, found, plain = np.random.default_rng(9), 0, 0
     for k in range(200):
@@ -623,6 +624,7 @@ def test_a_group_without_an_event_among_weights_is_not_said_to_differ():
     assert told <= 6 and blind >= 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named, column, groups, per, size, rate", [("groups", "c", 6, 25, 3, 0.06), ("sample_weight", "w", 10, 50, 1, 0.05)])
 def test_screens_of_rare_events_rarely_say_that_a_group_differs(named, column, groups, per, size, rate):
     "Six screens of alike groups, some of them without an event: three with clusters, all with weights said that one differs. Mutation: signs alone in a screen."

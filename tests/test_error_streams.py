@@ -278,6 +278,7 @@ def test_a_row_that_says_nothing_is_left_out_where_asked():
     assert len(found) == 2 and summary.left_out == 1 and summary.learnt == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RUN)
 def test_memory_does_not_grow_with_the_stream(kind):
     import tracemalloc

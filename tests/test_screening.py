@@ -132,6 +132,7 @@ def test_what_the_number_of_shuffles_leaves_open_is_not_called_equal():
     assert plain.conclusion.startswith("No difference at equal scores is shown in 66 pairs of groups. Average differences up to ") and plain.table["decided"].all()
 
 
+@pytest.mark.slow
 def test_the_seed_does_not_choose_between_the_two_answers():
     "Pairs of the page's voters lie at the level: of none does one seed say that it differs and another that it doesn't."
     voters = statsmodels.api.datasets.anes96.load_pandas().data.astype({"educ": int})
@@ -142,6 +143,7 @@ def test_the_seed_does_not_choose_between_the_two_answers():
     for one in found: assert one.conclusion.startswith(f"{one.differ.sum()} of 21 pairs of groups ") and ("inconclusive" in one.conclusion) == (not one.table["decided"].all())
 
 
+@pytest.mark.slow
 def test_the_tail_is_no_thinner_than_what_many_shuffles_find():
     "The share of shuffles whose own continued tail, from 999 others, is below 0.001 or 0.0001 stays below that, for data of any kind."
     rng = np.random.default_rng(7)

@@ -413,6 +413,7 @@ def test_a_pipe_is_answered_line_by_line():
     assert answers == ["p,y,recalibrated", "0.62,1,0.65", "0.65,0,1"] and "3 rows" in err.decode()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_stream():
     import tracemalloc
     block = table(*stream(2000))[4:]
