@@ -31,7 +31,7 @@ help:
 	@sed -n 's/^# make /make /p' Makefile
 
 $(BIN)/python:
-	@$(PYTHON) -c "import sys; sys.exit('uqcal needs Python 3.10 or newer: make PYTHON=python3.x ...' if sys.version_info < (3, 10) else 0)"
+	@$(PYTHON) -c "import sys; sys.exit('uqcal needs Python 3.11 or newer: make PYTHON=python3.x ...' if sys.version_info < (3, 11) else 0)"
 	@echo "creating .venv"
 	@$(PYTHON) -m venv .venv
 

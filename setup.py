@@ -1,4 +1,5 @@
 """Read settings.ini and hand it to setuptools; there is nothing else to configure here."""
+import re
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -14,11 +15,18 @@ def lines(key):
     return [line.strip() for line in settings[key].splitlines() if line.strip()]
 
 
+def readme():
+    "README as a package index shows it: links and pictures by their whole address, once there is one."
+    text = (root / "README.md").read_text(encoding="utf-8")
+    if not settings["git_url"]: return text
+    return re.sub(r"\]\((?!https?:|#|mailto:)", f"]({settings['git_url']}/raw/main/", text)
+
+
 urls = {"Repository": settings["git_url"], "Documentation": settings["doc_url"]}
 setup(
     version=settings["version"],
     description=settings["description"],
-    long_description=(root / "README.md").read_text(encoding="utf-8"),
+    long_description=readme(),
     long_description_content_type="text/markdown",
     author=settings["author"],
     license_expression=settings["licence"],

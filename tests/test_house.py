@@ -20,7 +20,7 @@ ROOT = notebooks.ROOT
 MODULES = sorted(".".join(p.relative_to(ROOT / "uqcal").with_suffix("").parts) for p in (ROOT / "uqcal").rglob("[a-z]*.py"))
 SOURCES = ["settings.ini", "setup.py", "pyproject.toml", "MANIFEST.in", "_quarto.yml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "nbs",
            "uqcal", "tools"]
-VERSIONS = ["3.10", "3.11", "3.12", "3.13"]
+VERSIONS = ["3.11", "3.12", "3.13", "3.14"]
 
 
 def settings():
@@ -184,7 +184,7 @@ def test_wheel_holds_the_package_its_data_and_the_pages_that_travel_only(copy):
     expected |= {f"uqcal/data/{page}.ipynb" for page in PAGES}
     assert packed == expected
     metadata = zipfile.ZipFile(wheel).read(next(n for n in zipfile.ZipFile(wheel).namelist() if n.endswith("/METADATA"))).decode()
-    for line in [f"Version: {settings()['version']}", "License-File: LICENSE", "Requires-Python: >=3.10", *(f"Programming Language :: Python :: {v}" for v in VERSIONS)]:
+    for line in [f"Version: {settings()['version']}", "License-File: LICENSE", "Requires-Python: >=3.11", *(f"Programming Language :: Python :: {v}" for v in VERSIONS)]:
         assert line in metadata
     entries = zipfile.ZipFile(wheel).read(next(n for n in zipfile.ZipFile(wheel).namelist() if n.endswith("/entry_points.txt"))).decode()
     assert "uqcal = uqcal._command.cli:main" in entries and "uqcal = uqcal._modidx:d" in entries
@@ -220,7 +220,6 @@ def test_wheels_on_all_versions_are_declared():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="smalldocs needs Python 3.11")
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm fetches the typesetter of equations")
 def test_docs_read_offline(copy):
     if (ROOT / "build").is_dir(): shutil.copytree(ROOT / "build", copy / "build")

@@ -2,7 +2,7 @@
 import numpy as np
 import pandas as pd
 import uqcal
-from typing_extensions import assert_type
+from typing import assert_type
 from uqcal.errors.validation import validate_errors
 from uqcal.streams import OnlinePlattScaling
 

@@ -105,7 +105,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                'uqcal/_adapters/lines.py'),
                                        'uqcal._adapters.lines._delimiter': ('adapters/lines.html#_delimiter', 'uqcal/_adapters/lines.py'),
                                        'uqcal._adapters.lines._header': ('adapters/lines.html#_header', 'uqcal/_adapters/lines.py'),
-                                       'uqcal._adapters.lines._is_at': ('adapters/lines.html#_is_at', 'uqcal/_adapters/lines.py'),
                                        'uqcal._adapters.lines._opened': ('adapters/lines.html#_opened', 'uqcal/_adapters/lines.py'),
                                        'uqcal._adapters.lines._plot_curve': ('adapters/lines.html#_plot_curve', 'uqcal/_adapters/lines.py'),
                                        'uqcal._adapters.lines._row': ('adapters/lines.html#_row', 'uqcal/_adapters/lines.py'),

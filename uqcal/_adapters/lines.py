@@ -20,7 +20,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
-from typing_extensions import Self
+from filelock import FileLock, Timeout
+from typing import Self
 
 from .._base.cells import NumberReader
 from .._base.files import are_rows, check_encoding, encoding_of, ends_open
@@ -35,11 +36,6 @@ from ..reports import Caution, Finding, Report, Step
 # %% auto #0
 __all__ = ['StreamCounts', 'alarm_finding', 'stream_step', 'false_alarms', 'StreamTally', 'BrokenLine', 'RowStream', 'KeyedRows',
            'stream_rows']
-
-# %% ../../nbs/adapters/80_lines.ipynb #cell-159
-_lock: Any = None  # what keeps a second process away from a state, where the system has it
-try: import fcntl as _lock
-except ImportError: pass
 
 # %% ../../nbs/adapters/80_lines.ipynb #cell-018
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -792,28 +788,23 @@ class _StateFile:
 # %% ../../nbs/adapters/80_lines.ipynb #cell-034
 @contextlib.contextmanager
 def _alone(path):
-    "Keep other processes away from the state, where the system can."
+    "Keep other processes away from the state, where the drive knows locks."
     beside = Path(os.path.realpath(path))
     beside = beside.with_name(f".{beside.name[:100]}.lock")
-    with contextlib.ExitStack() as held:
-        while _lock is not None:
-            try: file = held.enter_context(open(beside, "ab"))
-            except OSError as error:
-                raise ValueError(f"the state can't be written: {error}") from None
-            try: _lock.flock(file, _lock.LOCK_EX | _lock.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(f"another process uses the state {path}; let one process use it "
-                                 "at a time") from None
-            except OSError: break  # a drive that knows no locks
-            if _is_at(file, beside): break  # else who held it before has just removed it
-        if _lock is not None: held.callback(beside.unlink, missing_ok=True)
-        yield
-
-# %% ../../nbs/adapters/80_lines.ipynb #cell-034b
-def _is_at(file, path):
-    "Whether a path still leads to an open file."
-    try: return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError: return False
+    if not beside.parent.is_dir():
+        raise ValueError(f"the state can't be written: there is no folder {beside.parent}")
+    lock = FileLock(beside, blocking=False)
+    try: lock.acquire()
+    except Timeout:
+        raise ValueError(f"another process uses the state {path}; let one process use it at a "
+                         "time") from None
+    except NotImplementedError: pass  # a drive that knows no locks
+    except OSError as error:
+        raise ValueError(f"the state can't be written: {error}") from None
+    try: yield
+    finally:
+        with contextlib.suppress(OSError): beside.unlink()
+        lock.release()
 
 # %% ../../nbs/adapters/80_lines.ipynb #cell-047
 def _opened(file, fresh):

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 
 from .inputs import boxed, check_labels_agree, check_outcomes, check_probabilities
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 # %% auto #0
 __all__ = ['REMEMBERED', 'locked', 'Storable', 'Ticket', 'check_keys', 'Desk', 'OnlineForecaster']

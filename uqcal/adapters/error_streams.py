@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-from typing_extensions import Self
+from typing import Self
 
 # %% auto #0
 __all__ = ['ErrorStreamSummary', 'ErrorRows', 'recalibrate_error_rows', 'recalibrate_mean_rows', 'CoverageAlarm',

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any, BinaryIO
 
 import numpy as np
-from typing_extensions import Self
+from typing import Self
 
 from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_finding,
                                    false_alarms, stream_rows, stream_step)

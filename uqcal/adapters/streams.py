@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
-from typing_extensions import Self
+from typing import Self
 
 from .._base.inputs import (check_choice, check_count, check_labels_agree, plain_array,
                                 read_array, refuse)

@@ -35,7 +35,7 @@ from .._sample.sample import Ordering, bin_means, whole_run_bins
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from typing_extensions import Self
+    from typing import Self
 
 # %% auto #0
 __all__ = ['cross_fitted_map', 'ProbabilityRecalibration', 'recalibrate_probabilities', 'PlattByGroup']

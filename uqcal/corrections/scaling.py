@@ -31,7 +31,7 @@ from .._sample.sample import Ordering, Sample, bin_means, bin_starts
 from .._base.tickets import Storable
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-007
 _NORMAL = 1000.0  # degrees of freedom from which a Student distribution counts as normal

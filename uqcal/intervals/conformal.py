@@ -32,7 +32,7 @@ from .._base.tickets import Storable
 from .._words import intervals as words
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-007
 def conformal_threshold(

@@ -22,7 +22,7 @@ from .online import OnlineBetaScaling, OnlinePlattScaling
 from .._base.tickets import OnlineForecaster, Storable, check_keys, locked
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 # %% auto #0
 __all__ = ['calibration_error', 'sharpness', 'refinement', 'running_calibration_error', 'running_sharpness', 'Tracking',

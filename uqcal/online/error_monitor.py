@@ -25,7 +25,7 @@ from .._base.tickets import locked
 from .._words.streams import uncertainty_alarm_line, uncertainty_alarm_sentence
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 # %% ../../nbs/online/61_error_monitor.ipynb #cell-006
 _CAP = 25.0  # what a square counts at most

@@ -21,7 +21,7 @@ from .._base.tickets import Desk, Storable, locked
 from .._words.streams import coverage_sentence
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 # %% auto #0
 __all__ = ['QuantileTracker', 'AdaptiveConformal', 'AggregatedAdaptive', 'OnlineIntervals', 'OnlineBounds']

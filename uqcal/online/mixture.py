@@ -21,7 +21,7 @@ from .._base.tickets import OnlineForecaster, locked
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from typing_extensions import Self
+    from typing import Self
 
 # %% auto #0
 __all__ = ['OnlineMixture']

@@ -29,7 +29,7 @@ from .._words.streams import (probability_alarm_line, probability_alarm_sentence
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from typing_extensions import Self
+    from typing import Self
 
 # %% ../../nbs/online/49_monitor.ipynb #cell-007
 _EDGES = np.array([0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5,  # inner edges of the bins,

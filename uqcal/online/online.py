@@ -30,7 +30,7 @@ from .._base.tickets import OnlineForecaster, Storable, locked
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from typing_extensions import Self
+    from typing import Self
 
 # %% ../../nbs/online/45_online.ipynb #cell-007
 def best_in_hindsight(features: ArrayLike,  # shape (n, d)

@@ -24,7 +24,7 @@ from .._words.streams import scaling_sentence
 from ..reports import Finding
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 # %% ../../nbs/online/59_online_scaling.ipynb #cell-006
 _NAMES = ("unchanged", "factor .99", "factor .999", "factor", "line .99", "line .999", "line")

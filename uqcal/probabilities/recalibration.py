@@ -31,7 +31,7 @@ from .._words.probabilities import logistic_text, steps_text, temperature_text
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from typing_extensions import Self
+    from typing import Self
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-007
 def _weighted(y_true, y_prob, sample_weight, pos_label):

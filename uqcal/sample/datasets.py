@@ -157,7 +157,10 @@ def _download(entry, progress):
     with warnings.catch_warnings():
         # in a notebook without widgets, importing a progress bar warns
         warnings.simplefilter("ignore")
-        import pooch
+        try: import pooch
+        except ImportError:
+            raise ImportError(f"{file} is not on this machine, and pooch, which downloads it, is "
+                              'not installed: pip install "uqcal[datasets]"') from None
     target = Path(pooch.os_cache("uqcal")) / entry.folder / file
     logger = pooch.get_logger()
     level = logger.level
