@@ -6046,6 +6046,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                    'uqcal/statistics/statistics.py'),
                                              'uqcal.statistics.statistics._settle': ( 'statistics/statistics.html#_settle',
                                                                                       'uqcal/statistics/statistics.py'),
+                                             'uqcal.statistics.statistics._sort_both': ( 'statistics/statistics.html#_sort_both',
+                                                                                         'uqcal/statistics/statistics.py'),
                                              'uqcal.statistics.statistics._varied': ( 'statistics/statistics.html#_varied',
                                                                                       'uqcal/statistics/statistics.py'),
                                              'uqcal.statistics.statistics._with_ties': ( 'statistics/statistics.html#_with_ties',

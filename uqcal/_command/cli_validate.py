@@ -268,6 +268,9 @@ def _options(params, way):
         if name in options: options[name] = _count(name, options[name], way)
     if "statistics" in options: options["statistics"] = tuple(
         one.strip().lower() for one in options["statistics"].split(",") if one.strip())
+    elif "statistics" in way.acts and not any(
+            params[name] for name in ("verbose", "json_file", "no_conclusions")):
+        options["statistics"] = ()  # no screen shows them
     if "no_conclusions" in way.acts and params["no_conclusions"]:
         _refuse_idle_questions(params)
         options["conclusions"] = False

@@ -301,6 +301,27 @@ def _with_ties(key, carried):
         i = j
     return product, square
 
+# %% ../../nbs/statistics/20_statistics.ipynb #cell-065c
+@kernel
+def _sort_both(key, carried):
+    "Sort keys, and what is carried beside them, in place by a heap; quick to compile."
+    n = key.size
+    for step in range(n + n // 2 - 1):
+        if step < n // 2:  # build the heap from below
+            i, end = n // 2 - 1 - step, n
+        else:  # move the largest to the end
+            i, end = 0, n - 1 - (step - n // 2)
+            key[0], key[end] = key[end], key[0]
+            carried[0], carried[end] = carried[end], carried[0]
+        k, w = key[i], carried[i]
+        child = 2 * i + 1
+        while child < end:
+            if child + 1 < end and key[child + 1] > key[child]: child += 1
+            if key[child] <= k: break
+            key[i], carried[i] = key[child], carried[child]
+            i, child = child, 2 * child + 1
+        key[i], carried[i] = k, w
+
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-027
 @kernel
 def _by_cells(x, rank, low, shift, n_cells, count, total):
@@ -388,8 +409,9 @@ def rank_correlation_of_products(
         product, tied = _settle(key, carried, _drop_into_buckets(
             bits, rank, table[0], table[1], table[2], bucket, place, key, carried))
     if np.isnan(product):
-        order = np.argsort(bits)
-        key[:], carried[:] = bits[order], rank[order]
+        for i in range(n):
+            key[i], carried[i] = bits[i], rank[i]
+        _sort_both(key, carried)
     if tied:
         product, square_x = _with_ties(key, carried)
     if square_x * square > 0: return product / np.sqrt(square_x * square)
