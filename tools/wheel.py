@@ -21,6 +21,13 @@ def versions():
     return parser["DEFAULT"]["pythons"].split()
 
 
+def found(version):
+    "The Python of a version; None where there is none that starts."
+    python = shutil.which(f"python{version}")
+    if python is None or subprocess.run([python, "-V"], capture_output=True).returncode: return None
+    return python
+
+
 def run(*command, **how):
     "What a command printed; it must succeed."
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **how)
@@ -56,7 +63,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         wheel = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else build(folder)
-        at_hand = {version: shutil.which(f"python{version}") for version in versions()}
+        at_hand = {version: found(version) for version in versions()}
         here = f"{sys.version_info.major}.{sys.version_info.minor}"
         if here in at_hand and at_hand[here] is None: at_hand[here] = sys.executable
         for version, python in at_hand.items():
