@@ -30,6 +30,8 @@ from .intervals.conformal import ConformalBounds, ConformalIntervals, ConformalS
 from .intervals.coverage import interval_report
 from .large import Parts
 from .options import ValidateOptions
+from .predictive.forecast_recalibration import (MemberMap, PitMap, ShiftByLevel,
+                                                     recalibrate_forecasts)
 from .probabilities.calibration import calibration_report
 from .reports import Finding, Report, Step
 from .statements import (Distribution, Intervals, LabelSets, MeanStd, Probabilities,
@@ -319,7 +321,7 @@ class Recalibration(Report):
         "What was done, and what is left."
         if self.level is None: return self.found.conclusion
         if self.model is None: return words.unchanged_conclusion(self.found)
-        return words.conformal_conclusion(self.model, self.found)
+        return words.conformal_conclusion(self.model, self.found, type(self.given).__name__)
 
     @property
     def title(self) -> str:
@@ -427,6 +429,17 @@ class Recalibration(Report):
         if self.level is None or self.model is None: return self.found.headline
         return words.conformal_headline(self.found)
 
+    def table_lines(self) -> list[str]:  # none of intervals
+        """Rows of numbers before and after, where the room that corrected has them.
+
+        Returns
+        -------
+        list[str]
+            None of intervals.
+        """
+        if self.level is None: return self.found.table_lines()
+        return []
+
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
         """What `to_frame` gives.
 
@@ -504,6 +517,8 @@ def _applied(model, statement, level, columns, n_calibration=None):
     if isinstance(model, ConformalSets):
         sets = model.predict(_all_classes(statement), columns)
         return LabelSets(sets, classes=statement.classes, level=level)
+    if isinstance(model, (PitMap, ShiftByLevel, MemberMap)):
+        return model.apply(statement, None if columns is None else next(iter(columns.values())))
     if isinstance(statement, MeanStd):
         mean, std = model.apply(statement.mean, statement.std, columns)
         return MeanStd(mean, std, n_calibration=n_calibration)
@@ -514,6 +529,7 @@ def _applied(model, statement, level, columns, n_calibration=None):
 
 def _turned_into(statement, level):
     "Quantiles, members and distributions as the intervals that conformal bounds start from."
+    if level is None: return statement
     if isinstance(statement, (Quantiles, Samples, Distribution)): return statement.interval(level)
     if isinstance(statement, Intervals) and isinstance(statement.level, tuple):
         return statement.at(level)
@@ -575,12 +591,25 @@ def _conformal_answer(asked, model, held, names, **kept):
         step=Step(verb="validate", why="conformal"), statement=held, model=model, found=found,
         by=names, python=_apply_line(names), **kept)
 
+# %% ../nbs/verbs/101_verbs.ipynb #vb-recal-distributions
+def _recalibrate_distributions(asked):
+    "Quantiles, members or distributions, corrected by a map that was fitted to other rows."
+    if asked.columns is not None and asked.columns.shape[1] > 1:
+        raise ValueError("by must hold one column of groups to recalibrate "
+                         f"{type(asked.statement).__name__}, got {asked.columns.shape[1]}")
+    named = asked.named or {}
+    found = recalibrate_forecasts(
+        asked.y, asked.statement, groups=asked.labels, by=next(iter(named.values()), None),
+        confidence=asked.how["confidence"], rng=asked.how["rng"])
+    return found, found.model, found.held, tuple(named) if found.by_group else ()
+
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-f
 def recalibrate(
     y_true: ArrayLike,  # what happened, shape (n,)
-    statement: Any,  # what was predicted: MeanStd, Intervals or Probabilities
+    statement: Any,  # what was predicted, of any kind but LabelSets
     *,
-    by: Any = None,  # columns that the correction may depend on, n rows; of probabilities one
+    by: Any = None,  # columns that the correction may depend on, n rows; one of Probabilities,
+                     # Quantiles, Samples and Distribution
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
     tolerance: float = 1.25,  # the largest fault that does no harm, a factor above 1
     confidence: float = 0.95,  # level of limits; tests reject at 1 − confidence
@@ -591,7 +620,8 @@ def recalibrate(
     """Correct predicted uncertainties where a fault is shown, by what cross-validation favours.
 
     Intervals keep their level: bounds are moved or widths scaled, whichever scores best
-    held out.
+    held out. Quantiles, Samples and Distribution keep their levels, their members and their
+    kind.
 
     Examples:
     >>> import numpy as np, uqcal
@@ -608,9 +638,10 @@ def recalibrate(
     y_true : ArrayLike
         What happened, shape (n,).
     statement : Any
-        What was predicted: MeanStd, Intervals or Probabilities.
+        What was predicted, of any kind but LabelSets.
     by : Any, optional
-        Columns that the correction may depend on, n rows; of probabilities one.
+        Columns that the correction may depend on, n rows; one of Probabilities, Quantiles,
+        Samples and Distribution.
     groups : ArrayLike | None, optional
         Clusters of rows, labels, shape (n,); None: independent.
     tolerance : float, default 1.25
@@ -638,7 +669,10 @@ def recalibrate(
                    confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
     if isinstance(asked.statement, Intervals): return _recalibrate_intervals(asked)
     if isinstance(asked.statement, MeanStd): found, *made = _recalibrate_mean_std(asked)
-    elif isinstance(asked.statement, Probabilities): found, *made = _recalibrate_probabilities(asked)
+    elif isinstance(asked.statement, Probabilities):
+        found, *made = _recalibrate_probabilities(asked)
+    elif isinstance(asked.statement, (Quantiles, Samples, Distribution)):
+        found, *made = _recalibrate_distributions(asked)
     else: raise TypeError(_turned(asked.statement, "recalibrate"))
     model, held, names = made
     return Recalibration(

@@ -259,7 +259,8 @@ _QUESTIONS = {
     "stream alarms": "Does the model stay calibrated?"}
 _SAME = {"scores": "bias", "bias_in_parts": "bias", "calibration_in_parts": "overall",
          "recalibrated_answer": "recalibration_gain", "difference_anywhere": "group_difference",
-         "recalibrated_calibration": "recalibration_gain", "model_difference": "best_model"}
+         "recalibrated_calibration": "recalibration_gain",
+         "forecast_method": "recalibration_gain", "model_difference": "best_model"}
 
 
 def question(findings: Iterable[Any],  # of one report
@@ -291,7 +292,8 @@ _WORDS = {"best_model": {"valid": "lowest score"},
           "group_difference": _GROUPS, "difference_anywhere": _GROUPS,
           "difference_average": _GROUPS, "stream alarms": {"invalid": "alarm", "valid": "quiet"},
           "online gain": {"valid": "better", "invalid": "worse"},
-          "recalibration_gain": {"valid": "better"}}
+          "recalibration_gain": {"valid": "better"}, "forecast_gain": {"valid": "better"},
+          "forecast_fault": {"invalid": "shown"}}
 
 
 def status_word(finding: Any,  # of any report
@@ -361,6 +363,8 @@ _CAPTIONS = {
                "rows.",
     "recalibration_gain": "Dots are observed, the line is recalibrated, the dashed line "
                           "unchanged.",
+    "forecast": "Shares of outcomes at or below each level. Calibrated forecasts lie on the dashed "
+                "line.",
     "model_difference": "Scores behind the best model, with limits. Lower is better.",
     "stream alarms": "The measure so far, as outcomes arrive.",
     "group_difference": "The longer a line, the clearer the difference.",
@@ -371,6 +375,7 @@ _LIKE = {"ranking": "average", "scores": "average", "slope": "overall", "locally
           "recalibrated_calibration": "recalibration_gain", "difference_average":
           "difference_anywhere", "other_groups": "group_difference", "online gain":
           "stream alarms", "recalibrated_groups": "recalibration_gain"}
+_FORECAST = ("forecast_method", "forecast_gain", "forecast_fault")
 
 
 def caption(finding: Any,  # the one whose picture is shown
@@ -390,6 +395,7 @@ def caption(finding: Any,  # the one whose picture is shown
     str
         A sentence or two; empty where there is nothing to explain.
     """
+    if finding.kind in _FORECAST: return _CAPTIONS["forecast"]
     if outcome in ("recalibrated", "unchanged") and not finding.kind.startswith("coverage"):
         return _CAPTIONS["recalibration_gain"]
     return _CAPTIONS.get(_LIKE.get(finding.kind, finding.kind), "")
