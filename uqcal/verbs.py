@@ -30,6 +30,7 @@ from .intervals.conformal import ConformalBounds, ConformalIntervals, ConformalS
 from .intervals.coverage import interval_report
 from .large import Parts
 from .options import ValidateOptions
+from .predictive.forecast_validation import forecast_report
 from .probabilities.calibration import calibration_report
 from .reports import Finding, Report, Step
 from .statements import (Distribution, Intervals, LabelSets, MeanStd, Probabilities,
@@ -103,6 +104,7 @@ def _column_of(values, other):
 
 def _typed(statement):
     "The statement as it would be typed."
+    if isinstance(statement, (Quantiles, Samples)): return "statement"  # of many columns
     known = statement.columns
     given = {role: f"df[{json.dumps(name)}]" for role, name in known.items()
              if known and all(known.values())}
@@ -179,14 +181,23 @@ def _validate_probabilities(asked, options):
         asked.y, statement.prob, groups=asked.labels, by=asked.named, **asked.how,
         **options.known("n_boot", "n_resamples", "n_bins", "local_tolerance"))
 
+# %% ../nbs/verbs/101_verbs.ipynb #vb-validate-forecasts
+def _validate_forecasts(asked, options):
+    "The report on predictive distributions."
+    return forecast_report(asked.y, asked.statement, by=asked.named, groups=asked.labels,
+                           **asked.how, **options.known("n_resamples"))
+
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-f
 def validate(
     y_true: ArrayLike | Parts,  # what happened, shape (n,); or Parts of a table on disk, alone
-    statement: Any = None,  # what was predicted: MeanStd, Intervals, LabelSets or Probabilities
+    statement: Any = None,  # what was predicted: a statement of `uqcal.statements`
     *,
     by: Any = None,  # columns along which to ask, too: array, Series, table or dict, n rows
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
     sample_weight: ArrayLike | None = None,  # weights, shape (n,), ≥ 0; of probabilities only
+    horizon: int = 1,  # of predictive distributions: steps between a forecast and its outcome
+    in_time: bool | None = None,  # of predictive distributions: whether rows follow each other in
+                                  # time; None: the rows decide
     tolerance: float = 1.25,  # the largest fault that does no harm, a factor above 1
     confidence: float = 0.95,  # level of limits; tests reject at 1 − confidence
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -208,13 +219,18 @@ def validate(
     y_true : ArrayLike | Parts
         What happened, shape (n,); or Parts of a table on disk, alone.
     statement : Any, optional
-        What was predicted: MeanStd, Intervals, LabelSets or Probabilities.
+        What was predicted: a statement of `uqcal.statements`.
     by : Any, optional
         Columns along which to ask, too: array, Series, table or dict, n rows.
     groups : ArrayLike | None, optional
         Clusters of rows, labels, shape (n,); None: independent.
     sample_weight : ArrayLike | None, optional
         Weights, shape (n,), ≥ 0; of probabilities only.
+    horizon : int, default 1
+        Of predictive distributions: steps between a forecast and its outcome.
+    in_time : bool | None, optional
+        Of predictive distributions: whether rows follow each other in time; None: the rows
+        decide.
     tolerance : float, default 1.25
         The largest fault that does no harm, a factor above 1.
     confidence : float, default 0.95
@@ -245,13 +261,16 @@ def validate(
     asked = _asked(y_true, statement, by, groups, sample_weight, **how)
     if sample_weight is not None: asked.how["sample_weight"] = np.asarray(sample_weight)
     kind = type(asked.statement)
+    if kind in _FORECASTS: asked.how.update(horizon=horizon, in_time=in_time)
+    else: _refuse_time(kind, horizon, in_time)
     if kind not in _VALIDATIONS: raise TypeError(_turned(asked.statement, "validate"))
     return _finished(_VALIDATIONS[kind](asked, options or ValidateOptions()), asked)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-kinds
 _VALIDATIONS: dict[type, Callable] = {
     MeanStd: _validate_mean_std, Intervals: _validate_intervals, LabelSets: _validate_sets,
-    Probabilities: _validate_probabilities}
+    Probabilities: _validate_probabilities, Quantiles: _validate_forecasts,
+    Samples: _validate_forecasts, Distribution: _validate_forecasts}
 
 
 def _turned(statement, verb):
@@ -264,6 +283,17 @@ def _turned(statement, verb):
     kinds = {"recalibrate": "MeanStd, Intervals or Probabilities",
              "monitor": "MeanStd, Intervals or Probabilities"}
     return f"{verb} does not take {type(statement).__name__}; it takes {kinds[verb]}"
+
+# %% ../nbs/verbs/101_verbs.ipynb #vb-forecasts
+_FORECASTS = (Quantiles, Samples, Distribution)
+
+
+def _refuse_time(kind, horizon, in_time):
+    "Refuse what only predictive distributions know."
+    for name, value, left in (("horizon", horizon, 1), ("in_time", in_time, None)):
+        if value != left: raise TypeError(
+            f"{name} is known for Quantiles, Samples and Distribution only; leave it out for "
+            f"{kind.__name__}")
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-class
 @dataclass(frozen=True, kw_only=True, repr=False)
