@@ -5072,6 +5072,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                      'uqcal/predictive/forecast_validation.py'),
                                                       'uqcal.predictive.forecast_validation._drawn': ( 'predictive/forecast_validation.html#_drawn',
                                                                                                        'uqcal/predictive/forecast_validation.py'),
+                                                      'uqcal.predictive.forecast_validation._left': ( 'predictive/forecast_validation.html#_left',
+                                                                                                      'uqcal/predictive/forecast_validation.py'),
                                                       'uqcal.predictive.forecast_validation._mean_of': ( 'predictive/forecast_validation.html#_mean_of',
                                                                                                          'uqcal/predictive/forecast_validation.py'),
                                                       'uqcal.predictive.forecast_validation._merged': ( 'predictive/forecast_validation.html#_merged',

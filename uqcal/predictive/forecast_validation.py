@@ -62,6 +62,14 @@ def _shares(has_named, has_place):
     return {"whole": 1.0}
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-setup-c
+def _left(shares, whole):
+    "Shares of what is left, where the questions on the whole need only a part of theirs."
+    told = {name: value * (whole if name == "whole" else 1.0) for name, value in shares.items()}
+    total = sum(told.values())
+    if total == 0: return shares
+    return {name: value / total for name, value in told.items()}
+
+# %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-setup-d
 def _status(is_shown, is_excluded):
     "What is known of a fault, and of one beyond the tolerance."
     if is_shown and is_excluded: return "minor"
@@ -156,7 +164,7 @@ def _covered(cells, pair):
 def _spread_finding(test, size, is_biased, setup):
     "Whether forecasts are too narrow or too wide."
     share, tolerance, n = setup.shares["whole"], setup.tolerance, setup.cells.n
-    if is_biased: pvalue = min(1.0, 2 * size.pvalue / share)
+    if is_biased: pvalue = min(1.0, size.pvalue / share)
     else: pvalue = min(1.0, float(test.adjusted[1]) / share)
     is_shown, factor = pvalue <= setup.alpha, size.factor
     is_narrow = factor > 1 if is_biased else test.components[1] > 0
@@ -196,8 +204,9 @@ def _tails_finding(test, table, has_fault, setup):
     "Skew or tails, where neither bias nor spread is shown; else a fact."
     share, factor, n = setup.shares["whole"], setup.odds_factor, setup.cells.n
     far = test.adjusted[2:]
-    pvalue = min(1.0, float(far.min()) / share)
-    is_shown = pvalue <= setup.alpha and not has_fault
+    if has_fault: pvalue = 1.0
+    else: pvalue = min(1.0, float(far.min()) / share)
+    is_shown = pvalue <= setup.alpha
     claimed = table["level"].clip(1e-9, 1 - 1e-9)
     ends = [(_odds(table[end].clip(1e-12, 1 - 1e-12)) / _odds(claimed)) for end in
             ("least", "most")]
@@ -793,9 +802,12 @@ def _answered(statement, columns, has_place, confidence, setup):
     test = components_test(cells, dependence, n_resamples=setup.n_resamples, rng=setup.rng)
     size = location_spread(cells, dependence)
     table = level_limits(cells, dependence, confidence=confidence)
-    findings = [_bias_finding(test, size, setup)]
-    if test.adjusted.size > 1:
-        findings.append(_spread_finding(test, size, findings[0].shows_fault, setup))
+    findings, first = [_bias_finding(test, size, setup)], setup.shares
+    is_biased, has_spread = findings[0].shows_fault, test.adjusted.size > 1
+    if is_biased: setup = replace(setup, shares=_left(first, 0.5 * has_spread))
+    if has_spread:
+        findings.append(_spread_finding(test, size, is_biased, setup))
+        if is_biased and findings[1].shows_fault: setup = replace(setup, shares=_left(first, 0.0))
     if test.adjusted.size > 2:
         has_fault = any(one.shows_fault for one in findings)
         findings.append(_tails_finding(test, table, has_fault, setup))
