@@ -5002,6 +5002,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                    'uqcal/predictive/forecast_tests.py'),
                                                  'uqcal.predictive.forecast_tests._fitted': ( 'predictive/forecast_tests.html#_fitted',
                                                                                               'uqcal/predictive/forecast_tests.py'),
+                                                 'uqcal.predictive.forecast_tests._rounded': ( 'predictive/forecast_tests.html#_rounded',
+                                                                                               'uqcal/predictive/forecast_tests.py'),
                                                  'uqcal.predictive.forecast_tests.components_test': ( 'predictive/forecast_tests.html#components_test',
                                                                                                       'uqcal/predictive/forecast_tests.py'),
                                                  'uqcal.predictive.forecast_tests.forecast_test': ( 'predictive/forecast_tests.html#forecast_test',

@@ -308,11 +308,16 @@ def components_test(
         null_distribution=np.abs(null).max(axis=1), components=found, alone=steps.alone,
         adjusted=adjusted, dependence=dependence)
 
+
+_FEW_CELLS, _LEAST = 4, 0.8  # the variance of few cells is not believed below this; it is one
+# for independent rows
+
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-test-of-b
 def _by_errors(cells, dependence, found):
     "Components over their standard errors, by Student's t and Holm."
     scale = [dependence.long_variance(column) for column in cells.rows.T]
     variance, freedom = (np.array(one) for one in zip(*scale))
+    if cells.probability.size <= _FEW_CELLS: variance = np.maximum(variance, _LEAST)
     t = np.where(variance > 0, found / np.sqrt(np.maximum(variance, 1e-300)), 0.0)
     flat = (variance <= 1e-12) & (np.abs(found) > 1e-9)
     alone = np.where(flat, 0.0, 2 * special.stdtr(freedom, -np.abs(t)))
@@ -574,6 +579,11 @@ def shown_levels(cells: ForecastCells,  # from `forecast_cells`
     return tuple(one for one in _SHOWN if least <= one <= 1 - least)
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-limits-c
+def _rounded(worth):
+    "A number of rows in two digits, so that draws serve again; of many as of 5,000."
+    return int(np.clip(float(f"{worth:.2g}"), 2, 5000))
+
+# %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-limits-d
 def level_limits(
     cells: ForecastCells,  # from `forecast_cells`
     dependence: RowDependence,  # from `row_dependence`
@@ -597,18 +607,18 @@ def level_limits(
         A row for each level.
     """
     check_fraction(confidence, "confidence")
-    levels, rows = shown_levels(cells), []
-    single, cumulative = (1 - confidence) / 2, np.cumsum(cells.counts) / cells.n
-    for k, level in enumerate(levels):
-        strict, weak = below_levels(cells, level)
+    levels, rows, single = shown_levels(cells), [], (1 - confidence) / 2
+    pairs = [below_levels(cells, level) for level in levels]
+    worth = [dependence.effective(weak, single) for _, weak in pairs]
+    joint = joint_tail(levels, _rounded(np.median(worth)), confidence)
+    cumulative = np.cumsum(cells.counts) / cells.n
+    for k, (strict, weak) in enumerate(pairs):
         if cells.kind == "table": observed = float(cumulative[k])
         else: observed = float(weak.mean())
-        worth = dependence.effective(weak, single)
-        joint = joint_tail(levels, int(np.clip(round(worth), 2, 5000)), confidence)
-        fewer = min(worth, dependence.effective(strict, joint), dependence.effective(weak, joint))
+        fewer = min(worth[k], dependence.effective(weak, joint))
         ends = (float(strict.mean()), float(weak.mean()))
-        low, high = share_limits(*ends, worth, (single, single))
+        low, high = share_limits(*ends, worth[k], (single, single))
         least, most = share_limits(*ends, fewer, (joint, joint))
-        rows.append({"level": level, "observed": observed, "low": low, "high": high,
-                     "least": least, "most": most, "worth": worth})
+        rows.append({"level": levels[k], "observed": observed, "low": low, "high": high,
+                     "least": least, "most": most, "worth": worth[k]})
     return pd.DataFrame(rows)
