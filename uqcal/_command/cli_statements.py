@@ -897,7 +897,7 @@ def _positive_label(said):
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-call
 def python_call(
-    verb: str,  # "recalibrate" or "conformalize"
+    verb: str,  # "recalibrate", "conformalize" or "monitor"
     given: Given,  # a statement that was read
     by: Sequence[str],  # columns of `by=`
     **more: Any,  # further arguments
@@ -907,7 +907,7 @@ def python_call(
     Parameters
     ----------
     verb : str
-        "recalibrate" or "conformalize".
+        "recalibrate", "conformalize" or "monitor".
     given : Given
         A statement that was read.
     by : Sequence[str]
@@ -925,7 +925,7 @@ def python_call(
         texts = [name for name in by if name in given.asked.as_groups]
         cast = f".astype({dict.fromkeys(texts, 'str')!r})".replace("'str'", "str") * bool(texts)
         words.append(f"by=table[{json.dumps([*by], ensure_ascii=False)}]{cast}")
-    if given.asked.groups:
+    if given.asked.groups and verb != "monitor":
         words.append(f"groups=table[{json.dumps(given.asked.groups, ensure_ascii=False)}]")
     if verb == "conformalize": words.append(f"level={given.asked.said['level']}")
     words += [f"{name}={value!r}" for name, value in more.items() if value is not None]

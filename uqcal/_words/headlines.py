@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from . import predictive
 from .text import capital, percent, short_name, two_digits
 
 # %% auto #0
@@ -102,7 +103,7 @@ _FAULTS: dict[str, Callable] = {
     "ranking": lambda finding: "larger errors come with smaller std",
     "coverage_by": _coverage_by,
     "calibration_by": lambda finding: f"calibration differs by {_brief(finding.by)}",
-    "calibration_in_parts": lambda finding: "probabilities are off beyond chance"}
+    "calibration_in_parts": lambda finding: "probabilities are off beyond chance", **predictive.FAULTS}
 _FIRST = list(_FAULTS)  # kinds, those first that matter most to a reader
 
 # %% ../../nbs/words/89_headlines.ipynb #head-rank
@@ -256,7 +257,7 @@ _QUESTIONS = {
     "often as claimed?", "overall": "Are these probabilities calibrated?",
     "recalibration_gain": "What does recalibration change?", "best_model": "Which model is better?",
     "group_difference": "Do groups with equal scores have equal outcomes?",
-    "stream alarms": "Does the model stay calibrated?"}
+    "stream alarms": "Does the model stay calibrated?", "forecast_bias": predictive.QUESTION}
 _SAME = {"scores": "bias", "bias_in_parts": "bias", "calibration_in_parts": "overall",
          "recalibrated_answer": "recalibration_gain", "difference_anywhere": "group_difference",
          "recalibrated_calibration": "recalibration_gain",
@@ -368,8 +369,8 @@ _CAPTIONS = {
     "model_difference": "Scores behind the best model, with limits. Lower is better.",
     "stream alarms": "The measure so far, as outcomes arrive.",
     "group_difference": "The longer a line, the clearer the difference.",
-    "difference_anywhere": "The slope of the graph is the difference at those scores."}
-_LIKE = {"ranking": "average", "scores": "average", "slope": "overall", "locally": "overall",
+    "difference_anywhere": "The slope of the graph is the difference at those scores.", **predictive.CAPTIONS}
+_LIKE = {"forecast_tails": "forecast_spread", "ranking": "average", "scores": "average", "slope": "overall", "locally": "overall",
           "ece": "overall", "calibration_in_parts": "overall",
           "recalibrated_answer": "recalibration_gain", "best_model": "model_difference",
           "recalibrated_calibration": "recalibration_gain", "difference_average":
