@@ -30,6 +30,7 @@ from .intervals.conformal import ConformalBounds, ConformalIntervals, ConformalS
 from .intervals.coverage import interval_report
 from .large import Parts
 from .options import ValidateOptions
+from .predictive.forecast_comparison import compare_forecasts
 from .probabilities.calibration import calibration_report
 from .reports import Finding, Report, Step
 from .statements import (Distribution, Intervals, LabelSets, MeanStd, Probabilities,
@@ -1168,10 +1169,13 @@ def monitor(
 # %% ../nbs/verbs/101_verbs.ipynb #vb-cmp-f
 def compare_models(
     y_true: ArrayLike,  # what happened, shape (n,)
-    models: Mapping[str, Any],  # by name, what each predicts: statements of one kind, n rows
+    models: Mapping[str, Any],  # by name, what each predicts: statements of one kind, n rows; of
+                                # Quantiles, Samples, Distribution and MeanStd kinds may differ
     *,
     score: str = "auto",  # "crps" or "log" of MeanStd, "log" or "brier" of Probabilities
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
+    in_time: bool = False,  # whether rows follow each other in time, so that neighbours may be
+                            # correlated; not with groups
     confidence: float = 0.95,  # level of limits, for all pairs together
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -1193,11 +1197,15 @@ def compare_models(
     y_true : ArrayLike
         What happened, shape (n,).
     models : Mapping[str, Any]
-        By name, what each predicts: statements of one kind, n rows.
+        By name, what each predicts: statements of one kind, n rows; of Quantiles, Samples,
+        Distribution and MeanStd kinds may differ.
     score : str, default "auto"
         "crps" or "log" of MeanStd, "log" or "brier" of Probabilities.
     groups : ArrayLike | None, optional
         Clusters of rows, labels, shape (n,); None: independent.
+    in_time : bool, default False
+        Whether rows follow each other in time, so that neighbours may be correlated; not
+        with groups.
     confidence : float, default 0.95
         Level of limits, for all pairs together.
     rng : int | np.random.Generator | None, optional
@@ -1222,7 +1230,10 @@ def compare_models(
     models = _read_models(models)
     first = next(iter(models.values()))
     chosen = {"rng": rng, "n_jobs": n_jobs, "progress": progress, "confidence": confidence,
-              "groups": None if groups is None else np.asarray(groups)}
+              "groups": None if groups is None else np.asarray(groups), "in_time": in_time}
+    if any(isinstance(one, (Quantiles, Samples, Distribution)) for one in models.values()):
+        check_choice(score, "score", ["auto", "crps"])
+        return compare_forecasts(y_true, models, **chosen)
     y = first.read_observed(y_true)
     for one in models.values(): one.read_observed(y_true)
     if isinstance(first, Intervals):
@@ -1249,14 +1260,15 @@ def _read_models(models):
     if len(models) < 2: raise ValueError(f"models must hold at least two, got {len(models)}")
     read = {str(name): read_statement(one, f"models[{name!r}]") for name, one in models.items()}
     kinds = {type(one) for one in read.values()}
+    if kinds <= {MeanStd, Quantiles, Samples, Distribution}: return read
     if len(kinds) > 1:
         raise TypeError("models must be of one kind, got "
                         f"{', '.join(sorted(kind.__name__ for kind in kinds))}; turn each into "
                         "intervals of one level")
     kind = kinds.pop()
-    if kind not in (MeanStd, Intervals, Probabilities):
-        raise TypeError(f"compare_models does not take {kind.__name__}; turn each into intervals "
-                        "of one level, or into MeanStd")
+    if kind not in (Intervals, Probabilities):
+        raise TypeError(f"compare_models does not take {kind.__name__}; of label sets compare the "
+                        "probabilities that they were made from")
     return read
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-grp-f
