@@ -30,7 +30,7 @@ from .intervals.conformal import ConformalBounds, ConformalIntervals, ConformalS
 from .intervals.coverage import interval_report
 from .large import Parts
 from .options import ValidateOptions
-from .predictive.forecast_validation import forecast_report
+from .predictive.forecast_comparison import compare_forecasts
 from .probabilities.calibration import calibration_report
 from .reports import Finding, Report, Step
 from .statements import (Distribution, Intervals, LabelSets, MeanStd, Probabilities,
@@ -104,7 +104,6 @@ def _column_of(values, other):
 
 def _typed(statement):
     "The statement as it would be typed."
-    if isinstance(statement, (Quantiles, Samples)): return "statement"  # of many columns
     known = statement.columns
     given = {role: f"df[{json.dumps(name)}]" for role, name in known.items()
              if known and all(known.values())}
@@ -181,23 +180,14 @@ def _validate_probabilities(asked, options):
         asked.y, statement.prob, groups=asked.labels, by=asked.named, **asked.how,
         **options.known("n_boot", "n_resamples", "n_bins", "local_tolerance"))
 
-# %% ../nbs/verbs/101_verbs.ipynb #vb-validate-forecasts
-def _validate_forecasts(asked, options):
-    "The report on predictive distributions."
-    return forecast_report(asked.y, asked.statement, by=asked.named, groups=asked.labels,
-                           **asked.how, **options.known("n_resamples"))
-
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-f
 def validate(
     y_true: ArrayLike | Parts,  # what happened, shape (n,); or Parts of a table on disk, alone
-    statement: Any = None,  # what was predicted: a statement of `uqcal.statements`
+    statement: Any = None,  # what was predicted: MeanStd, Intervals, LabelSets or Probabilities
     *,
     by: Any = None,  # columns along which to ask, too: array, Series, table or dict, n rows
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
     sample_weight: ArrayLike | None = None,  # weights, shape (n,), ≥ 0; of probabilities only
-    horizon: int = 1,  # of predictive distributions: steps between a forecast and its outcome
-    in_time: bool | None = None,  # of predictive distributions: whether rows follow each other in
-                                  # time; None: the rows decide
     tolerance: float = 1.25,  # the largest fault that does no harm, a factor above 1
     confidence: float = 0.95,  # level of limits; tests reject at 1 − confidence
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -219,18 +209,13 @@ def validate(
     y_true : ArrayLike | Parts
         What happened, shape (n,); or Parts of a table on disk, alone.
     statement : Any, optional
-        What was predicted: a statement of `uqcal.statements`.
+        What was predicted: MeanStd, Intervals, LabelSets or Probabilities.
     by : Any, optional
         Columns along which to ask, too: array, Series, table or dict, n rows.
     groups : ArrayLike | None, optional
         Clusters of rows, labels, shape (n,); None: independent.
     sample_weight : ArrayLike | None, optional
         Weights, shape (n,), ≥ 0; of probabilities only.
-    horizon : int, default 1
-        Of predictive distributions: steps between a forecast and its outcome.
-    in_time : bool | None, optional
-        Of predictive distributions: whether rows follow each other in time; None: the rows
-        decide.
     tolerance : float, default 1.25
         The largest fault that does no harm, a factor above 1.
     confidence : float, default 0.95
@@ -261,16 +246,13 @@ def validate(
     asked = _asked(y_true, statement, by, groups, sample_weight, **how)
     if sample_weight is not None: asked.how["sample_weight"] = np.asarray(sample_weight)
     kind = type(asked.statement)
-    if kind in _FORECASTS: asked.how.update(horizon=horizon, in_time=in_time)
-    else: _refuse_time(kind, horizon, in_time)
     if kind not in _VALIDATIONS: raise TypeError(_turned(asked.statement, "validate"))
     return _finished(_VALIDATIONS[kind](asked, options or ValidateOptions()), asked)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-kinds
 _VALIDATIONS: dict[type, Callable] = {
     MeanStd: _validate_mean_std, Intervals: _validate_intervals, LabelSets: _validate_sets,
-    Probabilities: _validate_probabilities, Quantiles: _validate_forecasts,
-    Samples: _validate_forecasts, Distribution: _validate_forecasts}
+    Probabilities: _validate_probabilities}
 
 
 def _turned(statement, verb):
@@ -283,17 +265,6 @@ def _turned(statement, verb):
     kinds = {"recalibrate": "MeanStd, Intervals or Probabilities",
              "monitor": "MeanStd, Intervals or Probabilities"}
     return f"{verb} does not take {type(statement).__name__}; it takes {kinds[verb]}"
-
-# %% ../nbs/verbs/101_verbs.ipynb #vb-forecasts
-_FORECASTS = (Quantiles, Samples, Distribution)
-
-
-def _refuse_time(kind, horizon, in_time):
-    "Refuse what only predictive distributions know."
-    for name, value, left in (("horizon", horizon, 1), ("in_time", in_time, None)):
-        if value != left: raise TypeError(
-            f"{name} is known for Quantiles, Samples and Distribution only; leave it out for "
-            f"{kind.__name__}")
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-class
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1198,10 +1169,13 @@ def monitor(
 # %% ../nbs/verbs/101_verbs.ipynb #vb-cmp-f
 def compare_models(
     y_true: ArrayLike,  # what happened, shape (n,)
-    models: Mapping[str, Any],  # by name, what each predicts: statements of one kind, n rows
+    models: Mapping[str, Any],  # by name, what each predicts: statements of one kind, n rows; of
+                                # Quantiles, Samples, Distribution and MeanStd kinds may differ
     *,
     score: str = "auto",  # "crps" or "log" of MeanStd, "log" or "brier" of Probabilities
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
+    in_time: bool = False,  # whether rows follow each other in time, so that neighbours may be
+                            # correlated; not with groups
     confidence: float = 0.95,  # level of limits, for all pairs together
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -1223,11 +1197,15 @@ def compare_models(
     y_true : ArrayLike
         What happened, shape (n,).
     models : Mapping[str, Any]
-        By name, what each predicts: statements of one kind, n rows.
+        By name, what each predicts: statements of one kind, n rows; of Quantiles, Samples,
+        Distribution and MeanStd kinds may differ.
     score : str, default "auto"
         "crps" or "log" of MeanStd, "log" or "brier" of Probabilities.
     groups : ArrayLike | None, optional
         Clusters of rows, labels, shape (n,); None: independent.
+    in_time : bool, default False
+        Whether rows follow each other in time, so that neighbours may be correlated; not
+        with groups.
     confidence : float, default 0.95
         Level of limits, for all pairs together.
     rng : int | np.random.Generator | None, optional
@@ -1252,7 +1230,10 @@ def compare_models(
     models = _read_models(models)
     first = next(iter(models.values()))
     chosen = {"rng": rng, "n_jobs": n_jobs, "progress": progress, "confidence": confidence,
-              "groups": None if groups is None else np.asarray(groups)}
+              "groups": None if groups is None else np.asarray(groups), "in_time": in_time}
+    if any(isinstance(one, (Quantiles, Samples, Distribution)) for one in models.values()):
+        check_choice(score, "score", ["auto", "crps"])
+        return compare_forecasts(y_true, models, **chosen)
     y = first.read_observed(y_true)
     for one in models.values(): one.read_observed(y_true)
     if isinstance(first, Intervals):
@@ -1279,14 +1260,15 @@ def _read_models(models):
     if len(models) < 2: raise ValueError(f"models must hold at least two, got {len(models)}")
     read = {str(name): read_statement(one, f"models[{name!r}]") for name, one in models.items()}
     kinds = {type(one) for one in read.values()}
+    if kinds <= {MeanStd, Quantiles, Samples, Distribution}: return read
     if len(kinds) > 1:
         raise TypeError("models must be of one kind, got "
                         f"{', '.join(sorted(kind.__name__ for kind in kinds))}; turn each into "
                         "intervals of one level")
     kind = kinds.pop()
-    if kind not in (MeanStd, Intervals, Probabilities):
-        raise TypeError(f"compare_models does not take {kind.__name__}; turn each into intervals "
-                        "of one level, or into MeanStd")
+    if kind not in (Intervals, Probabilities):
+        raise TypeError(f"compare_models does not take {kind.__name__}; of label sets compare the "
+                        "probabilities that they were made from")
     return read
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-grp-f
