@@ -16,7 +16,7 @@ import uqcal
 from uqcal import Distribution, MeanStd, Quantiles, Samples
 from uqcal._command.cli import main
 from uqcal._words.predictive_corrections import CAUTIONS, STEPS, map_text
-from uqcal.predictive.forecast_recalibration import MemberMap, PitMap, ShiftByLevel, _crps, _faults, _read_rows, recalibrate_forecasts
+from uqcal.predictive.forecast_recalibration import MemberMap, PitMap, ShiftByLevel, _crps, _read_rows, recalibrate_forecasts
 from uqcal.reports import Caution, Step
 
 LEVELS = (0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.95)
@@ -211,7 +211,7 @@ def test_groups_are_drawn_towards_the_common_map_and_new_ones_keep_it(kind):
     wide, tight, common = ([made.apply(new, by=np.repeat(one, n)) for one in ("north", "south", "east")])
     widths = [one.interval(0.8).width.mean() for one in (wide, common, tight)]
     assert widths[0] > widths[1] > widths[2]
-    assert [one.code for one in made.cautions] == ["forecast_unseen"]
+    assert "forecast_unseen" in [one.code for one in made.cautions]
     with pytest.raises(ValueError, match="by must hold 'region'"): made.apply(new)
 
 
@@ -265,16 +265,14 @@ def test_clusters_count_once():
     with pytest.raises(ValueError, match="ten clusters"): uqcal.recalibrate(y, q, groups=np.arange(60) % 7)
 
 
-def test_faults_have_their_level():
-    "Right quantiles, 500 sets of 60 rows: a fault in 5 % of them, within three standard errors."
-    rng, shown = np.random.default_rng(9), 0
-    q = Quantiles(np.tile(X, (60, 1)), LEVELS)
-    rows = rows_of(np.zeros(60), q)
-    for _ in range(500):
-        below = np.searchsorted(X, rng.standard_normal(60))
-        object.__setattr__(rows, "below", below), object.__setattr__(rows, "upto", below)
-        shown += min(p for _, p in _faults(rows).values()) < 0.05
-    assert abs(shown / 500 - 0.05) < 3 * np.sqrt(0.05 * 0.95 / 500)
+@pytest.mark.parametrize("kind", "qmd")
+def test_what_was_a_fault_is_none_on_validation(kind):
+    y, statement = drawn(kind, 300)
+    made = uqcal.recalibrate(y, statement, rng=1)
+    names = ("bias", "spread")
+    assert [uqcal.validate(y, statement, rng=1)[name].status for name in names] == ["invalid", "invalid"]
+    after = uqcal.validate(y, made.statement, rng=1)
+    assert not [name for name in names if after[name].shows_fault]
 
 
 def test_refusals_say_what_to_type():
@@ -312,6 +310,8 @@ def test_a_file_is_recalibrated_and_its_model_applied(kind, option, star, capsys
     expected = uqcal.recalibrate(y, statement, rng=0).apply(statement).values
     np.testing.assert_allclose(new.filter(like="recalibrated_").to_numpy(), expected, rtol=1e-9)
     assert json.loads(Path("model.json").read_text())["format"] == "uqcal model 1"
+    code, out, _ = run(capsys, "validate", "new.csv", "--observed", "load", option, f"recalibrated_{star}")
+    assert code == 0 and "VERDICT" in out and "✗" not in out
     code, _, err = run(capsys, "recalibrate", "load.csv", "--observed", "load", option, star, "--level", "0.9")
     assert code == 2 and "leave out --level" in err
     code, out, _ = run(capsys, "conformalize", "load.csv", "--observed", "load", option, star, "--level", "0.8" if kind == "m" else "0.9")
