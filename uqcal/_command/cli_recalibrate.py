@@ -292,17 +292,19 @@ def _fit_forecasts(context, given, options):
         given.observed, given.statement, by=next(iter(given.by.values()), None),
         groups=given.groups, confidence=options["confidence"], rng=options["rng"])
     rows = [("", "gain in CRPS", "± ", "near the best")]
-    rows += [("unchanged" if name == "as stated" else name, f"{row['gain']:.4g}",
-              f"{row['gain_error']:.4g}", "yes" if row["is_near"] else "")
+    rows += [(name.replace("as stated", "unchanged"), f"{row['gain']:.4g}",
+              f"{row['gain_error']:.4g}", "yes" * bool(row["is_near"]))
              for name, row in found.candidates.iterrows()]
     more = [aligned(rows, (1, 2)), in_python(python_call("recalibrate", given, [*given.by]))]
-    command = next_step(context, given, "recalibrated") if found.is_recalibrated else ""
+    command, by = "", []
+    if found.is_recalibrated: command = next_step(context, given, "recalibrated")
+    if found.by_group: by = [*given.by]
     text = screen_text(found, given.table, command, context.params["verbose"], more)
     wide = _spreads(given.statement)
     return Done(text=text, report=found, model=found.model, added=_forecast_columns(found.held),
                 facts={"sentence": found.conclusion, "n_calibration": found.n_calibration,
                        "range": [wide.min(), wide.max()],
-                       "by": [*given.by] if found.by_group else []})
+                       "by": by})
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-forecast-words
 def _forecast_words(said):
@@ -311,7 +313,7 @@ def _forecast_words(said):
         pairs = [one.partition("=") for one in as_list(said["quantile"])]
         return said_words({"quantile": [f"{level}=recalibrated_{column}"
                                         for level, _, column in pairs]})
-    name = "quantiles" if "quantiles" in said else "samples"
+    name = next(one for one in ("quantiles", "samples") if one in said)
     return said_words({name: f"recalibrated_{said[name]}"})
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-forecast-apply

@@ -18,8 +18,9 @@ __all__ = ['LINES', 'SENTENCES', 'CAUTIONS', 'STEPS', 'map_text', 'reliability_l
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-moved
 def _moved(what, shift, factor):
     "Up or down by a share of the std, and the factor of the spread."
+    side = ("down", "up")[int(shift > 0)]
     if abs(shift) < 0.005: way = f"{what} not moved"
-    else: way = f"{what} moved {'up' if shift > 0 else 'down'} by {abs(shift):.2f} std of the row"
+    else: way = f"{what} moved {side} by {abs(shift):.2f} std of the row"
     return f"{way}, spread × {three_digits(factor)}"
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-groups
@@ -49,7 +50,7 @@ def map_text(effect: Any,  # what a map does: `kind` and its numbers
     if kind == "shift by level":
         low, high = (f"{one:+.2f}".replace("-", "−") for one in (effect["low"], effect["high"]))
         return f"each level shifted, by {low} to {high} of a row's outer width"
-    what = "members" if kind.startswith("members") else "median"
+    what = ("median", "members")[int(kind.startswith("members"))]
     told = _moved(what, effect["shift"], effect["factor"])
     if kind == "members, line in the mean":
         told += f", mean × {three_digits(effect['slope'])} about its average"
@@ -96,7 +97,7 @@ def _state(finding, when):
     "What is shown of a fault before or after, with its p-value."
     facts = finding.facts
     if facts[when] >= facts["alpha"]: return "none shown"
-    t = facts["t_before" if when == "before" else "t_after"]
+    t = facts[f"t_{when}"]
     return f"{_WAYS[finding.name][t < 0]}, {p_text(facts[when])}"
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-covered
@@ -147,7 +148,8 @@ def reliability_lines(table: Any,  # columns `level`, `before`, `after`
     list[str]
         Two or three rows of at most 80 columns.
     """
-    rows = {"level %": "level", "before %": "before"} | ({"after %": "after"} if has_after else {})
+    rows = {"level %": "level", "before %": "before"}
+    if has_after: rows["after %"] = "after"
     return [f"  {name:<10}" + "".join(f"{f'{100 * one:.3g}':>7}" for one in table[column])
             for name, column in rows.items()]
 
@@ -193,7 +195,8 @@ def headline(report: Any,  # a `ForecastRecalibration`
     if not report.is_recalibrated:
         if before: return "Unchanged: no correction helps"
         return "Unchanged: nothing shows that a correction would help"
-    was = counted(before, "fault") if before else "no fault"
+    if before: was = counted(before, "fault")
+    else: was = "no fault"
     if after: now = f"{after} left"
     else: now = "none shown"
     return f"Recalibrated: {was} before, {now} after"
@@ -215,11 +218,11 @@ def conclusion(report: Any,  # a `ForecastRecalibration`
     """
     before, after = report.faults
     if not report.is_recalibrated:
-        faults = f" Faults: {enumerated(list(before))}." if before else ""
-        return f"Unchanged: {_UNCHANGED[bool(before)]}.{faults}"
+        if not before: return f"Unchanged: {_UNCHANGED[False]}."
+        return f"Unchanged: {_UNCHANGED[True]}. Faults: {enumerated(list(before))}."
     if before: was = f"Faults before: {enumerated(list(before))}."
     else: was = "Groups differed; no fault was shown on the whole."
-    now = enumerated(list(after)) if after else "none shown"
+    now = enumerated(list(after)) or "none shown"
     return f"Recalibrated: {map_text(report.model.effect)}. {was} After, cross-validated: {now}."
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-levels

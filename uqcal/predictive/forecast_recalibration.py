@@ -19,8 +19,8 @@ from .._base.results import json_plain, new_axes
 from .._base.tickets import Storable
 from .._words import predictive_corrections as words
 from ..corrections.error_recalibration import random_folds
-from .forecast_cells import ForecastCells, below_levels, forecast_cells
-from .forecast_tests import NAMES, RowDependence, components_test, row_dependence
+from .forecast_cells import below_levels, forecast_cells
+from .forecast_tests import NAMES, components_test, row_dependence
 from .predictive_scores import crps_of_quantiles, crps_of_samples
 from ..reports import Caution, Finding, Report, Step
 from ..statements import Distribution, Quantiles, Samples, Statement, read_statement
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # %% auto #0
-__all__ = ['PitMap', 'MappedDistribution', 'ShiftByLevel', 'MemberMap', 'ForecastRecalibration', 'recalibrate_forecasts']
+__all__ = ['PitMap', 'ShiftByLevel', 'MemberMap', 'ForecastRecalibration', 'recalibrate_forecasts']
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-curve
 _MOST = 8.0  # scores beyond which a PIT is 0 or 1, and which no line is drawn by
@@ -119,9 +119,15 @@ class _Rows:
         ----------
         rows
         """
-        made = {name: None if (one := getattr(self, name)) is None else one[rows]
-                for name in ("y", "values", "z", "unit", "code")}
-        return replace(self, **made)
+        known = {name: one for name in ("y", "values", "z", "unit", "code")
+                 if (one := getattr(self, name)) is not None}
+        return replace(self, **{name: one[rows] for name, one in known.items()})
+
+    @property
+    def units(self):
+        "The cluster of each row, or the row itself."
+        if self.unit is None: return np.arange(self.y.size)
+        return self.unit
 
     @property
     def worth(self):
@@ -332,7 +338,7 @@ class PitMap(Storable):
         return _above(made, values, self.floor_)
 
     def apply(self, statement: Quantiles | Distribution,  # what is predicted for new rows
-              by: ArrayLike | None = None,  # the group of each row, where groups have lines
+              by: Any = None,  # the group of each row, where groups have lines
               ) -> Statement:  # of the same kind
         """The correction of new rows.
 
@@ -340,7 +346,7 @@ class PitMap(Storable):
         ----------
         statement : Quantiles | Distribution
             What is predicted for new rows.
-        by : ArrayLike | None, optional
+        by : Any, optional
             The group of each row, where groups have lines.
 
         Returns
@@ -396,20 +402,8 @@ def _codes_of(labels, by, n):
     return pd.Index(labels).get_indexer(pd.Index(read_labels(by, n, "by")))
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-mapped
-class MappedDistribution:
-    """A distribution after maps of its PITs: `cdf`, and `ppf` where the first one had it.
-
-    Parameters
-    ----------
-    dist : Any
-        An object with a cdf for all n rows.
-    maps : list[PitMap]
-        One or more.
-    which : ArrayLike
-        The place in `maps` of each row, shape (n,).
-    code : ArrayLike
-        The group of each row, −1 where it was not seen, shape (n,).
-    """
+class _MappedDistribution:
+    """A distribution after maps of its PITs: `cdf`, and `ppf` where the first one had it."""
 
     def __init__(self,
                  dist: Any,  # an object with a cdf for all n rows
@@ -467,7 +461,7 @@ def _mapped(maps, statement, which, code):
     "A Distribution after maps; rows that were left out of it get the first one."
     place, group = np.zeros(statement.n_all, int), np.full(statement.n_all, -1)
     place[statement.rows], group[statement.rows] = which, code
-    made = Distribution(MappedDistribution(statement.dist, maps, place, group))
+    made = Distribution(_MappedDistribution(statement.dist, maps, place, group))
     if len(statement) == statement.n_all and np.array_equal(statement.rows, made.rows): return made
     return made.take(statement.rows)
 
@@ -532,7 +526,7 @@ class ShiftByLevel(Storable):
         return _above(made, values, self.floor_)
 
     def apply(self, statement: Quantiles,  # what is predicted for new rows
-              by: ArrayLike | None = None,  # not used
+              by: Any = None,  # not used
               ) -> Quantiles:
         """The correction of new rows.
 
@@ -540,7 +534,7 @@ class ShiftByLevel(Storable):
         ----------
         statement : Quantiles
             What is predicted for new rows.
-        by : ArrayLike | None, optional
+        by : Any, optional
             Not used.
 
         Returns
@@ -704,7 +698,7 @@ class MemberMap(Storable):
         return _above(mean[:, None] + away, values, self.floor_)
 
     def apply(self, statement: Samples,  # what is predicted for new rows
-              by: ArrayLike | None = None,  # the group of each row, where groups have lines
+              by: Any = None,  # the group of each row, where groups have lines
               ) -> Samples:
         """The correction of new rows.
 
@@ -712,7 +706,7 @@ class MemberMap(Storable):
         ----------
         statement : Samples
             What is predicted for new rows.
-        by : ArrayLike | None, optional
+        by : Any, optional
             The group of each row, where groups have lines.
 
         Returns
@@ -770,7 +764,8 @@ def _shrunk_lines(lines, counts):
         if k == 1: values = np.log(values)
         between = _between(values, variance)[2]
         values = between / (between + variance) * values
-        made[known, k] = np.exp(values) if k == 1 else values
+        if k == 1: values = np.exp(values)
+        made[known, k] = values
     return made
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-differ
@@ -851,8 +846,9 @@ def _folds(rows, dependence, n_folds, rng):
     "The fold of each row: at random with whole clusters, or stretches, in each group of `by`."
     n = rows.y.size
     if dependence.kind != "time":
-        return random_folds(np.arange(n) if rows.unit is None else rows.unit, n_folds, rng)
-    fold, code = np.zeros(n, int), np.zeros(n, int) if rows.code is None else rows.code
+        return random_folds(rows.units, n_folds, rng)
+    fold, code = np.zeros(n, int), rows.code
+    if code is None: code = np.zeros(n, int)
     for one in np.unique(code):
         held = np.flatnonzero(code == one)
         fold[held] = np.arange(held.size) * n_folds // held.size
@@ -867,7 +863,7 @@ def _part_of(rows, dependence, rng):
     if rows.y.size <= _ENOUGH: return rows, dependence
     if dependence.kind == "time": few = np.arange(rows.y.size) < _ENOUGH
     else:
-        unit = np.arange(rows.y.size) if rows.unit is None else rows.unit
+        unit = rows.units
         few = rng.permutation(unit.max() + 1)[unit] < (unit.max() + 1) * _ENOUGH / rows.y.size
     part, codes = rows.keep(few), None
     if part.unit is not None:
@@ -939,20 +935,18 @@ def _central(cells):
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-findings
 def _finding(name, before, after, cells, held, alpha):
     "What a fault was before and is after, in cross-validation."
-    facts = {"before": before[name][1], "t_before": before[name][0], "after": None}
-    status = "invalid" if before[name][1] < alpha else "fact"
-    if after is not None:
-        facts |= {"after": after[name][1], "t_after": after[name][0]}
-        status = "invalid" if after[name][1] < alpha else "fact"
-    facts["alpha"] = alpha
-    if name == "bias":
-        facts["pit"] = float(cells.pit.mean())
-        facts["pit_after"] = None if held is None else float(held.pit.mean())
-    if name == "spread":
-        facts["covered"], facts["claimed"] = _central(cells)
-        facts["covered_after"] = None if held is None else _central(held)[0]
-    return Finding(name=name, kind="forecast_fault", status=status, n=cells.n,
-                   pvalue=facts["before"] if after is None else facts["after"], facts=facts)
+    facts = {"before": before[name][1], "t_before": before[name][0], "after": None, "alpha": alpha}
+    pvalue, status = before[name][1], "fact"
+    if name == "bias": facts["pit"] = float(cells.pit.mean())
+    if name == "spread": facts["covered"], facts["claimed"] = _central(cells)
+    if held is not None:
+        facts["t_after"], facts["after"] = after[name]
+        pvalue = after[name][1]
+        if name == "bias": facts["pit_after"] = float(held.pit.mean())
+        if name == "spread": facts["covered_after"] = _central(held)[0]
+    if pvalue < alpha: status = "invalid"
+    return Finding(name=name, kind="forecast_fault", status=status, n=cells.n, pvalue=pvalue,
+                   facts=facts)
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-class
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1126,11 +1120,10 @@ class ForecastRecalibration(Report):
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-held
 def _held_statement(base, labels, statement, rows, fold):
     "The statement of each row, by a map that was fitted to other rows."
-    if labels is None: made, maps = _crossed(base, rows, fold)
-    else: made, maps = _crossed(base, rows, fold, labels)
+    made, maps = _crossed(base, rows, fold, labels)
     if not isinstance(statement, Distribution): return _with_values(statement, made)
-    code = np.full(rows.y.size, -1) if labels is None else rows.code
-    return _mapped(maps, statement, fold, code)
+    if labels is None: return _mapped(maps, statement, fold, np.full(rows.y.size, -1))
+    return _mapped(maps, statement, fold, rows.code)
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-cautions
 def _cautions(dependence, model, by_group):
@@ -1213,7 +1206,8 @@ def recalibrate_forecasts(
     if by is not None: code, names = _groups_of(by, y.size)
     rows = _read_rows(y, statement, unit, code, rng)
     if rows.worth < 10:
-        what = "rows" if groups is None else "clusters"
+        if groups is None: what = "rows"
+        else: what = "clusters"
         raise ValueError(f"y_true must hold at least ten {what} to recalibrate, got {rows.worth}")
     cells = forecast_cells(y, statement, rng=rng)
     dependence = row_dependence(cells, unit)
@@ -1230,7 +1224,7 @@ def _groups_of(by, n):
     if len(labels) > 100: raise ValueError(
         f"by must hold groups, at most a hundred of them, got {len(labels)} different values; cut "
         "numbers into ranges first, such as pandas.cut does")
-    return code, [one.item() if isinstance(one, np.generic) else one for one in labels]
+    return code, np.asarray(labels).tolist()
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-answer-f
 def _answer(statement, rows, cells, dependence, faults, shown, chosen, base, table, names, n_folds,
@@ -1241,21 +1235,25 @@ def _answer(statement, rows, cells, dependence, faults, shown, chosen, base, tab
     if base is not None:
         model = clone(base).fit_of(rows)
         if is_by: model.fit_groups(rows, names)
+        else: names = None
         fold = _folds(rows, dependence, n_folds, rng)
-        made = _held_statement(base, names if is_by else None, statement, rows, fold)
+        made = _held_statement(base, names, statement, rows, fold)
         held = forecast_cells(rows.y, made, rng=rng)
         after = _faults(held, dependence, rng)
         left = _shown(after, alpha)
     levels = _shown_levels(cells)
     shares = {"level": levels, "before": _reliability(cells, levels)}
-    shares["after"] = shares["before"] if held is None else _reliability(held, levels)
+    if held is not None: shares["after"] = _reliability(held, levels)
+    else: shares["after"] = shares["before"]
     asked = [name for name in faults if name in NAMES[:2] or name in shown + left]
     before = tuple(_finding(name, faults, None, cells, None, alpha) for name in asked)
     each = tuple(_finding(name, faults, after, cells, held, alpha) for name in asked)
     gain, error = table.loc[chosen or "as stated", ["gain", "gain_error"]]
     score = float(np.mean(_crps(rows, rows.values)))
-    status = "valid" if gain > 2 * error else "inconclusive"
-    gained = Finding(name="gain", kind="forecast_gain", status=status, n=rows.y.size, unit="CRPS",
+    n_groups = None
+    if rows.unit is not None: n_groups = rows.worth
+    gained = Finding(name="gain", kind="forecast_gain",
+                     status=("inconclusive", "valid")[int(gain > 2 * error)], n=rows.y.size, unit="CRPS",
                      estimate=gain, low=gain - 2 * error, high=gain + 2 * error,
                      facts={"standard_error": error, "score": score})
     findings = each
@@ -1267,5 +1265,5 @@ def _answer(statement, rows, cells, dependence, faults, shown, chosen, base, tab
         given=statement, held=made, model=model, chosen=chosen or "as stated", before=before,
         after=each, gain=gained, candidates=table, faults=(shown, left),
         reliability=pd.DataFrame(shares), confidence=confidence, n_calibration=rows.worth,
-        n_groups=None if rows.unit is None else rows.worth, by_group=is_by, findings=findings,
+        n_groups=n_groups, by_group=is_by, findings=findings,
         cautions=_cautions(dependence, model, is_by), step=_step(model is not None, (shown, left)))
