@@ -925,12 +925,12 @@ def _reliability(cells, levels):
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-central
 def _central(cells):
-    "The share of outcomes between the outermost levels, and the share claimed; ties count half."
+    "The share of outcomes from the lowest to the highest level, these counted, and that claimed."
     first, last = 0.05, 0.95
     if cells.kind == "table": first, last = cells.levels[0], cells.levels[-1]
     if first == last: return None, None
-    below, upto = (np.mean(below_levels(cells, one), axis=1).mean() for one in (first, last))
-    return float(upto - below), float(last - first)
+    below, upto = below_levels(cells, first)[0], below_levels(cells, last)[1]
+    return float(upto.mean() - below.mean()), float(last - first)
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-findings
 def _finding(name, before, after, cells, held, alpha):
