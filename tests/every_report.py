@@ -62,6 +62,13 @@ def _recalibrated_probabilities():
     return recalibrate_probabilities(days["rain"], days["rain_prob"], n_boot=99, n_resamples=99, rng=0)
 
 
+def _recalibrated_quantiles():
+    from uqcal.predictive.forecast_recalibration import recalibrate_forecasts
+    from uqcal.statements import Quantiles
+    days = load_demo()
+    return recalibrate_forecasts(days["temperature"] + 2, Quantiles(days[["q05", "q95"]]), rng=0)
+
+
 def _models():
     from uqcal.comparison.model_comparison import compare_scores
     days = load_demo()
@@ -142,7 +149,7 @@ def _screening_in_parts():
 
 
 MAKERS = {"validation": _validation, "scores": _scores, "intervals": _intervals, "sets": _sets, "probabilities": _probabilities, "recalibrated errors": _recalibrated_errors,
-          "unchanged errors": _unchanged_errors, "recalibrated probabilities": _recalibrated_probabilities, "models": _models, "screening": _screening, "pair": _pair,
+          "unchanged errors": _unchanged_errors, "recalibrated probabilities": _recalibrated_probabilities, "recalibrated quantiles": _recalibrated_quantiles, "models": _models, "screening": _screening, "pair": _pair,
           "probability stream": _probability_stream, "error stream": _error_stream, "bound stream": _bound_stream, "errors in parts": _errors_in_parts,
           "probabilities in parts": _probabilities_in_parts, "pair in parts": _pair_in_parts, "screening in parts": _screening_in_parts}
 

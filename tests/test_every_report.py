@@ -12,7 +12,7 @@ from uqcal.reports import Finding
 from uqcal._words.headlines import headline
 
 UNDRAWN = {"errors in parts"}  # sums of a table in parts, of which nothing is drawn
-MORE = {"validation": {"statistics"}, "scores": {"statistics"}, "intervals": {"corrections"}, "probabilities": {"statistics"}, "recalibrated errors": {"candidates"},
+MORE = {"validation": {"statistics"}, "scores": {"statistics"}, "intervals": {"corrections"}, "probabilities": {"statistics"}, "recalibrated errors": {"candidates"}, "recalibrated quantiles": {"candidates", "reliability"},
         "recalibrated probabilities": {"candidates"}, "models": {"models", "pairs"}, "screening": {"comparisons"}, "probability stream": {"curve", "alarms"}}
 
 

@@ -19,15 +19,16 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from ._base.inputs import (boxed, check_choice, check_class_probabilities, check_count,
-                                check_fraction, check_labels, check_labels_agree, check_outcomes,
+                                check_fraction, check_generator, check_labels, check_labels_agree,
+                                check_outcomes,
                                 check_probabilities, plain_array, read_array, read_labels,
                                 read_vector, refuse)
 from ._base.results import counted, enumerated
 from .intervals.intervals import check_order, read_bound
 
 # %% auto #0
-__all__ = ['Statement', 'MeanStd', 'Intervals', 'LabelSets', 'Probabilities', 'Quantiles', 'Samples', 'Distribution',
-           'read_statement']
+__all__ = ['Statement', 'third_axis_hint', 'MeanStd', 'Intervals', 'LabelSets', 'Probabilities', 'Quantiles', 'check_levels',
+           'refuse_crossing', 'Samples', 'Distribution', 'read_statement']
 
 # %% ../nbs/statements/93_statements.ipynb #st-statement
 class Statement:
@@ -164,10 +165,29 @@ def _matrix(values, name, what):
     else: names = None
     array = plain_array(values, name, f"an array of shape (n, {what})")
     if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(f"{name} must have shape (n, {what}), got {array.shape}")
+        raise ValueError(f"{name} must have shape (n, {what}), got {array.shape}{third_axis_hint(array)}")
     if array.shape[1] and array.dtype.kind != "b": array = np.array(
         [read_vector(array[:, k], f"{name}[:, {k}]") for k in range(array.shape[1])]).T
     return array, names
+
+# %% ../nbs/statements/93_statements.ipynb #st-names-several
+def third_axis_hint(array: np.ndarray,  # of any shape
+                    ) -> str:  # empty for up to two dimensions
+    """What to type where an array holds several quantities for each row.
+
+    Parameters
+    ----------
+    array : np.ndarray
+        Of any shape.
+
+    Returns
+    -------
+    str
+        Empty for up to two dimensions.
+    """
+    if array.ndim < 3: return ""
+    return ("; a statement holds one quantity, so give one after the other: values[:, :, 0]; for "
+            "scores of several at once see energy_score and variogram_score of scoringrules")
 
 # %% ../nbs/statements/93_statements.ipynb #st-names-one
 def _is_one(value):
@@ -327,6 +347,98 @@ class MeanStd(Statement):
         reach = stats.norm.ppf(0.5 + _level(level) / 2) * self.std
         return Intervals(self.mean - reach, self.mean + reach, level=level)
 
+    def quantiles(self, levels: Sequence[float],  # rising, between 0 and 1
+                  dist: str = "normal",  # "normal" is the only one
+                  ) -> Quantiles:
+        """The quantiles that these predictions mean if errors are normal.
+
+        Parameters
+        ----------
+        levels : Sequence[float]
+            Rising, between 0 and 1.
+        dist : str, default "normal"
+            "normal" is the only one.
+
+        Returns
+        -------
+        Quantiles
+        """
+        check_choice(dist, "dist", ["normal"])
+        levels = check_levels(levels)
+        made = self.mean[:, None] + stats.norm.ppf(levels) * self.std[:, None]
+        return _keeping_rows(Quantiles(made, levels), self)
+
+    def samples(self, m: int,  # members of each row, ≥ 2
+                dist: str = "normal",  # "normal" is the only one
+                *, rng: int | np.random.Generator | None = None,  # seed or generator
+                ) -> Samples:
+        """Draws from the normal distributions that these predictions mean.
+
+        Parameters
+        ----------
+        m : int
+            Members of each row, ≥ 2.
+        dist : str, default "normal"
+            "normal" is the only one.
+        rng : int | np.random.Generator | None, optional
+            Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+        Returns
+        -------
+        Samples
+        """
+        check_choice(dist, "dist", ["normal"])
+        shape = len(self), check_count(m, "m")
+        drawn = check_generator(rng).standard_normal(shape)
+        return _keeping_rows(Samples(self.mean[:, None] + self.std[:, None] * drawn), self)
+
+    def pit(self, y_true: ArrayLike,  # observed values, shape (n,)
+            dist: str = "normal",  # "normal" is the only one
+            ) -> np.ndarray:  # shape (n,), from 0 to 1
+        """The probability of a value at most the observed one, if errors are normal.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+        dist : str, default "normal"
+            "normal" is the only one.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), from 0 to 1.
+        """
+        check_choice(dist, "dist", ["normal"])
+        return stats.norm.cdf((self.read_observed(y_true) - self.mean) / self.std)
+
+    def crps(self, y_true: ArrayLike,  # observed values, shape (n,)
+             dist: str = "normal",  # "normal" is the only one
+             ) -> np.ndarray:  # shape (n,), in the unit of the observed values; smaller is better
+        """The continuous ranked probability score of each row, if errors are normal.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+        dist : str, default "normal"
+            "normal" is the only one.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), in the unit of the observed values; smaller is better.
+        """
+        from uqcal.comparison.scores import crps_of
+        check_choice(dist, "dist", ["normal"])
+        return self.std * crps_of((self.read_observed(y_true) - self.mean) / self.std)
+
+# %% ../nbs/statements/93_statements.ipynb #st-keeping
+def _keeping_rows(made, given):
+    "A statement with the labels of rows of the one that it was made from."
+    made._set(_index=given._index)
+    return made
+
 # %% ../nbs/statements/93_statements.ipynb #st-intervals-class
 @dataclass(frozen=True, eq=False, repr=False)
 class Intervals(Statement):
@@ -456,6 +568,43 @@ class Intervals(Statement):
         one = copy.copy(self)
         one._set(lower=self.lower[:, k], upper=self.upper[:, k], level=known[k])
         return one
+
+    def quantiles(self) -> Quantiles:
+        """Bounds as quantiles, of central intervals those that leave half of the misses on each side.
+
+        Returns
+        -------
+        Quantiles
+
+        Raises
+        ------
+        ValueError
+            Where a bound is infinite and where intervals of several levels cross.
+        """
+        level, sides = np.atleast_1d(self.level), {"lower": self.lower, "upper": self.upper}
+        if self.side != "both": del sides["upper" if self.side == "lower" else "lower"]
+        tail = (1 - level) / (1 + (self.side == "both"))
+        levels = {"lower": tail, "upper": 1 - tail}
+        table = np.column_stack([one.reshape(len(self), -1) for one in sides.values()])
+        known = np.concatenate([levels[side] for side in sides])
+        order = np.argsort(known)
+        return _keeping_rows(Quantiles(table[:, order], known[order].round(12)), self)
+
+    def mean_std(self, dist: str = "normal",  # "normal" is the only one
+                 ) -> MeanStd:
+        """Mean and standard deviation of the normal distributions that have these intervals.
+
+        Parameters
+        ----------
+        dist : str, default "normal"
+            "normal" is the only one.
+
+        Returns
+        -------
+        MeanStd
+        """
+        check_choice(dist, "dist", ["normal"])
+        return self.quantiles().mean_std()
 
 # %% ../nbs/statements/93_statements.ipynb #st-bounds
 def _both_bounds(values):
@@ -798,7 +947,7 @@ class Quantiles(Statement):
         values, names = _matrix(self.values, "values", "levels")
         levels = _quantile_levels(self.levels, names, values.shape[1])
         if sort_quantiles: values = np.sort(values, axis=1)
-        _refuse_crossing(values, levels)
+        refuse_crossing(values, levels)
         columns = {} if names is None else {"values": names}
         self._set(values=values, levels=levels, columns=columns, _index=index)
 
@@ -864,6 +1013,112 @@ class Quantiles(Statement):
         made._set(_index=self._index)
         return made
 
+    def mean_std(self) -> MeanStd:
+        """Mean and standard deviation of a normal distribution fitted to the quantiles of each row.
+
+        The fit is by least squares along normal scores; each level counts as much as the levels
+        nearest to it.
+
+        Returns
+        -------
+        MeanStd
+
+        Raises
+        ------
+        ValueError
+            For a single level, and for rows whose quantiles are all equal.
+        """
+        from uqcal.predictive.predictive_scores import level_weights
+        score, weight = stats.norm.ppf(self.levels), level_weights(self.levels)
+        if score.size < 2: raise ValueError("values must hold at least two levels for a mean and "
+                                            "a std, got one")
+        score = score - weight @ score
+        std = self.values @ (weight * score) / (weight @ score**2)
+        refuse("values", "differ within each row", std <= 0, "all the same",
+               hint="such a row has no standard deviation")
+        middle = self.values @ weight - std * (weight @ stats.norm.ppf(self.levels))
+        return _keeping_rows(MeanStd(middle, std), self)
+
+    def samples(self, m: int,  # members of each row, ≥ 2
+                *, rng: int | np.random.Generator | None = None,  # seed or generator
+                ) -> Samples:
+        """Draws from the quantiles, interpolated along normal scores and straight beyond the outer ones.
+
+        Parameters
+        ----------
+        m : int
+            Members of each row, ≥ 2.
+        rng : int | np.random.Generator | None, optional
+            Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+        Returns
+        -------
+        Samples
+
+        Raises
+        ------
+        ValueError
+            For a single level.
+        """
+        score, shape = stats.norm.ppf(self.levels), (len(self), check_count(m, "m"))
+        if score.size < 2: raise ValueError("values must hold at least two levels to draw from, "
+                                            "got one")
+        drawn = check_generator(rng).standard_normal(shape)
+        place = np.clip(np.searchsorted(score, drawn) - 1, 0, score.size - 2)
+        low, high = (np.take_along_axis(self.values, place + k, axis=1) for k in (0, 1))
+        part = (drawn - score[place]) / (score[place + 1] - score[place])
+        return _keeping_rows(Samples(low + part * (high - low)), self)
+
+    def pit(self, y_true: ArrayLike,  # observed values, shape (n,)
+            ) -> np.ndarray:  # shape (n,), from 0 to 1; NaN where it is not known
+        """The level of each observed value, linear between levels; for pictures.
+
+        It is not known below the lowest and above the highest quantile, nor where a quantile
+        equals the observed value: a PIT is an interval there.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), from 0 to 1; NaN where it is not known.
+        """
+        y = self.read_observed(y_true)
+        below, level = (self.values < y[:, None]).sum(axis=1), np.asarray(self.levels)
+        known = (below > 0) & (below == (self.values <= y[:, None]).sum(axis=1))
+        rows = np.flatnonzero(known & (below < level.size))
+        place, pit = below[rows], np.full(y.size, np.nan)
+        low, high = self.values[rows, place - 1], self.values[rows, place]
+        pit[rows] = level[place - 1] + (y[rows] - low) / (high - low) * (
+            level[place] - level[place - 1])
+        return pit
+
+    def crps(self, y_true: ArrayLike,  # observed values, shape (n,)
+             *, weights: str = "range",  # "range": each level counts as the levels nearest to it
+                                         # do; "equal": all levels count equally
+             ) -> np.ndarray:  # shape (n,), in the unit of the observed values; smaller is better
+        """The continuous ranked probability score of each row, as far as the levels show it.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+        weights : str, default "range"
+            "range": each level counts as the levels nearest to it do; "equal": all levels count
+            equally.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), in the unit of the observed values; smaller is better.
+        """
+        from uqcal.predictive.predictive_scores import crps_of_quantiles
+        return crps_of_quantiles(self.read_observed(y_true), self.values, self.levels,
+                                 weights=weights)
+
 # %% ../nbs/statements/93_statements.ipynb #st-quant-help
 def _levels_between(levels):
     "What coverages pairs of quantiles have."
@@ -897,22 +1152,66 @@ def _quantile_levels(levels, names, q):
             raise ValueError("values must have columns whose names say their level, such as q05 "
                              f"or 0.05, and {wrong[0]!r} "
                                    "does not; write Quantiles(values, levels)")
-    elif np.size(levels) != q or np.ndim(levels) != 1:
-        raise ValueError(f"levels must hold one number for each of the {q} columns, got "
+    return check_levels(levels, q)
+
+# %% ../nbs/statements/93_statements.ipynb #st-quant-levels
+def check_levels(levels: Sequence[float],  # one for each column
+                 q: int | None = None,  # how many there must be; None: one or more
+                 ) -> tuple[float, ...]:  # the same
+    """Levels of quantiles, if they rise within (0, 1).
+
+    Parameters
+    ----------
+    levels : Sequence[float]
+        One for each column.
+    q : int | None, optional
+        How many there must be; None: one or more.
+
+    Returns
+    -------
+    tuple[float, ...]
+        The same.
+
+    Raises
+    ------
+    ValueError
+        For other levels, and for another number of them.
+    """
+    if isinstance(levels, str) or np.ndim(levels) != 1 or np.size(levels) != (q or np.size(levels)):
+        raise ValueError(f"levels must hold one number for each of the {q or ''} columns, got "
                          f"{np.size(levels)}")
-    levels = tuple(_level(float(one), f"levels[{k}]") for k, one in enumerate(levels))
-    for k in range(1, q):
+    try: numbers = [float(one) for one in levels]
+    except (TypeError, ValueError) as error: raise TypeError(
+        f"levels must hold numbers, got {list(levels)!r:.60}") from error
+    levels = tuple(_level(one, f"levels[{k}]") for k, one in enumerate(numbers))
+    if not levels: raise ValueError("levels must hold at least one level, got none")
+    for k in range(1, len(levels)):
         if levels[k] <= levels[k - 1]: raise ValueError(
             f"levels must rise, and level {levels[k]:g} of column {k} follows {levels[k - 1]:g}; "
             "sort the columns by level")
     return levels
 
 # %% ../nbs/statements/93_statements.ipynb #st-quant-help-2
-def _refuse_crossing(values, levels):
-    "Refuse rows in which a higher level has a lower quantile."
-    crossed = np.diff(values, axis=1) < 0
+def refuse_crossing(values: np.ndarray,  # quantiles, shape (n, q)
+                    levels: Sequence[float],  # their levels, shape (q,)
+                    ) -> None:
+    """Refuse rows in which a higher level has a lower quantile.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Quantiles, shape (n, q).
+    levels : Sequence[float]
+        Their levels, shape (q,).
+
+    Raises
+    ------
+    ValueError
+        With the number of such rows, and the first.
+    """
+    crossed = values[:, 1:] < values[:, :-1]
+    if not crossed.any(): return
     wrong = crossed.any(axis=1)
-    if not wrong.any(): return
     first = int(wrong.argmax())
     k = int(crossed[first].argmax())
     raise ValueError(f"values must not cross: in {wrong.sum()} of {wrong.size} rows a higher level "
@@ -1031,6 +1330,72 @@ class Samples(Statement):
         made._set(_index=self._index)
         return made
 
+    def quantiles(self, levels: Sequence[float],  # rising, between 0 and 1
+                  ) -> Quantiles:
+        """Quantiles of the members, with m + 1 in the denominator, as of `interval`.
+
+        Parameters
+        ----------
+        levels : Sequence[float]
+            Rising, between 0 and 1.
+
+        Returns
+        -------
+        Quantiles
+
+        Raises
+        ------
+        ValueError
+            Where m members don't reach so far out.
+        """
+        levels, m = check_levels(levels), self.values.shape[1]
+        tail = min(levels[0], 1 - levels[-1])
+        if tail * (m + 1) < 1 - 1e-9:
+            raise ValueError(f"levels must lie between {1 / (m + 1):.3g} and {m / (m + 1):.3g} for "
+                             f"{m} members, got {levels[0]:g} to {levels[-1]:g}; these need at "
+                             f"least {int(np.ceil(1 / tail - 1e-9)) - 1} members")
+        made = np.quantile(self.values, levels, axis=1, method="weibull").T
+        return _keeping_rows(Quantiles(made, levels), self)
+
+    def pit(self, y_true: ArrayLike,  # observed values, shape (n,)
+            ) -> np.ndarray:  # shape (n,), from 0 to 1
+        """The middle of each observed value's rank among the members; for pictures.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), from 0 to 1.
+        """
+        y = self.read_observed(y_true)[:, None]
+        below, up_to = (self.values < y).sum(axis=1), (self.values <= y).sum(axis=1)
+        return (below + (up_to - below + 1) / 2) / (self.values.shape[1] + 1)
+
+    def crps(self, y_true: ArrayLike,  # observed values, shape (n,)
+             *, fair: bool = False,  # True: members are a sample of what is predicted; False: they
+                                     # are what is predicted
+             ) -> np.ndarray:  # shape (n,), in the unit of the observed values; smaller is better
+        """The continuous ranked probability score of each row.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+        fair : bool, default False
+            True: members are a sample of what is predicted; False: they are what is predicted.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), in the unit of the observed values; smaller is better.
+        """
+        from uqcal.predictive.predictive_scores import crps_of_samples
+        return crps_of_samples(self.read_observed(y_true), self.values, fair=fair)
+
 # %% ../nbs/statements/93_statements.ipynb #st-dist-class
 @dataclass(frozen=True, eq=False, repr=False)
 class Distribution(Statement):
@@ -1094,15 +1459,125 @@ class Distribution(Statement):
         Intervals
         """
         tail = 0.5 - _level(level) / 2
-        inverse = next((found for name in ("ppf", "icdf") if callable(found := getattr(self.dist,
-                                                                                       name,
-                                                                                       None))),
-                                                                                       None)
-        if inverse is None:
-            raise TypeError("dist must have ppf or icdf for intervals, and "
-                            f"{type(self.dist).__name__} has neither")
-        low, high = (self._ask(inverse, np.full(len(self), one)) for one in (tail, 1 - tail))
+        low, high = self.quantiles((tail, 1 - tail)).values.T
         return Intervals(low, high, level=level)
+
+    @property
+    def has_quantiles(self) -> bool:
+        "Whether the object has ppf or icdf, so that it gives quantiles."
+        return self._inverse() is not None
+
+    def _inverse(self):
+        "What gives quantiles; None where nothing does."
+        known = [getattr(self.dist, name, None) for name in ("ppf", "icdf")]
+        return next(filter(callable, known), None)
+
+    def quantiles(self, levels: Sequence[float],  # rising, between 0 and 1
+                  ) -> Quantiles:
+        """The quantiles of each distribution.
+
+        Parameters
+        ----------
+        levels : Sequence[float]
+            Rising, between 0 and 1.
+
+        Returns
+        -------
+        Quantiles
+
+        Raises
+        ------
+        TypeError
+            For objects without ppf or icdf.
+        """
+        levels, inverse = check_levels(levels), self._inverse()
+        if inverse is None:
+            raise TypeError("dist must have ppf or icdf for intervals and quantiles, and "
+                            f"{type(self.dist).__name__} has neither")
+        columns = [self._ask(inverse, np.full(len(self), one)) for one in levels]
+        return Quantiles(np.column_stack(columns), levels)
+
+    def mean_std(self) -> MeanStd:
+        """Mean and standard deviation of each distribution, as its own mean and std give them.
+
+        Returns
+        -------
+        MeanStd
+
+        Raises
+        ------
+        TypeError
+            For objects without them.
+        """
+        found = []
+        for name in ("mean", "std"):
+            value = getattr(self.dist, name, None)
+            if callable(value): value = value()
+            if value is None: raise TypeError("dist must have mean and std, and "
+                                              f"{type(self.dist).__name__} has no {name}")
+            value = plain_array(value, f"dist.{name}")
+            found.append(np.broadcast_to(value, self.n_all)[self.rows])
+        return MeanStd(*found)
+
+    def samples(self, m: int,  # members of each row, ≥ 2
+                *, rng: int | np.random.Generator | None = None,  # seed or generator
+                ) -> Samples:
+        """Draws from each distribution, by its quantiles at random levels.
+
+        Parameters
+        ----------
+        m : int
+            Members of each row, ≥ 2.
+        rng : int | np.random.Generator | None, optional
+            Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+        Returns
+        -------
+        Samples
+        """
+        inverse, shape = self._inverse(), (check_count(m, "m"), len(self))
+        if inverse is None: raise TypeError("dist must have ppf or icdf to draw from, and "
+                                            f"{type(self.dist).__name__} has neither")
+        levels = check_generator(rng).uniform(np.finfo(float).tiny, 1, shape)
+        return Samples(np.column_stack([self._ask(inverse, one) for one in levels]))
+
+    def pit(self, y_true: ArrayLike,  # observed values, shape (n,)
+            ) -> np.ndarray:  # shape (n,), from 0 to 1
+        """The probability of a value at most the observed one.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), from 0 to 1.
+        """
+        return self.cdf(self.read_observed(y_true))
+
+    def crps(self, y_true: ArrayLike,  # observed values, shape (n,)
+             ) -> np.ndarray:  # shape (n,), in the unit of the observed values; smaller is better
+        """The continuous ranked probability score of each row.
+
+        It is an integral, as `crps_of_distribution` finds it; of normal distributions of
+        scipy.stats the closed form.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), in the unit of the observed values; smaller is better.
+        """
+        from uqcal.predictive.predictive_scores import crps_of_distribution
+        if getattr(getattr(self.dist, "dist", None), "name", None) == "norm":
+            return self.mean_std().crps(y_true)
+        return crps_of_distribution(self.read_observed(y_true), self)
 
     def _ask(self, function, values):
         "What a function of the distribution says of one value for each row."

@@ -30,6 +30,10 @@ from .intervals.conformal import ConformalBounds, ConformalIntervals, ConformalS
 from .intervals.coverage import interval_report
 from .large import Parts
 from .options import ValidateOptions
+from .predictive.forecast_comparison import compare_forecasts
+from .predictive.forecast_recalibration import (MemberMap, PitMap, ShiftByLevel,
+                                                     recalibrate_forecasts)
+from .predictive.forecast_validation import forecast_report
 from .probabilities.calibration import calibration_report
 from .reports import Finding, Report, Step
 from .statements import (Distribution, Intervals, LabelSets, MeanStd, Probabilities,
@@ -103,6 +107,7 @@ def _column_of(values, other):
 
 def _typed(statement):
     "The statement as it would be typed."
+    if isinstance(statement, (Quantiles, Samples)): return "statement"  # of many columns
     known = statement.columns
     given = {role: f"df[{json.dumps(name)}]" for role, name in known.items()
              if known and all(known.values())}
@@ -179,14 +184,23 @@ def _validate_probabilities(asked, options):
         asked.y, statement.prob, groups=asked.labels, by=asked.named, **asked.how,
         **options.known("n_boot", "n_resamples", "n_bins", "local_tolerance"))
 
+# %% ../nbs/verbs/101_verbs.ipynb #vb-validate-forecasts
+def _validate_forecasts(asked, options):
+    "The report on predictive distributions."
+    return forecast_report(asked.y, asked.statement, by=asked.named, groups=asked.labels,
+                           **asked.how, **options.known("n_resamples"))
+
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-f
 def validate(
     y_true: ArrayLike | Parts,  # what happened, shape (n,); or Parts of a table on disk, alone
-    statement: Any = None,  # what was predicted: MeanStd, Intervals, LabelSets or Probabilities
+    statement: Any = None,  # what was predicted: a statement of `uqcal.statements`
     *,
     by: Any = None,  # columns along which to ask, too: array, Series, table or dict, n rows
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
     sample_weight: ArrayLike | None = None,  # weights, shape (n,), ≥ 0; of probabilities only
+    horizon: int = 1,  # of predictive distributions: steps between a forecast and its outcome
+    in_time: bool | None = None,  # of predictive distributions: whether rows follow each other in
+                                  # time; None: the rows decide
     tolerance: float = 1.25,  # the largest fault that does no harm, a factor above 1
     confidence: float = 0.95,  # level of limits; tests reject at 1 − confidence
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -208,13 +222,18 @@ def validate(
     y_true : ArrayLike | Parts
         What happened, shape (n,); or Parts of a table on disk, alone.
     statement : Any, optional
-        What was predicted: MeanStd, Intervals, LabelSets or Probabilities.
+        What was predicted: a statement of `uqcal.statements`.
     by : Any, optional
         Columns along which to ask, too: array, Series, table or dict, n rows.
     groups : ArrayLike | None, optional
         Clusters of rows, labels, shape (n,); None: independent.
     sample_weight : ArrayLike | None, optional
         Weights, shape (n,), ≥ 0; of probabilities only.
+    horizon : int, default 1
+        Of predictive distributions: steps between a forecast and its outcome.
+    in_time : bool | None, optional
+        Of predictive distributions: whether rows follow each other in time; None: the rows
+        decide.
     tolerance : float, default 1.25
         The largest fault that does no harm, a factor above 1.
     confidence : float, default 0.95
@@ -245,13 +264,16 @@ def validate(
     asked = _asked(y_true, statement, by, groups, sample_weight, **how)
     if sample_weight is not None: asked.how["sample_weight"] = np.asarray(sample_weight)
     kind = type(asked.statement)
+    if kind in _FORECASTS: asked.how.update(horizon=horizon, in_time=in_time)
+    else: _refuse_time(kind, horizon, in_time)
     if kind not in _VALIDATIONS: raise TypeError(_turned(asked.statement, "validate"))
     return _finished(_VALIDATIONS[kind](asked, options or ValidateOptions()), asked)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-kinds
 _VALIDATIONS: dict[type, Callable] = {
     MeanStd: _validate_mean_std, Intervals: _validate_intervals, LabelSets: _validate_sets,
-    Probabilities: _validate_probabilities}
+    Probabilities: _validate_probabilities, Quantiles: _validate_forecasts,
+    Samples: _validate_forecasts, Distribution: _validate_forecasts}
 
 
 def _turned(statement, verb):
@@ -264,6 +286,17 @@ def _turned(statement, verb):
     kinds = {"recalibrate": "MeanStd, Intervals or Probabilities",
              "monitor": "MeanStd, Intervals or Probabilities"}
     return f"{verb} does not take {type(statement).__name__}; it takes {kinds[verb]}"
+
+# %% ../nbs/verbs/101_verbs.ipynb #vb-forecasts
+_FORECASTS = (Quantiles, Samples, Distribution)
+
+
+def _refuse_time(kind, horizon, in_time):
+    "Refuse what only predictive distributions know."
+    for name, value, left in (("horizon", horizon, 1), ("in_time", in_time, None)):
+        if value != left: raise TypeError(
+            f"{name} is known for Quantiles, Samples and Distribution only; leave it out for "
+            f"{kind.__name__}")
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-class
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -319,7 +352,7 @@ class Recalibration(Report):
         "What was done, and what is left."
         if self.level is None: return self.found.conclusion
         if self.model is None: return words.unchanged_conclusion(self.found)
-        return words.conformal_conclusion(self.model, self.found)
+        return words.conformal_conclusion(self.model, self.found, type(self.given).__name__)
 
     @property
     def title(self) -> str:
@@ -427,6 +460,17 @@ class Recalibration(Report):
         if self.level is None or self.model is None: return self.found.headline
         return words.conformal_headline(self.found)
 
+    def table_lines(self) -> list[str]:  # none of intervals
+        """Rows of numbers before and after, where the room that corrected has them.
+
+        Returns
+        -------
+        list[str]
+            None of intervals.
+        """
+        if self.level is None: return self.found.table_lines()
+        return []
+
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
         """What `to_frame` gives.
 
@@ -504,6 +548,8 @@ def _applied(model, statement, level, columns, n_calibration=None):
     if isinstance(model, ConformalSets):
         sets = model.predict(_all_classes(statement), columns)
         return LabelSets(sets, classes=statement.classes, level=level)
+    if isinstance(model, (PitMap, ShiftByLevel, MemberMap)):
+        return model.apply(statement, None if columns is None else next(iter(columns.values())))
     if isinstance(statement, MeanStd):
         mean, std = model.apply(statement.mean, statement.std, columns)
         return MeanStd(mean, std, n_calibration=n_calibration)
@@ -514,6 +560,7 @@ def _applied(model, statement, level, columns, n_calibration=None):
 
 def _turned_into(statement, level):
     "Quantiles, members and distributions as the intervals that conformal bounds start from."
+    if level is None: return statement
     if isinstance(statement, (Quantiles, Samples, Distribution)): return statement.interval(level)
     if isinstance(statement, Intervals) and isinstance(statement.level, tuple):
         return statement.at(level)
@@ -575,12 +622,25 @@ def _conformal_answer(asked, model, held, names, **kept):
         step=Step(verb="validate", why="conformal"), statement=held, model=model, found=found,
         by=names, python=_apply_line(names), **kept)
 
+# %% ../nbs/verbs/101_verbs.ipynb #vb-recal-distributions
+def _recalibrate_distributions(asked):
+    "Quantiles, members or distributions, corrected by a map that was fitted to other rows."
+    if asked.columns is not None and asked.columns.shape[1] > 1:
+        raise ValueError("by must hold one column of groups to recalibrate "
+                         f"{type(asked.statement).__name__}, got {asked.columns.shape[1]}")
+    named = asked.named or {}
+    found = recalibrate_forecasts(
+        asked.y, asked.statement, groups=asked.labels, by=next(iter(named.values()), None),
+        confidence=asked.how["confidence"], rng=asked.how["rng"])
+    return found, found.model, found.held, tuple(named) if found.by_group else ()
+
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-f
 def recalibrate(
     y_true: ArrayLike,  # what happened, shape (n,)
-    statement: Any,  # what was predicted: MeanStd, Intervals or Probabilities
+    statement: Any,  # what was predicted, of any kind but LabelSets
     *,
-    by: Any = None,  # columns that the correction may depend on, n rows; of probabilities one
+    by: Any = None,  # columns that the correction may depend on, n rows; one of Probabilities,
+                     # Quantiles, Samples and Distribution
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
     tolerance: float = 1.25,  # the largest fault that does no harm, a factor above 1
     confidence: float = 0.95,  # level of limits; tests reject at 1 − confidence
@@ -591,7 +651,8 @@ def recalibrate(
     """Correct predicted uncertainties where a fault is shown, by what cross-validation favours.
 
     Intervals keep their level: bounds are moved or widths scaled, whichever scores best
-    held out.
+    held out. Quantiles, Samples and Distribution keep their levels, their members and their
+    kind.
 
     Examples:
     >>> import numpy as np, uqcal
@@ -608,9 +669,10 @@ def recalibrate(
     y_true : ArrayLike
         What happened, shape (n,).
     statement : Any
-        What was predicted: MeanStd, Intervals or Probabilities.
+        What was predicted, of any kind but LabelSets.
     by : Any, optional
-        Columns that the correction may depend on, n rows; of probabilities one.
+        Columns that the correction may depend on, n rows; one of Probabilities, Quantiles,
+        Samples and Distribution.
     groups : ArrayLike | None, optional
         Clusters of rows, labels, shape (n,); None: independent.
     tolerance : float, default 1.25
@@ -638,7 +700,10 @@ def recalibrate(
                    confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
     if isinstance(asked.statement, Intervals): return _recalibrate_intervals(asked)
     if isinstance(asked.statement, MeanStd): found, *made = _recalibrate_mean_std(asked)
-    elif isinstance(asked.statement, Probabilities): found, *made = _recalibrate_probabilities(asked)
+    elif isinstance(asked.statement, Probabilities):
+        found, *made = _recalibrate_probabilities(asked)
+    elif isinstance(asked.statement, (Quantiles, Samples, Distribution)):
+        found, *made = _recalibrate_distributions(asked)
     else: raise TypeError(_turned(asked.statement, "recalibrate"))
     model, held, names = made
     return Recalibration(
@@ -1168,10 +1233,13 @@ def monitor(
 # %% ../nbs/verbs/101_verbs.ipynb #vb-cmp-f
 def compare_models(
     y_true: ArrayLike,  # what happened, shape (n,)
-    models: Mapping[str, Any],  # by name, what each predicts: statements of one kind, n rows
+    models: Mapping[str, Any],  # by name, what each predicts: statements of one kind, n rows; of
+                                # Quantiles, Samples, Distribution and MeanStd kinds may differ
     *,
     score: str = "auto",  # "crps" or "log" of MeanStd, "log" or "brier" of Probabilities
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
+    in_time: bool = False,  # whether rows follow each other in time, so that neighbours may be
+                            # correlated; not with groups
     confidence: float = 0.95,  # level of limits, for all pairs together
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -1193,11 +1261,15 @@ def compare_models(
     y_true : ArrayLike
         What happened, shape (n,).
     models : Mapping[str, Any]
-        By name, what each predicts: statements of one kind, n rows.
+        By name, what each predicts: statements of one kind, n rows; of Quantiles, Samples,
+        Distribution and MeanStd kinds may differ.
     score : str, default "auto"
         "crps" or "log" of MeanStd, "log" or "brier" of Probabilities.
     groups : ArrayLike | None, optional
         Clusters of rows, labels, shape (n,); None: independent.
+    in_time : bool, default False
+        Whether rows follow each other in time, so that neighbours may be correlated; not
+        with groups.
     confidence : float, default 0.95
         Level of limits, for all pairs together.
     rng : int | np.random.Generator | None, optional
@@ -1222,7 +1294,10 @@ def compare_models(
     models = _read_models(models)
     first = next(iter(models.values()))
     chosen = {"rng": rng, "n_jobs": n_jobs, "progress": progress, "confidence": confidence,
-              "groups": None if groups is None else np.asarray(groups)}
+              "groups": None if groups is None else np.asarray(groups), "in_time": in_time}
+    if any(isinstance(one, (Quantiles, Samples, Distribution)) for one in models.values()):
+        check_choice(score, "score", ["auto", "crps"])
+        return compare_forecasts(y_true, models, **chosen)
     y = first.read_observed(y_true)
     for one in models.values(): one.read_observed(y_true)
     if isinstance(first, Intervals):
@@ -1249,14 +1324,15 @@ def _read_models(models):
     if len(models) < 2: raise ValueError(f"models must hold at least two, got {len(models)}")
     read = {str(name): read_statement(one, f"models[{name!r}]") for name, one in models.items()}
     kinds = {type(one) for one in read.values()}
+    if kinds <= {MeanStd, Quantiles, Samples, Distribution}: return read
     if len(kinds) > 1:
         raise TypeError("models must be of one kind, got "
                         f"{', '.join(sorted(kind.__name__ for kind in kinds))}; turn each into "
                         "intervals of one level")
     kind = kinds.pop()
-    if kind not in (MeanStd, Intervals, Probabilities):
-        raise TypeError(f"compare_models does not take {kind.__name__}; turn each into intervals "
-                        "of one level, or into MeanStd")
+    if kind not in (Intervals, Probabilities):
+        raise TypeError(f"compare_models does not take {kind.__name__}; of label sets compare the "
+                        "probabilities that they were made from")
     return read
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-grp-f

@@ -438,16 +438,20 @@ _COMPARE_MODELS = """Say which model's predictions are better, by a proper scori
 
 FILE is a table as of compare-groups, with a column of what was observed, and the columns of
 each model; demo for a table that travels with uqcal. A model is NAME=KIND:COLUMNS, and KIND
-one of mean-std:MEAN,STD (CRPS, of normal distributions; log with --score log), intervals:LOWER,
-UPPER with --level (interval score), prob:COLUMN (log loss; brier with --score brier), or
-quantiles:'q*'. With --level means with std and quantiles are compared as central intervals,
-with each other too. Models given by errors are error-std:ERROR,STD, without --observed.
+one of mean-std:MEAN,STD (CRPS, of normal distributions; log with --score log), quantiles:'q*'
+or samples:'m*' (CRPS), intervals:LOWER,UPPER with --level (interval score), or prob:COLUMN (log
+loss; brier with --score brier). Means with std, quantiles and members are compared with each
+other too, at the levels of the quantiles; with --level all of them as central intervals. Models
+given by errors are error-std:ERROR,STD, without --observed. With --in-time rows follow each
+other, and neighbours may be correlated.
 
 \b
 Examples:
   uqcal compare-models demo
   uqcal compare-models test.csv --observed y \\
     --model forest=mean-std:f,uf --model gp=mean-std:g,ug
+  uqcal compare-models load.csv --observed load --in-time \\
+    --model 'A=quantiles:A_q*' --model 'B=samples:m*'
   uqcal compare-models test.csv --observed y --level 0.9 \\
     --model cqr=intervals:lo,up --model 'forest=quantiles:q*' --report models.html
   uqcal compare-models scores.csv --observed y --model a=prob:pa --model b=prob:pb
@@ -464,6 +468,8 @@ _DOF = option("Degrees of freedom, if standard deviations stand for a Student di
 _LEVEL = option("Claimed coverage of the intervals, such as 0.9.", "P", "--level")
 _HARMLESS = option("Difference in score that does no harm.  [default: what standard deviations "
                    "wrong by a factor of 1.25 cost, or rates by a fifth]", "NUMBER", "--tolerance")
+_IN_TIME = option("Rows follow each other in time, so neighbours may be correlated.", None,
+                  "--in-time")
 _CONFIDENCE = option("Level of all limits together.", "P", "--confidence", default=True)
 
 # %% ../../nbs/command/69_cli_compare.ipynb #6d503f90
@@ -474,6 +480,7 @@ def _compare_models(
     model: Annotated[list[str] | None, _MODEL] = None,
     level: Annotated[float | None, _LEVEL] = None,
     score: Annotated[str | None, _SCORE] = None, positive: Positive = None, groups: Groups = None,
+    in_time: Annotated[bool, _IN_TIME] = False,
     dof: Annotated[float | None, _DOF] = None,
     tolerance: Annotated[float | None, _HARMLESS] = None,
     confidence: Annotated[float, _CONFIDENCE] = 0.95,
@@ -492,13 +499,18 @@ def _compare_models(
     how = how_read(decimal, thousands, encoding, where, drop_missing, progress)
     table, y_true, models, predictions = _read_models(source, asked, groups, how, positive)
     if file == "demo": table = replace(table, source=label)
-    from uqcal.comparison.model_comparison import compare_scores
-    found = compare_scores(
-        y_true, predictions, score=asked.score, dof=np.inf if dof is None else dof,
-        level=asked.level if asked.score == "interval" else None,
-        groups=as_labels(table.columns[groups]) if groups else None, margin=tolerance,
-        confidence=confidence, n_boot=n_boot, rng=seed, n_jobs=cores(jobs),
-        progress=shows_bar(progress))
+    if groups: labels = as_labels(table.columns[groups])
+    else: labels = None
+    options = dict(groups=labels, in_time=in_time, margin=tolerance, confidence=confidence,
+                   n_boot=n_boot, rng=seed, n_jobs=cores(jobs), progress=shows_bar(progress))
+    if asked.are_forecasts:
+        from uqcal.predictive.forecast_comparison import compare_forecasts
+        found = compare_forecasts(y_true, predictions, **options)
+    else:
+        from uqcal.comparison.model_comparison import compare_scores
+        found = compare_scores(
+            y_true, predictions, score=asked.score, dof=np.inf if dof is None else dof,
+            level=asked.level if asked.score == "interval" else None, **options)
     calls = {}
     if not is_recalibrated(table):
         for k, name in enumerate(found.step.arguments["recalibrate"], start=1):
@@ -517,8 +529,9 @@ def _compare_models(
 # %% ../../nbs/command/69_cli_compare.ipynb #check-scoring
 class _Model(NamedTuple):
     "What one model states."
-    kind: str  # "mean-std", "error-std", "intervals", "prob" or "quantiles"
-    columns: Sequence[str]  # its columns; of quantiles a pattern
+    kind: str  # "mean-std", "error-std", "intervals", "prob", "quantiles" or "samples"
+    columns: Sequence[str]  # its columns; of quantiles and members a pattern
+    pattern: str | None = None  # that named them
 
 # %% ../../nbs/command/69_cli_compare.ipynb #check-scoring-b
 class _Models(NamedTuple):
@@ -528,9 +541,17 @@ class _Models(NamedTuple):
     score: str  # its name in Python
     level: float | None  # claimed coverage of intervals
 
+    @property
+    def are_forecasts(self) -> bool:
+        "Whether quantiles or members are compared as whole distributions."
+        kinds = {model.kind for model in self.models.values()}
+        return self.score == "crps" and bool(kinds & {"quantiles", "samples"})
+
 # %% ../../nbs/command/69_cli_compare.ipynb #model-kinds
-_WIDTHS = {"mean-std": 2, "error-std": 2, "intervals": 2, "prob": 1, "quantiles": 1}
+_WIDTHS = {"mean-std": 2, "error-std": 2, "intervals": 2, "prob": 1, "quantiles": 1,
+           "samples": 1}
 _SCORES_OF = {"mean-std": {"crps": "crps", "log": "log"}, "intervals": {"interval": "interval"},
+              "quantiles": {"crps": "crps"}, "samples": {"crps": "crps"},
               "error-std": {"crps": "crps", "log": "log"},
               "prob": {"log": "log loss", "brier": "brier"}}  # the first one is the default
 _TYPE = ("NAME=KIND:COLUMNS, such as gp=mean-std:mu,sd or cqr=intervals:lo,up or a=prob:p or "
@@ -542,10 +563,9 @@ def _model_of(text):
     name, sign, statement = text.partition("=")
     kind, colon, columns = statement.partition(":")
     parts = columns.split(",")
-    if kind in ("samples", "probs", "sets"):
-        raise ValueError(f"--model {name}: {kind} can't be compared yet; add columns with the mean "
-                         "and standard deviation, an interval or the probability of one class, and "
-                         "write mean-std, intervals or prob")
+    if kind in ("probs", "sets"):
+        raise ValueError(f"--model {name}: {kind} can't be compared yet; add columns with an "
+                         "interval or the probability of one class, and write intervals or prob")
     is_whole = name and sign and colon and all(parts) and len(parts) == _WIDTHS.get(kind)
     if not is_whole: raise ValueError(f"--model must be {_TYPE}, got {text!r:.80}")
     return name, _Model(kind, parts)
@@ -584,12 +604,14 @@ def _score_of(kinds, score, level):
     "The score of models of these kinds, by its name in Python."
     from uqcal._base.inputs import check_choice, check_fraction
     if level is not None: check_fraction(level, "--level")
-    if level is None and {*kinds} & {"quantiles", "intervals"}:
+    if level is None and "intervals" in kinds:
         raise ValueError("--level must say which intervals are compared, such as 0.9: the coverage "
-                         "that intervals claim, and of quantiles the central interval")
+                         "that they claim, and of quantiles and members the central interval")
     if level is not None and {*kinds} & {"prob", "error-std"}:
         raise ValueError(f"--level is for intervals: {kinds[0]} has no use for it")
     if level is not None: kinds = ["intervals"]  # all are compared as such
+    elif {*kinds} <= {"mean-std", "quantiles", "samples"}: kinds.sort(reverse=True)
+    if level is None and kinds[0] in ("quantiles", "samples"): kinds = kinds[:1]
     if len(kinds) > 1:
         raise ValueError(f"models must be of one kind, got {enumerated(kinds)}: predictions are "
                          "not compared with probabilities or errors")
@@ -605,7 +627,7 @@ _READ_AS = {"mean-std": ("error", "uncertainty"), "error-std": ("error", "uncert
 def _read_models(file, asked, groups, how, positive=None):
     "The table of a file, what was observed by line, the models, and what each of them states."
     models, observed, kinds = asked.models, asked.observed, {}
-    if any(model.kind == "quantiles" for model in models.values()):
+    if any(model.kind in ("quantiles", "samples") for model in models.values()):
         header = read_table(file, [], encoding=how["encoding"]).header
         models = {name: _with_columns(name, model, header) for name, model in models.items()}
     if observed is not None: kinds[observed] = "outcome" if asked.score in ("brier", "log loss"
@@ -625,9 +647,14 @@ def _read_models(file, asked, groups, how, positive=None):
         raise ValueError(f"{error}{hint}") from None
     refuse_crossed(table, *(model.columns for model in models.values()
                             if model.kind == "intervals"))
-    models = {name: _at_level(name, model, table, asked.level) for name, model in models.items()}
+    if asked.level is not None:
+        models = {name: _at_level(name, model, table, asked.level)
+                  for name, model in models.items()}
     seen, lines = table.columns.get(observed), _lines_of(table)
     if positive is not None: seen = outcomes_of(seen, observed, positive)
+    if asked.are_forecasts:
+        return table, lines(seen), models, {name: _statement_of(name, model, table)
+                                            for name, model in models.items()}
     predictions = {name: _predictions(model, table, lines, asked.level)
                    for name, model in models.items()}
     if asked.score == "interval": _refuse_open(table, models)
@@ -635,26 +662,40 @@ def _read_models(file, asked, groups, how, positive=None):
 
 # %% ../../nbs/command/69_cli_compare.ipynb #with-columns
 def _with_columns(name, model, header):
-    "A model whose quantiles are named one by one."
-    if model.kind != "quantiles": return model
+    "A model whose quantiles or members are named one by one."
+    if model.kind not in ("quantiles", "samples"): return model
     (pattern,) = model.columns
     found = [column for column in header if fnmatch.fnmatchcase(column, pattern)]
-    if found: return _Model("quantiles", found)
+    if found: return _Model(model.kind, found, pattern)
     raise ValueError(f"--model {name}: {pattern} names no column; the file has "
                      f"{', '.join(map(repr, header[:12]))}")
 
 # %% ../../nbs/command/69_cli_compare.ipynb #at-level
 def _at_level(name, model, table, level):
-    "A model of quantiles as one of the central intervals between two of them."
-    if model.kind != "quantiles": return model
-    import pandas as pd
-    from uqcal.statements import Quantiles
-    frame = pd.DataFrame({column: table.columns[column] for column in model.columns})
-    try: interval = Quantiles.from_frame(frame, list(model.columns)).interval(level)
+    "A model of quantiles or members as one of central intervals."
+    if model.kind not in ("quantiles", "samples"): return model
+    try: interval = _statement_of(name, model, table).interval(level)
     except (TypeError, ValueError) as error:
         text = str(error).replace("level=", "--level ")
-        raise ValueError(f"--model {name}: {text}") from None
-    return _Model("intervals", [interval.columns["lower"], interval.columns["upper"]])
+        raise ValueError(text if text.startswith("--model") else f"--model {name}: {text}") from None
+    known = [interval.columns.get(side) for side in ("lower", "upper")]
+    if None not in known: return _Model("intervals", known)
+    made = [f"{name}: {end} bound" for end in ("lower", "upper")]
+    table.columns.update(zip(made, (interval.lower, interval.upper)))
+    return _Model("intervals", made)
+
+# %% ../../nbs/command/69_cli_compare.ipynb #cmp-statement-of
+def _statement_of(name, model, table):
+    "A model as a statement of quantiles, members, or means with std."
+    import pandas as pd
+    from uqcal.statements import MeanStd, Quantiles, Samples
+    columns, lines = [*model.columns], _lines_of(table)
+    frame = pd.DataFrame({column: lines(table.columns[column]) for column in columns})
+    try:
+        if model.kind == "samples": return Samples.from_frame(frame, columns)
+        if model.kind == "quantiles": return Quantiles.from_frame(frame, columns)
+        return MeanStd.from_frame(frame, *columns)
+    except (TypeError, ValueError) as error: raise ValueError(f"--model {name}: {error}") from None
 
 # %% ../../nbs/command/69_cli_compare.ipynb #predictions-of
 def _lines_of(table):
@@ -763,12 +804,15 @@ def _models_text(found, title, calls, verbose):
 
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-113-b
 _OPTIONS = {"mean-std": ("predicted", "std"), "error-std": ("error", "std"),
-            "intervals": ("lower", "upper"), "prob": ("prob",)}
+            "intervals": ("lower", "upper"), "prob": ("prob",),
+            "quantiles": ("quantiles",), "samples": ("samples",)}
 
 
 def _model_call(model, k, asked, context):
     "The command and the line of Python that recalibrate one model, the k-th of those named."
-    params, roles = context.params, dict(zip(_OPTIONS[model.kind], model.columns))
+    if model.pattern: columns = [model.pattern]
+    else: columns = model.columns
+    params, roles = context.params, dict(zip(_OPTIONS[model.kind], columns))
     if asked.observed is not None: roles = {"observed": asked.observed, **roles}
     if params["groups"]: roles["groups"] = params["groups"]
     named = [f"--{role} {shlex.quote(name)}" for role, name in roles.items()]
@@ -788,6 +832,9 @@ def _python_line(model, roles, level, positive):
     if model.kind == "error-std": y_true, statement = cells["error"], f"MeanStd(0, {cells['std']})"
     else: y_true = cells["observed"]
     if model.kind == "mean-std": statement = f"MeanStd({cells['predicted']}, {cells['std']})"
+    if model.pattern:
+        kind = {"quantiles": "Quantiles", "samples": "Samples"}[model.kind]
+        statement = f"{kind}.from_frame(table, {json.dumps(model.pattern, ensure_ascii=False)})"
     if model.kind == "intervals":
         statement = f"Intervals({cells['lower']}, {cells['upper']}, level={level:g})"
     if model.kind == "prob" and positive is None: statement = f"Probabilities({cells['prob']})"

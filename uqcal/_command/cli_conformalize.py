@@ -272,7 +272,7 @@ def conformal_screen(
     if found.is_sets: size = f"{sizes.mean():.3g} labels in a set on average"
     elif infinite: size = f"{infinite:,} rows have no limits: too few rows for this level"
     else: size = f"{three_digits(sizes.mean())} on average"
-    lines = {"Method": found.model.sentence,
+    lines = {"Method": _method_of(found),
              "Coverage": f"{100 * covered.mean():.3g} % of the rows held out, claimed "
                          f"{100 * found.level:g} %",
              "Size" if found.is_sets else "Width": size}
@@ -291,6 +291,12 @@ def conformal_screen(
         text += ["", aligned(rows, range(1, len(frame.columns)))]
     return "\n".join(text)
 
+# %% ../../nbs/command/99_cli_conformalize.ipynb #cf-method-of
+def _method_of(found):
+    "How bounds or sets are made, by the name that the field has for it."
+    from uqcal._words.verbs import conformal_method
+    return conformal_method(found.model, kind_of(found.given.asked.said))
+
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-numbers
 def conformal_numbers(found: Fitted,  # what was fitted
                       ) -> dict[str, Any]:  # by name
@@ -307,7 +313,7 @@ def conformal_numbers(found: Fitted,  # what was fitted
         By name.
     """
     return {"n": found.covered.size, "level": found.level, "by": found.by,
-            "method": found.model.sentence, "covered": float(found.covered.mean()),
+            "method": _method_of(found), "covered": float(found.covered.mean()),
             "mean_size": float(found.sizes.mean()),
             "thresholds": found.model.to_frame().to_dict("records")}
 

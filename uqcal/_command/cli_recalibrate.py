@@ -24,8 +24,8 @@ from uqcal._command.cli_parts import (
     place_word, restored, save_figure, screen_text, shows_bar, source_twice, span_of, wrapped,
     write_rows)
 from .cli_statements import (
-    KINDS, OUTPUT, QUESTION, ROWS_READ, SAID, asked_of, kind_of, level_of, python_call,
-    refuse_others, source_of, takes, typed_statement)
+    KINDS, OUTPUT, QUESTION, ROWS_READ, SAID, as_list, asked_of, kind_of, level_of, need,
+    python_call, refuse_others, said_words, source_of, takes, typed_statement)
 from .running import new_app
 
 # %% auto #0
@@ -269,21 +269,86 @@ def _apply_bounds(context, source, state, asked):
     words = [f"--lower recalibrated_lower --upper recalibrated_upper --level {state['level']}"]
     _end_applied(given, told, validate_next(state, given.table, words, out), rows, out)
 
+# %% ../../nbs/command/98_cli_recalibrate.ipynb #re-forecast-columns
+def _forecast_columns(statement):
+    "The recalibrated columns of quantiles or members."
+    return {f"recalibrated_{name}": statement.values[:, k]
+            for k, name in enumerate(statement.columns["values"])}
+
+# %% ../../nbs/command/98_cli_recalibrate.ipynb #re-forecast-spans
+def _spreads(statement):
+    "From the lowest to the highest quantile or member of each row."
+    return statement.values.max(axis=1) - statement.values.min(axis=1)
+
+# %% ../../nbs/command/98_cli_recalibrate.ipynb #re-forecast-fit
+def _fit_forecasts(context, given, options):
+    "Recalibrate quantiles or members."
+    from uqcal.predictive.forecast_recalibration import recalibrate_forecasts
+    if len(given.by) > 1: raise ValueError("give one --by with quantiles or members: the column of "
+                                           "their groups")
+    if context.params["out"] is not None:
+        check_new_columns(given.table, [*_forecast_columns(given.statement)])
+    found = recalibrate_forecasts(
+        given.observed, given.statement, by=next(iter(given.by.values()), None),
+        groups=given.groups, confidence=options["confidence"], rng=options["rng"])
+    rows = [("", "gain in CRPS", "± ", "near the best")]
+    rows += [(name.replace("as stated", "unchanged"), f"{row['gain']:.4g}",
+              f"{row['gain_error']:.4g}", "yes" * bool(row["is_near"]))
+             for name, row in found.candidates.iterrows()]
+    more = [aligned(rows, (1, 2)), in_python(python_call("recalibrate", given, [*given.by]))]
+    command, by = "", []
+    if found.is_recalibrated: command = next_step(context, given, "recalibrated")
+    if found.by_group: by = [*given.by]
+    text = screen_text(found, given.table, command, context.params["verbose"], more)
+    wide = _spreads(given.statement)
+    return Done(text=text, report=found, model=found.model, added=_forecast_columns(found.held),
+                facts={"sentence": found.conclusion, "n_calibration": found.n_calibration,
+                       "range": [wide.min(), wide.max()],
+                       "by": by})
+
+# %% ../../nbs/command/98_cli_recalibrate.ipynb #re-forecast-words
+def _forecast_words(said):
+    "The statement of the recalibrated columns, as it is typed."
+    if "quantile" in said:
+        pairs = [one.partition("=") for one in as_list(said["quantile"])]
+        return said_words({"quantile": [f"{level}=recalibrated_{column}"
+                                        for level, _, column in pairs]})
+    name = next(one for one in ("quantiles", "samples") if one in said)
+    return said_words({name: f"recalibrated_{said[name]}"})
+
+# %% ../../nbs/command/98_cli_recalibrate.ipynb #re-forecast-apply
+def _apply_forecasts(context, source, state, asked):
+    "Bring a map to the quantiles or members of other rows."
+    from uqcal.predictive.forecast_recalibration import MemberMap, PitMap, ShiftByLevel
+    path, out = context.params["apply_file"], context.params["out"]
+    given = new_rows(dataclasses.replace(asked, as_groups=asked.by), state["kind"])
+    made, told = given.statement, ["Unchanged: the model changes nothing."]
+    if state["model"] is not None:
+        kinds = {one.__name__: one for one in (MemberMap, PitMap, ShiftByLevel)}
+        model, by = restored(kinds, state, path), next(iter(given.by.values()), None)
+        made = model.apply(given.statement, by)
+        told = [f"Recalibrated: {model.sentence}.",
+                *outside_words("the spread", _spreads(given.statement), state["range"])]
+        if by is not None and (new := ~np.isin(by, model.labels_)).any():
+            told.append(f"{new.sum():,} of {new.size:,} rows are of groups that the map was not "
+                        "fitted to: they get the common map.")
+    rows = write_rows(source, given.table, _forecast_columns(made), out, asked.how)
+    _end_applied(given, told, validate_next(state, given.table, _forecast_words(asked.said), out),
+                 rows, out)
+
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-table
 _EFFORT = ("tolerance", "confidence", "n_boot", "n_resamples", "figure", "report")
 WAYS = {
     "mean-std": Way(_fit_errors, _apply_errors, _EFFORT),
     "probabilities": Way(_fit_probabilities, _apply_probabilities,
                          _EFFORT),
-    "intervals": Way(_fit_bounds, _apply_bounds, ())}
+    "intervals": Way(_fit_bounds, _apply_bounds, ()),
+    **dict.fromkeys(("quantiles", "samples"), Way(_fit_forecasts, _apply_forecasts,
+                                                  ("confidence", "figure", "report")))}
 _INSTEAD = {
     "sets": "sets of labels are made anew from probabilities: uqcal conformalize --probs",
     "classes": "recalibrate the probabilities of each class by itself (--prob), or make sets of "
-               "labels: uqcal conformalize --probs",
-    "quantiles": "quantiles can't be recalibrated yet: uqcal conformalize --level 0.9 makes "
-                 "intervals of them",
-    "samples": "members can't be recalibrated yet: uqcal conformalize --level 0.9 makes "
-               "intervals of them"}
+               "labels: uqcal conformalize --probs"}
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-help
 _RECALIBRATE = """Recalibrate what a model predicts, and keep the kind of its statement.
@@ -299,6 +364,7 @@ Examples:
     --by material --out recalibrated.csv --model model.json
   uqcal recalibrate visits.csv --observed event --prob p --by hospital
   uqcal recalibrate test.csv --observed y --lower lo --upper hi --level 0.9
+  uqcal recalibrate load.csv --observed load --quantiles 'q*' --out recalibrated.csv
   uqcal recalibrate new.csv --predicted yhat --std u \\
     --apply model.json --out new_recalibrated.csv
 
@@ -343,10 +409,16 @@ def _read(context, source):
     kind = kind_of(said)
     if kind not in WAYS: raise ValueError(_INSTEAD[kind])
     if kind == "intervals": return read_to_conform(context, source)
+    is_forecast = kind in ("quantiles", "samples")
+    if is_forecast and "level" in said: raise ValueError(
+        f"{KINDS[kind].title} stay what they are: leave out --level, or make intervals of them by "
+        "uqcal conformalize --level")
+    if is_forecast: need(said, "observed", "the column of what happened")
     refuse_others(context, kind, ("by", "as_groups", "groups", "seed", "jobs", "json_file",
                                   *FITTING, *ROWS_READ, *WAYS[kind].acts))
     asked = asked_of(context, source, said)
-    if kind == "probabilities": asked = dataclasses.replace(asked, as_groups=asked.by)
+    if kind == "probabilities" or is_forecast:
+        asked = dataclasses.replace(asked, as_groups=asked.by)
     return KINDS[kind].read(asked)
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-options

@@ -44,6 +44,13 @@ _EFFORT = {
         "Of zms, cc, ence, zmse, rce, correlation, nll; with commas between.", "NAMES")],
     "no_conclusions": Annotated[bool, option(
         "Decide by these statistics alone.", None, "--no-conclusions")]}
+_TIME = {
+    "horizon": Annotated[int | None, option(
+        "Of quantiles and members: steps between a forecast and its outcome.  [default: 1]",
+        "NUMBER")],
+    "in_time": Annotated[bool | None, option(
+        "Whether rows of quantiles and members follow each other.  [default: they decide]", None,
+        "--in-time/--independent")]}
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-way
 @dataclass(frozen=True)
@@ -196,13 +203,46 @@ def _refuse_classes(given, options):
                      "uqcal conformalize makes sets of labels of them, and --prob validates the "
                      "column of one class")
 
+# %% ../../nbs/command/97_cli_validate.ipynb #va-forecasts
+def _validate_forecasts(given, options):
+    "The report on quantiles or members as predictive distributions."
+    from uqcal.predictive.forecast_validation import forecast_report
+    return forecast_report(given.observed, given.statement, by=dict(given.by) or None,
+                           groups=given.groups, **options)
+
+
+def _forecast_tables(result):
+    "All levels with their limits."
+    from uqcal._base.results import three_digits
+    names = ["level", "observed", "low", "high", "least", "most"]
+    rows = [tuple(three_digits(one) for one in row)
+            for row in result.levels[names].itertuples(index=False, name=None)]
+    return [aligned([("level", "observed", "low", "high", "joint low", "joint high"), *rows],
+                    range(6))]
+
+
+def _forecast_numbers(result):
+    "All that was found."
+    return {"n": result.n, **result.to_dict(), "numbers": result.numbers,
+            "levels": result.levels.to_dict("records")}
+
+
+def _forecast_step(result, given):
+    "Monitor where the fault depends on time; else recalibrate, by groups that differ."
+    if result.step.verb == "monitor": return {"verb": "monitor", "by": []}
+    if result.step.verb == "recalibrate":
+        return {"verb": "recalibrate", "by": [*result.step.facts["by"]]}
+    return None
+
 # %% ../../nbs/command/97_cli_validate.ipynb #va-table
 _COVERAGE = Way(_validate_intervals, ("n_calibration", "n_resamples"), _interval_tables,
                 _interval_numbers, _interval_step)
+_FORECAST = Way(_validate_forecasts, ("n_resamples", *_TIME), _forecast_tables,
+                _forecast_numbers, _forecast_step)
 WAYS = {
     "mean-std": Way(_validate_errors, (*_EFFORT, "in_parts"), _error_tables,
                     lambda result: json.loads(result.to_json()), _error_step),
-    "intervals": _COVERAGE, "quantiles": _COVERAGE, "samples": _COVERAGE, "sets": _COVERAGE,
+    "intervals": _COVERAGE, "quantiles": _FORECAST, "samples": _FORECAST, "sets": _COVERAGE,
     "probabilities": Way(_validate_probabilities,
                          ("n_bins", "n_boot", "n_resamples", "weight", "in_parts"),
                          _probability_tables,
@@ -239,12 +279,13 @@ validate_commands = new_app()
 
 
 @validate_commands.command("validate", help=_VALIDATE)
-@takes({**SAID, **QUESTION, **_EFFORT, **OUTPUT, **ROWS_READ})
+@takes({**SAID, **QUESTION, **_EFFORT, **_TIME, **OUTPUT, **ROWS_READ})
 def _validate(context):
     params = context.params
     source, said = source_of(context), typed_statement(context)
     kind = kind_of(said)
     way = WAYS[kind]
+    if way is _FORECAST and "level" in said: way = _COVERAGE  # of one interval
     refuse_others(context, kind, (*_ALWAYS, *way.acts))
     check_fail_on(params["fail_on"])
     if params["in_parts"]: return _IN_PARTS[kind](context, said)
@@ -312,7 +353,9 @@ def _next_words(step, given, context):
     said = {"by": by, "as-groups": [name for name in by if name in given.asked.as_groups]}
     words = [*said_words(step.get("said", given.asked.said)), *said_words(said),
              *typed(context, "groups", *ROWS, "seed")]
-    if verb == "validate":
+    if verb == "monitor":
+        words = [*said_words(given.asked.said), *typed(context, "decimal", "thousands", "encoding")]
+    elif verb == "validate":
         words += typed(context, "weight", "confidence", "n_bins", "n_boot", "n_resamples")
         if "tolerance" in step: words.append(f"--tolerance {step['tolerance']:.2g}")
     else:
@@ -338,7 +381,8 @@ def _tell(result, given, way, context):
     if step is not None and not is_recalibrated(table):
         command = _next_words(step, given, context)
         if step["verb"] != "validate":
-            line = python_call(step["verb"], given, step["by"], tolerance=params["tolerance"])
+            tolerance = None if step["verb"] == "monitor" else params["tolerance"]
+            line = python_call(step["verb"], given, step["by"], tolerance=tolerance)
             more.append(in_python(line))
             details |= dict(zip(("On the command line", "In Python"), on_one_line(command, line)))
     text = screen_text(_shown(result, given), table, command, params["verbose"], more)

@@ -69,6 +69,7 @@ def correction_text(
 # %% ../../nbs/words/34_comparisons.ipynb #w-tolerance
 _HARMLESS = {"std": "uncertainties wrong by a factor of {}", "width": "widths wrong by a factor of "
                                                                       "{}",
+             "spread": "spreads wrong by a factor of {}",
              "bound": "bounds too near or too far by a factor of {}",
              "probability": "probabilities wrong by {}"}
 
@@ -442,6 +443,35 @@ def _tails(caution):
             "freedom. For these, one of four verdicts is wrong.")
 
 
+def _short(caution):
+    return (f"The series is short ({caution.facts['n']:,} rows). Where neighbours are strongly "
+            "correlated, such limits miss more often than their level says.")
+
+
+def _levels(caution):
+    facts = caution.facts
+    return (f"Compared at the {facts['count']} levels that all tables have, from "
+            f"{facts['first']:g} to {facts['last']:g}. Other levels are left out.")
+
+
+def _unlike(caution):
+    facts = caution.facts
+    said = "; ".join(f"{name}: {kind}" for name, kind in facts["kinds"].items())
+    return (f"Unlike kinds are compared as quantiles at {facts['count']} levels, from "
+            f"{facts['first']:g} to {facts['last']:g} ({said}).")
+
+
+def _members(caution):
+    said = "; ".join(f"{name}: {m:,}" for name, m in caution.facts["members"].items())
+    return (f"Ensembles have unlike numbers of members ({said}), so the fair CRPS is compared: it "
+            "does not depend on them.")
+
+
+def _normal(caution):
+    return (f"Mean and std of {enumerated([*caution.facts['models']])} are taken as normal "
+            "distributions.")
+
+
 def _few(caution):
     facts = caution.facts
     return (f"{facts['n']:,} independent rows are too few to show how heavy the tails are: the "
@@ -533,7 +563,8 @@ CAUTIONS: dict[str, Any] = {
     "models_correlated": _correlated, "models_duplicates": _duplicates,
     "models_blocks": _stretches, "models_zero": _zero, "models_one_bound": _one_bound,
     "models_one_row": _one_row, "models_tails": _tails, "models_few": _few,
-    "models_left_out": _left_out,
+    "models_left_out": _left_out, "models_short": _short, "models_levels": _levels,
+    "models_unlike": _unlike, "models_members": _members, "models_normal": _normal,
     "models_other_score": _other}
 STEPS: dict[Any, Any] = {
     ("use", "models"): _use, ("recalibrate", "models"): _recalibrate,

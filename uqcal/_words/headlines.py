@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from . import predictive
 from .text import capital, percent, short_name, two_digits
 
 # %% auto #0
@@ -102,7 +103,7 @@ _FAULTS: dict[str, Callable] = {
     "ranking": lambda finding: "larger errors come with smaller std",
     "coverage_by": _coverage_by,
     "calibration_by": lambda finding: f"calibration differs by {_brief(finding.by)}",
-    "calibration_in_parts": lambda finding: "probabilities are off beyond chance"}
+    "calibration_in_parts": lambda finding: "probabilities are off beyond chance", **predictive.FAULTS}
 _FIRST = list(_FAULTS)  # kinds, those first that matter most to a reader
 
 # %% ../../nbs/words/89_headlines.ipynb #head-rank
@@ -256,10 +257,11 @@ _QUESTIONS = {
     "often as claimed?", "overall": "Are these probabilities calibrated?",
     "recalibration_gain": "What does recalibration change?", "best_model": "Which model is better?",
     "group_difference": "Do groups with equal scores have equal outcomes?",
-    "stream alarms": "Does the model stay calibrated?"}
+    "stream alarms": "Does the model stay calibrated?", "forecast_bias": predictive.QUESTION}
 _SAME = {"scores": "bias", "bias_in_parts": "bias", "calibration_in_parts": "overall",
          "recalibrated_answer": "recalibration_gain", "difference_anywhere": "group_difference",
-         "recalibrated_calibration": "recalibration_gain", "model_difference": "best_model"}
+         "recalibrated_calibration": "recalibration_gain",
+         "forecast_method": "recalibration_gain", "model_difference": "best_model"}
 
 
 def question(findings: Iterable[Any],  # of one report
@@ -291,7 +293,8 @@ _WORDS = {"best_model": {"valid": "lowest score"},
           "group_difference": _GROUPS, "difference_anywhere": _GROUPS,
           "difference_average": _GROUPS, "stream alarms": {"invalid": "alarm", "valid": "quiet"},
           "online gain": {"valid": "better", "invalid": "worse"},
-          "recalibration_gain": {"valid": "better"}}
+          "recalibration_gain": {"valid": "better"}, "forecast_gain": {"valid": "better"},
+          "forecast_fault": {"invalid": "shown"}}
 
 
 def status_word(finding: Any,  # of any report
@@ -361,16 +364,19 @@ _CAPTIONS = {
                "rows.",
     "recalibration_gain": "Dots are observed, the line is recalibrated, the dashed line "
                           "unchanged.",
+    "forecast": "Shares of outcomes at or below each level. Calibrated forecasts lie on the dashed "
+                "line.",
     "model_difference": "Scores behind the best model, with limits. Lower is better.",
     "stream alarms": "The measure so far, as outcomes arrive.",
     "group_difference": "The longer a line, the clearer the difference.",
-    "difference_anywhere": "The slope of the graph is the difference at those scores."}
-_LIKE = {"ranking": "average", "scores": "average", "slope": "overall", "locally": "overall",
+    "difference_anywhere": "The slope of the graph is the difference at those scores.", **predictive.CAPTIONS}
+_LIKE = {"forecast_tails": "forecast_spread", "ranking": "average", "scores": "average", "slope": "overall", "locally": "overall",
           "ece": "overall", "calibration_in_parts": "overall",
           "recalibrated_answer": "recalibration_gain", "best_model": "model_difference",
           "recalibrated_calibration": "recalibration_gain", "difference_average":
           "difference_anywhere", "other_groups": "group_difference", "online gain":
           "stream alarms", "recalibrated_groups": "recalibration_gain"}
+_FORECAST = ("forecast_method", "forecast_gain", "forecast_fault")
 
 
 def caption(finding: Any,  # the one whose picture is shown
@@ -390,6 +396,7 @@ def caption(finding: Any,  # the one whose picture is shown
     str
         A sentence or two; empty where there is nothing to explain.
     """
+    if finding.kind in _FORECAST: return _CAPTIONS["forecast"]
     if outcome in ("recalibrated", "unchanged") and not finding.kind.startswith("coverage"):
         return _CAPTIONS["recalibration_gain"]
     return _CAPTIONS.get(_LIKE.get(finding.kind, finding.kind), "")

@@ -11,7 +11,8 @@ from .._base.results import counted
 from .text import percent
 
 # %% auto #0
-__all__ = ['STEPS', 'conformal_title', 'conformal_conclusion', 'conformal_headline', 'unchanged_conclusion', 'reading_text']
+__all__ = ['STEPS', 'conformal_title', 'conformal_method', 'conformal_conclusion', 'conformal_headline', 'unchanged_conclusion',
+           'reading_text']
 
 # %% ../../nbs/words/103_verbs.ipynb #wv-all
 def conformal_title(found: Any,  # the report on the intervals or sets, out of fold
@@ -30,8 +31,34 @@ def conformal_title(found: Any,  # the report on the intervals or sets, out of f
     return f"conformal {found.title}"
 
 
+_STARTS = {"quantiles": "conformalized quantile regression (CQR)",
+           "samples": "conformal, from central intervals of the members",
+           "distribution": "conformal, from central intervals of the distributions"}
+
+
+def conformal_method(model: Any,  # what was fitted
+                     of: str,  # the kind of statement it starts from, such as "quantiles"
+                     ) -> str:
+    """How bounds or sets are made, by the name that the field has for it.
+
+    Parameters
+    ----------
+    model : Any
+        What was fitted.
+    of : str
+        The kind of statement it starts from, such as "quantiles".
+
+    Returns
+    -------
+    str
+    """
+    if of.lower() in _STARTS: return f"{_STARTS[of.lower()]}: {model.sentence}"
+    return model.sentence
+
+
 def conformal_conclusion(model: Any,  # what was fitted
                          found: Any,  # the report on the intervals or sets, out of fold
+                         of: str = "",  # the kind of statement it starts from, such as "quantiles"
                          ) -> str:
     """How bounds or sets are made, and what is found of them out of fold.
 
@@ -41,13 +68,17 @@ def conformal_conclusion(model: Any,  # what was fitted
         What was fitted.
     found : Any
         The report on the intervals or sets, out of fold.
+    of : str, default ""
+        The kind of statement it starts from, such as "quantiles".
 
     Returns
     -------
     str
     """
-    text = found.conclusion
-    return f"Conformal: {model.sentence}. Out of fold: {text[:1].lower()}{text[1:]}"
+    text, method = found.conclusion, conformal_method(model, of)
+    if of.lower() in _STARTS: method = f"{method[:1].upper()}{method[1:]}"
+    else: method = f"Conformal: {method}"
+    return f"{method}. Out of fold: {text[:1].lower()}{text[1:]}"
 
 
 def conformal_headline(found: Any,  # the report on the intervals or sets, out of fold

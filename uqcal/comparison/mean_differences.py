@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import scipy
+from scipy import fft
 
 from .._base.kernels import kernel
 from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
 from .scores import BoundScoring, OutcomeScoring
 
 # %% auto #0
-__all__ = ['MeanDifferences', 'mean_differences', 'pair_differences']
+__all__ = ['MeanDifferences', 'mean_differences', 'time_spread', 'time_differences', 'pair_differences']
 
 # %% ../../nbs/comparison/81_mean_differences.ipynb #cell-039
 @kernel
@@ -162,6 +163,92 @@ def _joint_limits(null, found, confidence):
     else: reach = np.inf
     return reach * own, np.array([monte_carlo_pvalue(t, largest) for t in found / own])
 
+# %% ../../nbs/comparison/81_mean_differences.ipynb #tm-spread
+def time_spread(
+    difference: np.ndarray,  # in the order of time, shape (m, n), n ≥ 3
+) -> tuple[np.ndarray, np.ndarray]:  # standard errors of the means, shape (m,), and waves, (m, ν)
+    """Standard errors of means over rows that follow each other, by the cosines of (3).
+
+    Parameters
+    ----------
+    difference : np.ndarray
+        In the order of time, shape (m, n), n ≥ 3.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Standard errors of the means, shape (m,), and waves, (m, ν).
+
+    References
+    ----------
+    Lazarus, Lewis, Stock & Watson (2018).
+    """
+    n = difference.shape[1]
+    number = max(1, int(0.41 * n**(2 / 3)))
+    centred = difference - difference.mean(axis=1, keepdims=True)
+    waves = fft.dct(centred, axis=1)[:, 1:number + 1] / np.sqrt(2 * n)
+    return np.sqrt(np.mean(waves**2, axis=1) / n), waves
+
+# %% ../../nbs/comparison/81_mean_differences.ipynb #tm-mean
+def time_differences(
+    difference: np.ndarray,  # of each pair at each row, in the order of time, shape (m, n)
+    *,
+    n_boot: int = 5000,  # draws of all pairs at once, ≥ 1
+    confidence: float = 0.95,  # of all intervals together
+    rng: int | np.random.Generator | None = None,  # seed or generator
+) -> MeanDifferences:
+    """Means of paired differences of rows that follow each other, intervals that hold for all at once, and p-values.
+
+    Parameters
+    ----------
+    difference : np.ndarray
+        Of each pair at each row, in the order of time, shape (m, n).
+    n_boot : int, default 5000
+        Draws of all pairs at once, ≥ 1.
+    confidence : float, default 0.95
+        Of all intervals together.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+    Returns
+    -------
+    MeanDifferences
+
+    References
+    ----------
+    Diebold & Mariano (1995); Müller (2004); Lazarus, Lewis, Stock & Watson (2018).
+    """
+    mean, (error, waves) = difference.mean(axis=1), time_spread(difference)
+    is_flat = error <= 1e-12 * np.abs(mean)
+    critical, chance = np.zeros(mean.size), np.where(mean == 0, 1.0, 1 / (n_boot + 1))
+    used, t = waves[~is_flat], np.abs(mean[~is_flat]) / error[~is_flat]
+    if t.size == 1:
+        critical[~is_flat] = scipy.stats.t.isf((1 - confidence) / 2, used.shape[1])
+        chance[~is_flat] = 2 * scipy.stats.t.sf(t, used.shape[1])
+    if t.size > 1:
+        null = _drawn_waves(used, affordable(n_boot, used.size), np.random.default_rng(rng))
+        critical[~is_flat], chance[~is_flat] = _joint_limits(null, t, confidence)
+    half = critical * error
+    return MeanDifferences(mean=mean, standard_error=np.where(is_flat, 0.0, error),
+                           low=mean - half, high=mean + half, pvalue=chance,
+                           critical=critical, n_resamples=n_boot)
+
+# %% ../../nbs/comparison/81_mean_differences.ipynb #tm-drawn
+_WAVES = 500  # beyond so many, Student's distribution is the normal one
+
+
+def _drawn_waves(waves, n_boot, rng):
+    "|t| of all pairs where waves and mean are drawn from normal distributions, correlated as here."
+    scaled = waves / np.sqrt(np.mean(waves**2, axis=1, keepdims=True))
+    value, vector = np.linalg.eigh(scaled @ scaled.T / scaled.shape[1])
+    root, out = vector * np.sqrt(np.maximum(value, 0)), np.empty((n_boot, len(waves)))
+    number = min(waves.shape[1], _WAVES)
+    for start in range(0, n_boot, 100):
+        rows = slice(start, min(start + 100, n_boot))
+        drawn = rng.standard_normal((rows.stop - start, number + 1, len(waves))) @ root.T
+        out[rows] = np.abs(drawn[:, 0]) / np.sqrt(np.mean(drawn[:, 1:]**2, axis=1))
+    return out
+
 # %% ../../nbs/comparison/81_mean_differences.ipynb #cell-049e
 def _stakes(scoring, first, second):
     """How much the first model's lead would shrink, and the second's, if the outcome told against
@@ -216,6 +303,7 @@ def pair_differences(
     copied: bool,  # whether rows that are copies count once
     difference: np.ndarray,  # of each pair at each point, shape (m, n)
     unit: np.ndarray,  # cluster of each row, shape (n,)
+    in_time: bool = False,  # whether rows follow each other
     **options: Any,  # of `mean_differences`
 ) -> tuple[MeanDifferences, np.ndarray]:  # the second of shape (m,)
     """Mean differences of all pairs, with limits that allow for what has hardly been seen, and the typical stakes paid by the model that this concerns; −1 where enough were, or there are none.
@@ -234,6 +322,8 @@ def pair_differences(
         Of each pair at each point, shape (m, n).
     unit : np.ndarray
         Cluster of each row, shape (n,).
+    in_time : bool, default False
+        Whether rows follow each other.
     **options : Any
         Of `mean_differences`.
 
@@ -242,7 +332,9 @@ def pair_differences(
     tuple[MeanDifferences, np.ndarray]
         The second of shape (m,).
     """
-    found = mean_differences(difference, unit, **options)
+    if in_time: found = time_differences(difference, **{
+        name: options[name] for name in ("n_boot", "confidence", "rng")})
+    else: found = mean_differences(difference, unit, **options)
     if scoring.name in ("log", "crps"): return found, np.full(len(order), -1.0)
     rows = np.array([[_most_unseen(*stakes, unit, copied) for stakes in
                       _stakes(scoring, models[a], models[b])] for a, b in order])

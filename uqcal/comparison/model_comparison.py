@@ -19,7 +19,7 @@ from .._base.results import distinct_names, json_plain, new_axes, plain_text
 from .._chance.distributions import has_heavy_tails, read_number
 from .._words.comparisons import models_conclusion
 from .._words.text import short_name
-from .mean_differences import pair_differences
+from .mean_differences import pair_differences, time_spread
 from .reasons import model_findings, model_step
 from .scores import (BoundScoring, ErrorScoring, OutcomeScoring, best_factor,
                                      best_shift, check_dof, held_out_points, split_rows)
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['ModelComparison', 'compare_scores']
+__all__ = ['ModelComparison', 'compare_scores', 'check_order_of_time', 'compared_models']
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-047b
 def _all_points(scoring, models, table):
@@ -73,6 +73,7 @@ def _harmless_bounds(scoring, below, above):
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049-b
 def _harmless(scoring, columns):
     "A difference in score that does no harm; what else would cost as much, and how much of it."
+    if hasattr(scoring, "harmless"): return scoring.harmless(columns)
     if isinstance(scoring, OutcomeScoring):
         ones = columns[0].sum()
         base = float((ones + 0.5) * (columns[0].size - ones + 0.5) / (columns[0].size + 1)**2)
@@ -164,7 +165,8 @@ def _without(rows, scoring, models, order, copied, difference, unit, **options):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-053
 def _spread(values, unit):
-    "The standard error of a mean over rows, by equation (1)."
+    "The standard error of a mean over rows; without units of rows that follow each other."
+    if unit is None: return float(time_spread(values[None])[0][0])
     total = np.bincount(unit, values - values.mean())
     error = np.sqrt(total @ total * total.size / (total.size - 1)) / values.size
     if error > 1e-12 * abs(values.mean()): return float(error)
@@ -204,11 +206,16 @@ def _corrections(scoring, columns, row):
             row["miscalibration"], 0)
     if isinstance(scoring, OutcomeScoring):
         return tuple((step, None) for step in ("line", "curve") if _gains(step))
-    error, width = columns
-    shift = best_shift(scoring, error, width)
-    sizes = {"shift": shift, "factor": None, "curve": None}
-    if _gains("factor"): sizes["factor"] = best_factor(scoring, error - shift, width)
+    if hasattr(scoring, "sizes"): sizes = scoring.sizes(*columns)
+    else: sizes = _sizes(scoring, *columns, _gains("factor"))
     return tuple((step, size) for step, size in sizes.items() if _gains(step))
+
+# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-054-sizes
+def _sizes(scoring, error, width, is_scaled):
+    "The best shift and factor of errors with widths, by step; a curve has no size."
+    shift, factor = best_shift(scoring, error, width), None
+    if is_scaled: factor = best_factor(scoring, error - shift, width)
+    return {"shift": shift, "factor": factor, "curve": None}
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-055
 def _pair_table(order, points, after, board, found, unit, share, seen):
@@ -316,7 +323,7 @@ def _one_bound(scoring):
         "infinite": other, "scored": scoring.end, "share": share, "divisor": 1 - scoring.level})
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-065d
-def _few(mine, unit, difference, squares):
+def _few(mine, unit, difference, squares, in_time):
     "A caution where a verdict rests on few rows, or on tails that are very heavy."
     units = int(unit.max()) + 1
     better = [row for pair, row in zip(mine, difference) if pair["verdict"] == "better"]
@@ -324,6 +331,7 @@ def _few(mine, unit, difference, squares):
     if squares and unit.size >= 20 and any(map(_is_heavy, better)):
         return (Caution(code="models_tails", decides=True),)
     if units >= 200: return ()
+    if in_time: return (Caution(code="models_short", facts={"n": units}, decides=True),)
     if units <= 100: one_of = "eight"
     else: one_of = "twelve"
     return (Caution(code="models_few", facts={"n": units, "one_of": one_of}, decides=True),)
@@ -337,7 +345,7 @@ def _is_heavy(difference):
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-066
 def _by_other_score(mine, models, scoring, unit, shown):
     "A caution where the other score of numbers ± uncertainties turns a verdict."
-    if scoring.name not in ("log", "crps"): return ()
+    if not isinstance(scoring, ErrorScoring) or scoring.name == "interval": return ()
     other = ErrorScoring("crps" if scoring.name == "log" else "log", dof=scoring.dof)
     for pair in mine:
         if pair["verdict"] != "better": continue
@@ -374,8 +382,14 @@ class ModelComparison(Report):
         Number of rows.
     n_groups : int | None
         Clusters of rows; None where rows are independent.
+    in_time : bool
+        Whether rows follow each other.
     score : str
         "log", "crps", "interval", "brier" or "log loss".
+    fair : bool
+        Of ensembles: whether members are a sample, so that their number doesn't matter.
+    levels : tuple[float, ...] | None
+        Of quantiles: those that all models have.
     bound : str | None
         "lower" or "upper" where that bound alone is scored, as the others are infinite;
         "either" where some rows have one alone.
@@ -410,7 +424,11 @@ class ModelComparison(Report):
     """
     n: int  # number of rows
     n_groups: int | None  # clusters of rows; None where rows are independent
+    in_time: bool = False  # whether rows follow each other
     score: str  # "log", "crps", "interval", "brier" or "log loss"
+    fair: bool = False  # of ensembles: whether members are a sample, so that their number doesn't
+    # matter
+    levels: tuple[float, ...] | None = None  # of quantiles: those that all models have
     bound: str | None = None  # "lower" or "upper" where that bound alone is scored, as the others
     # are infinite; "either" where some rows have one alone
     best: str  # the model with the smallest mean score, shown to be better than others or not
@@ -439,6 +457,7 @@ class ModelComparison(Report):
     @property
     def score_name(self) -> str:
         "The score as it is called; of one bound where one is scored."
+        if self.fair: return f"fair {SCORES[self.score]}"
         if self.bound == "either": return "bound score"
         if self.bound: return f"{self.bound}-bound score"
         return SCORES[self.score]
@@ -461,6 +480,7 @@ class ModelComparison(Report):
         "The number of models, rows and clusters, and the score."
         if self.n_groups: clusters = f" in {self.n_groups:,} clusters"
         else: clusters = ""
+        if self.in_time: clusters = " in time"
         return f"{len(self.models)} models, {self.n:,} rows{clusters}, {self.score_name}"
 
     @property
@@ -492,7 +512,8 @@ class ModelComparison(Report):
         told = super().to_dict()
         del told["verdict"]
         told["step"] |= {"arguments": self.step.arguments}
-        names = ("n", "n_groups", "score", "bound", "best", "confidence", "tolerance",
+        names = ("n", "n_groups", "in_time", "score", "fair", "levels", "bound", "best",
+                 "confidence", "tolerance",
                  "n_resamples", "deciders")
         own = {name: getattr(self, name) for name in names}
         return json_plain({"outcome": self.outcome, **told, **own,
@@ -583,6 +604,9 @@ def _plot_models(found, ax):
         else: which = found.bound
         raise ValueError(f"nothing is recalibrated where {which} bounds alone are scored, so there "
                          "are no parts of a score to show")
+    if "recalibrated" not in table and found.n >= 20 and not found.n_groups:
+        raise ValueError("nothing is recalibrated where distributions are compared as a whole, so "
+                         "there are no parts of a score to show")
     if "recalibrated" not in table:
         raise ValueError("nothing is fitted to fewer than 20 rows, so there are no parts of a "
                          "score to show")
@@ -623,6 +647,8 @@ def compare_scores(
                                             # one side, the share of values on their finite side
     groups: ArrayLike | None = None,  # clusters of rows (one molecule, one patient):
                                       # labels, shape (n,)
+    in_time: bool = False,  # whether rows follow each other in time, so that neighbours may be
+                            # correlated; not with groups
     margin: float | None = None,  # a mean difference that does no harm, > 0, in the unit of the
                                      # score; None: what uncertainties wrong by a factor of 1.25
                                      # cost, or probabilities by a fifth of ȳ(1 − ȳ)
@@ -656,6 +682,9 @@ def compare_scores(
         values on their finite side.
     groups : ArrayLike | None, optional
         Clusters of rows (one molecule, one patient): labels, shape (n,).
+    in_time : bool, default False
+        Whether rows follow each other in time, so that neighbours may be correlated; not
+        with groups.
     margin : float | None, optional
         A mean difference that does no harm, > 0, in the unit of the score; None: what
         uncertainties wrong by a factor of 1.25 cost, or probabilities by a fifth of ȳ(1 −
@@ -698,10 +727,12 @@ def compare_scores(
     n, rows, left_out = next(iter(models.values()))[0].size, None, ()
     if score == "interval": scoring, models, rows, left_out = scored_bounds(scoring, models)
     table = row_table(y_true, predictions, groups, n, rows)
-    table, cautions = with_repeats(models, table, scoring)
+    cautions = ()
+    if not check_order_of_time(in_time, groups):
+        table, cautions = with_repeats(models, table, scoring)
     options = dict(n_boot=check_count(n_boot, "n_boot"), confidence=confidence, n_jobs=n_jobs,
-                   progress=progress)
-    found = _compared(scoring, models, table, margin, (*left_out, *cautions),
+                   progress=progress, in_time=in_time)
+    found = compared_models(scoring, models, table, margin, (*left_out, *cautions),
                       check_generator(rng), options)
     if left_out: found = replace(found, points=found.points.set_axis(rows))
     return found
@@ -719,24 +750,86 @@ def _scoring(score, dof, level):
     if score != "interval": return OutcomeScoring(score)
     return ErrorScoring(score, level=check_fraction(level, "level"))
 
+# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-071-time
+def check_order_of_time(in_time: bool,  # whether rows follow each other
+                        groups: Any,  # labels of clusters, or None
+                        ) -> bool:  # the first
+    """Make sure that rows are not said to be in time and in groups.
+
+    Parameters
+    ----------
+    in_time : bool
+        Whether rows follow each other.
+    groups : Any
+        Labels of clusters, or None.
+
+    Returns
+    -------
+    bool
+        The first.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where both are given, and for what is no truth value.
+    """
+    if not isinstance(in_time, (bool, np.bool_)):
+        raise TypeError(f"in_time must be True or False, got {in_time!r:.40}")
+    if in_time and groups is not None:
+        raise ValueError("in_time and groups can't be given together: rows either follow each "
+                         "other or are clustered")
+    return bool(in_time)
+
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-072
-def _compared(scoring, models, table, margin, cautions, rng, options):
-    "The comparison of checked models."
-    scores, n = _all_points(scoring, models, table), table.n
+def compared_models(
+    scoring: Any,  # how a row is scored
+    models: Mapping[str, tuple],  # the columns of each model, checked
+    table: Any,  # the rows, with their groups
+    margin: float | None,  # a mean difference that does no harm; None: from the scoring
+    cautions: tuple[Caution, ...],  # that are known already
+    rng: np.random.Generator,  # a generator, which moves on
+    options: Mapping[str, Any],  # n_boot, confidence, n_jobs, progress and in_time
+) -> ModelComparison:
+    """The comparison of models whose columns are checked.
+
+    Parameters
+    ----------
+    scoring : Any
+        How a row is scored.
+    models : Mapping[str, tuple]
+        The columns of each model, checked.
+    table : Any
+        The rows, with their groups.
+    margin : float | None
+        A mean difference that does no harm; None: from the scoring.
+    cautions : tuple[Caution, ...]
+        That are known already.
+    rng : np.random.Generator
+        A generator, which moves on.
+    options : Mapping[str, Any]
+        `n_boot`, confidence, n_jobs, progress and in_time.
+
+    Returns
+    -------
+    ModelComparison
+    """
+    scores, n, in_time = _all_points(scoring, models, table), table.n, options["in_time"]
     copied = bool(cautions) and table.groups is not None
-    table, cautions = _in_stretches(scores, table, cautions)
+    if not in_time: table, cautions = _in_stretches(scores, table, cautions)
     if table.groups is None: unit = np.arange(n)
     else: unit = table.groups.codes
     if n * len(models) * (len(models) - 1) > 2e8:
         raise ValueError(f"predictions hold too much to compare at once: {len(models)} models of "
                          f"{n:,} points; compare fewer of either")
-    steps, splits = scoring.steps(int(unit.max()) + 1), split_rows(unit, rng)
+    steps, folds, spread = scoring.steps(int(unit.max()) + 1), unit, unit
+    if in_time: folds, spread = unit * min(20, n) // n, None
+    splits = split_rows(folds, rng)
     blank = [name for name, columns in models.items() if isinstance(scoring, ErrorScoring)
              and not columns[0].any()]
     if blank: steps = ()
     after = {name: held_out_points(scoring, columns, steps, splits)
              for name, columns in models.items()}
-    board = _model_table(scoring, models, scores, after, unit)
+    board = _model_table(scoring, models, scores, after, spread)
     points, names = dict(zip(models, scores)), list(board.index)
     order = [(a, b) for k, a in enumerate(names) for b in names[k + 1:]]
     difference = np.stack([_difference(points[a], points[b]) for a, b in order])
@@ -748,20 +841,23 @@ def _compared(scoring, models, table, margin, cautions, rng, options):
     rows, deciders = _deciders(difference, unit, table)
     other = _without(rows, *asked, difference, unit, rng=seed, **options)
     top, share = _largest_shares(difference)
-    pairs = _judged(_pair_table(order, points, after, board, found, unit, share, seen), found,
+    pairs = _judged(_pair_table(order, points, after, board, found, spread, share, seen), found,
                     other, harmless, options["confidence"], n)
     mine = pairs[pairs["a"] == names[0]].to_dict("records")
     shown = shown_names(models)
     cautions += _blank(blank, shown) + _few(
-        mine, unit, difference, squares=scoring.name == "log") + _heavy(mine, top, table, shown)
-    cautions += _by_other_score(mine, models, scoring, unit, shown)
+        mine, unit, difference, squares=scoring.name == "log", in_time=in_time)
+    cautions += _heavy(mine, top, table, shown)
+    cautions += _by_other_score(mine, models, scoring, spread, shown)
     if isinstance(scoring, BoundScoring): bound = scoring.end
     else: bound = None
     if bound: cautions = (_one_bound(scoring), *cautions)
     if other is None: deciders |= {"number": 0, "names": (), "count": 0}
     compared = ModelComparison(
         n=n, n_groups=None if table.groups is None else table.groups.labels.size,
-        score=scoring.name, bound=bound, best=names[0], confidence=options["confidence"],
+        in_time=in_time, score=scoring.name, fair=getattr(scoring, "fair", False),
+        levels=getattr(scoring, "levels", None), bound=bound, best=names[0],
+        confidence=options["confidence"],
         tolerance=harmless, tolerance_of=of, n_resamples=found.n_resamples, deciders=deciders,
         cautions=cautions, models=board, pairs=pairs, points=pd.DataFrame(points))
     compared = replace(compared, findings=model_findings(compared))

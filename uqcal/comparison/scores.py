@@ -16,7 +16,7 @@ from scipy import special
 from sklearn.isotonic import isotonic_regression
 
 from .._base.inputs import (check_binary, check_errors, check_fraction, check_labels_agree,
-                                read_vector)
+                                plain_array, read_vector)
 from ..intervals.intervals import check_order, read_bound, score_of_ends
 from ..probabilities.recalibration import PlattScaling
 from .._sample.sample import Ordering, Sample, bin_means
@@ -165,11 +165,11 @@ def negative_log_density(
 # %% ../../nbs/comparison/32_scores.ipynb #cell-047
 def interval_score(
     y_true: ArrayLike,  # true values, shape (n,)
-    y_pred_low: ArrayLike,  # lower bounds, shape (n,), same unit
-    y_pred_up: ArrayLike,  # upper bounds, shape (n,), same unit
-    level: float,  # the claimed level, in (0, 1)
-) -> np.ndarray:  # for each point, shape (n,), ≥ 0, in the unit of the values; infinite where a
-                   # bound is
+    y_pred_low: ArrayLike,  # lower bounds, shape (n,), same unit; of k levels (n, k)
+    y_pred_up: ArrayLike,  # upper bounds, shape (n,), same unit; of k levels (n, k)
+    level: float | Sequence[float],  # the claimed level, in (0, 1); of k levels k of them
+) -> np.ndarray:  # for each point, shape (n,) or (n, k), ≥ 0, in the unit of the values; infinite
+                   # where a bound is
     """The interval score of Winkler; smaller is better.
 
     Parameters
@@ -177,17 +177,17 @@ def interval_score(
     y_true : ArrayLike
         True values, shape (n,).
     y_pred_low : ArrayLike
-        Lower bounds, shape (n,), same unit.
+        Lower bounds, shape (n,), same unit; of k levels (n, k).
     y_pred_up : ArrayLike
-        Upper bounds, shape (n,), same unit.
-    level : float
-        The claimed level, in (0, 1).
+        Upper bounds, shape (n,), same unit; of k levels (n, k).
+    level : float | Sequence[float]
+        The claimed level, in (0, 1); of k levels k of them.
 
     Returns
     -------
     np.ndarray
-        For each point, shape (n,), ≥ 0, in the unit of the values; infinite where a bound
-        is.
+        For each point, shape (n,) or (n, k), ≥ 0, in the unit of the values; infinite where
+        a bound is.
 
     Raises
     ------
@@ -198,11 +198,25 @@ def interval_score(
     ----------
     Winkler (1972); Gneiting & Raftery (2007), Eq. 43.
     """
+    if np.ndim(level) == 1:
+        return _interval_scores(y_true, y_pred_low, y_pred_up, level)
     y, low, up = read_bounds(y_true, y_pred_low, y_pred_up)
     level, is_open = check_fraction(level, "level"), np.isinf(up - low)
     low, up = (np.where(is_open, y, side) for side in (low, up))
     score = ErrorScoring("interval", level=level).points(y - (low + up) / 2, (up - low) / 2)
     return np.where(is_open, np.inf, score)
+
+# %% ../../nbs/comparison/32_scores.ipynb #cell-k-levels
+def _interval_scores(y_true, low, up, levels):
+    "Interval scores at several levels, shape (n, k)."
+    bounds = {"y_pred_low": low, "y_pred_up": up}
+    sides = [plain_array(one, name, "an array of shape (n, k)") for name, one in bounds.items()]
+    for name, side in zip(bounds, sides):
+        if side.ndim != 2 or side.shape[1] != len(levels) or not len(levels):
+            raise ValueError(f"level must hold one number for each column of {name}, got "
+                             f"{len(levels)} for shape {side.shape}")
+    return np.column_stack([interval_score(y_true, *(side[:, k] for side in sides), level)
+                            for k, level in enumerate(levels)])
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-047b
 def read_bounds(y_true: ArrayLike,  # true values, shape (n,)

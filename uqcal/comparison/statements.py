@@ -14,7 +14,7 @@ import pandas as pd
 from .._base.inputs import check_binary, check_errors, check_labels_agree, read_vector
 from .._base.results import distinct_names, enumerated
 from .._sample.groups import check_group_number
-from .scores import BoundScoring, OutcomeScoring, read_bounds, scored_ends
+from .scores import BoundScoring, ErrorScoring, OutcomeScoring, read_bounds, scored_ends
 from ..reports import Caution
 from .._sample.repeats import copies_of, repeated_cases, repeats_of
 from .._sample.sample import Sample
@@ -236,7 +236,7 @@ def with_repeats(models: Mapping[str, tuple],  # what each model states
         No caution where nothing repeats.
     """
     if table.groups is not None: return table, ()
-    if scoring.name not in ("log", "crps"):
+    if not isinstance(scoring, ErrorScoring) or scoring.name == "interval":
         labels = _copied_rows(_finite(models), isinstance(scoring, OutcomeScoring))
         if labels is None: kinds = 0
         else: kinds = np.unique(labels).size
