@@ -24,7 +24,8 @@ from .forecast_cells import (ForecastCells, below_levels,
 
 # %% auto #0
 __all__ = ['NAMES', 'RowDependence', 'row_dependence', 'ForecastTest', 'null_components', 'components_test', 'forecast_test',
-           'LocationSpread', 'location_spread', 'joint_tail', 'share_limits', 'shown_levels', 'level_limits']
+           'LocationSpread', 'pit_reach', 'location_spread', 'joint_tail', 'share_limits', 'shown_levels',
+           'level_limits']
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-dep-code
 @dataclass(frozen=True, kw_only=True)
@@ -453,6 +454,29 @@ def _fitted(edges, counts, free):
         at[free] = np.clip(at[free] + step, (-4, -3)[:len(free)], (4, 3)[:len(free)])
         if np.abs(step).max() < 1e-10: break
     return at
+
+# %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-reach
+def pit_reach(cells: ForecastCells,  # from `forecast_cells`
+              bias: float,  # in predicted standard deviations, > 0
+              ) -> float:  # from 0 to 0.5
+    """How far such a bias, up or down, moves the mean PIT of these cells at least, equation (2).
+
+    Parameters
+    ----------
+    cells : ForecastCells
+        From `forecast_cells`.
+    bias : float
+        In predicted standard deviations, > 0.
+
+    Returns
+    -------
+    float
+        From 0 to 0.5.
+    """
+    if cells.kind == "pit": return float(special.ndtr(bias / np.sqrt(2)) - 0.5)
+    middle = 0.5 * (cells.edges[1:] + cells.edges[:-1])
+    means = [_cell_scores(cells.edges, one, 0.0)[0] @ middle for one in (-bias, bias)]
+    return float(np.abs(np.array(means) - 0.5).min())
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-loc-of
 def location_spread(

@@ -20,10 +20,10 @@ from .._chance.resampling import affordable
 from .._sample.sample import Sample, whole_run_bins
 from .._words import predictive as words
 from ..errors.conclusions import check_tolerance, read_features
-from .forecast_cells import ForecastCells, below_levels, forecast_cells
+from .forecast_cells import ForecastCells, below_levels, forecast_cells, placed_at
 from .forecast_tests import (
     ForecastTest, LocationSpread, RowDependence, components_test, joint_tail, level_limits,
-    location_spread, row_dependence, share_limits)
+    location_spread, pit_reach, row_dependence, share_limits)
 from ..reports import Caution, Finding, Place, Report, Step
 from ..statements import Distribution, Quantiles, Samples, read_statement
 
@@ -51,7 +51,12 @@ class _Setup:
     @property
     def pit_reach(self) -> float:
         "How far the mean PIT may lie from one half without harm."
-        return float(special.ndtr((self.tolerance - 1) / np.sqrt(2)) - 0.5)
+        return pit_reach(self.cells, self.tolerance - 1)
+
+    @property
+    def has_ties(self) -> bool:
+        "Whether outcomes equal quantiles, so that cells are not known."
+        return self.cells.kind == "table" and self.cells.n_tied > 0
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-setup-b
 def _shares(has_named, has_place):
@@ -112,13 +117,17 @@ def _bias_finding(test, size, setup):
     tails = _tails(mean, 0.5, setup.alpha, share, test.adjusted.size)
     low, high = (mean + special.stdtrit(freedom, tails[0]) * error,
                  mean - special.stdtrit(freedom, tails[1]) * error)
+    was_excluded = max(0.5 - low, high - 0.5) <= reach
+    if setup.has_ties:  # what placements leave open is left open
+        low += float(placed_at(setup.cells, "lowest").pit.mean()) - mean
+        high += float(placed_at(setup.cells, "highest").pit.mean()) - mean
     low, high = _agreeing(max(low, 0.0), min(high, 1.0), mean, 0.5, is_shown)
     farthest = max(0.5 - low, high - 0.5)
     status = _status(is_shown, farthest <= reach)
     direction, reason, needed = None, None, None
     if is_shown: direction = ("too high", "too low")[int(mean > 0.5)]
     if status == "inconclusive":
-        reason = _reason(setup)
+        reason = _reason(setup, was_excluded)
         needed = _needed(pit.size, error, mean - 0.5, reach, setup.alpha)
     strict, weak = below_levels(setup.cells, _middle(setup.cells))
     return Finding(
@@ -137,11 +146,10 @@ def _middle(cells):
     return float(cells.levels[np.abs(cells.levels - 0.5).argmin()])
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-bias-c
-def _reason(setup):
+def _reason(setup, was_excluded):
     "Why nothing was decided: values are too coarse, or rows too few."
-    cells = setup.cells
-    is_coarse = cells.kind == "table" and cells.n_tied > 0 and (cells.components**2).sum() < 1e-6
-    return ("precision", "coarse")[int(is_coarse)]
+    is_free = setup.has_ties and (setup.cells.components**2).sum() < 1e-6
+    return ("precision", "coarse")[int(setup.has_ties and was_excluded or is_free)]
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-pair
 def _pair(cells):
@@ -169,13 +177,18 @@ def _spread_finding(test, size, is_biased, setup):
     is_shown, factor = pvalue <= setup.alpha, size.factor
     is_narrow = factor > 1 if is_biased else test.components[1] > 0
     low, high = size.factor_limits(*_tails(factor, 1.0, setup.alpha, share, test.adjusted.size))
+    was_excluded = max(high, 1 / max(low, 1e-9)) <= tolerance
+    if setup.has_ties:
+        ends = [location_spread(placed_at(setup.cells, where), setup.dependence).factor
+                for where in ("inner", "outer")]
+        low, high = low * min(ends[0] / factor, 1.0), high * max(ends[1] / factor, 1.0)
     if is_narrow == (factor > 1): low, high = _agreeing(low, high, factor, 1.0, is_shown)
     farthest = max(high, 1 / max(low, 1e-9))
     status = _status(is_shown, farthest <= tolerance)
     direction, reason, needed = None, None, None
     if is_shown: direction = ("too large", "too small")[int(is_narrow)]
     if status == "inconclusive":
-        reason = _reason(setup)
+        reason = _reason(setup, was_excluded)
         needed = _needed(n, size.log_error, np.log(factor), np.log(tolerance), setup.alpha)
     pair, covered = _pair(setup.cells), None
     if pair is not None: covered = float(_covered(setup.cells, pair).mean())
@@ -220,7 +233,7 @@ def _tails_finding(test, table, has_fault, setup):
         up = test.components[2 + which] > 0
         direction = (("downward", "upward"), ("lighter", "heavier"))[which][int(up)]
     if status == "inconclusive":
-        reason = _reason(setup)
+        reason = _reason(setup, False)
         needed = float(max(n * (np.log(farthest) / np.log(factor))**2, 1.1 * n))
     low, top = table.iloc[0], table.iloc[-1]
     return Finding(
@@ -693,7 +706,7 @@ def _cautions(cells, dependence, statement):
     "What could mislead."
     found = []
     if dependence.kind == "time" and dependence.is_chosen:
-        found.append(Caution(code="forecast_series", decides=True,
+        found.append(Caution(code="forecast_series", decides=dependence.pvalue <= 0.01,
                              facts={"correlation": dependence.correlation}))
     expected = cells.n * float(min(cells.probability[0], cells.probability[-1]))
     if dependence.kind != "independent" and expected < 5 and cells.kind != "pit":
