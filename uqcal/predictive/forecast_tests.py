@@ -176,12 +176,12 @@ def row_dependence(
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-dep-of-b
 def _adjacent(rows):
-    "The largest correlation of adjacent rows, and the p-value of none (Holm)."
+    "The largest correlation of adjacent rows, and the p-value of none, or of a negative one."
     excess = rows - rows.mean(axis=0)
     square = np.maximum((excess**2).sum(axis=0), 1e-300)
     found = (excess[1:] * excess[:-1]).sum(axis=0) / square
-    pvalues = 2 * special.ndtr(-np.sqrt(len(rows)) * np.abs(found))
-    return float(found[np.abs(found).argmax()]), float(holm(pvalues).min())
+    pvalues = special.ndtr(-np.sqrt(len(rows)) * (found + 1 / len(rows)))
+    return float(found.max()), float(holm(pvalues).min())
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-test-class
 NAMES = ("bias", "spread", "skew", "tails")  # of the components, in their order
@@ -517,7 +517,7 @@ def location_spread(
 def joint_tail(levels: tuple[float, ...],  # rising, each in (0, 1)
                n: int,  # independent rows
                confidence: float = 0.95,  # of all limits together
-               n_draws: int = 4000,  # sets of counts, always the same ones
+               n_draws: int = 10_000,  # sets of counts, always the same ones
                ) -> float:  # at most (1 − confidence) / 2
     """The chance on either side at which limits of all levels hold together.
 
@@ -529,7 +529,7 @@ def joint_tail(levels: tuple[float, ...],  # rising, each in (0, 1)
         Independent rows.
     confidence : float, default 0.95
         Of all limits together.
-    n_draws : int, default 4000
+    n_draws : int, default 10_000
         Sets of counts, always the same ones.
 
     Returns
@@ -636,13 +636,14 @@ def level_limits(
     worth = [dependence.effective(weak, single) for _, weak in pairs]
     joint = joint_tail(levels, _rounded(np.median(worth)), confidence)
     cumulative = np.cumsum(cells.counts) / cells.n
+    fewer = np.minimum(worth, [dependence.effective(weak, joint) for _, weak in pairs])
+    fewer = np.minimum(fewer, np.sqrt(fewer * np.median(fewer)))  # variances of few rows vary
     for k, (strict, weak) in enumerate(pairs):
         if cells.kind == "table": observed = float(cumulative[k])
         else: observed = float(weak.mean())
-        fewer = min(worth[k], dependence.effective(weak, joint))
         ends = (float(strict.mean()), float(weak.mean()))
         low, high = share_limits(*ends, worth[k], (single, single))
-        least, most = share_limits(*ends, fewer, (joint, joint))
+        least, most = share_limits(*ends, fewer[k], (joint, joint))
         rows.append({"level": levels[k], "observed": observed, "low": low, "high": high,
                      "least": least, "most": most, "worth": worth[k]})
     return pd.DataFrame(rows)

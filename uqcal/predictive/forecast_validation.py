@@ -42,6 +42,7 @@ class _Setup:
     shares: dict  # of the level: whole, named, place
     n_resamples: int
     rng: Any
+    levels: pd.DataFrame | None = None  # limits of all levels
 
     @property
     def odds_factor(self) -> float:
@@ -205,8 +206,7 @@ def _spread_finding(test, size, is_biased, setup):
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-spread-b
 def _outer_hold(setup):
     "Whether as many outcomes lie outside the outermost quantiles as claimed."
-    table = level_limits(setup.cells, setup.dependence, confidence=1 - setup.alpha)
-    outer = table.iloc[[0, -1]]
+    outer = setup.levels.iloc[[0, -1]]
     return bool(((outer["low"] <= outer["level"]) & (outer["level"] <= outer["high"])).all())
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-tails
@@ -220,9 +220,9 @@ def _tails_finding(test, table, has_fault, setup):
     if has_fault: pvalue = 1.0
     else: pvalue = min(1.0, float(far.min()) / share)
     is_shown = pvalue <= setup.alpha
-    claimed = table["level"].clip(1e-9, 1 - 1e-9)
-    ends = [(_odds(table[end].clip(1e-12, 1 - 1e-12)) / _odds(claimed)) for end in
-            ("least", "most")]
+    claimed = _odds(table["level"].to_numpy())
+    ends = [_odds(np.clip(table[end].to_numpy(), 1e-12, 1 - 1e-12)) / claimed
+            for end in ("least", "most")]
     farthest = float(max(ends[1].max(), (1 / ends[0]).max()))
     if has_fault: status = "fact"
     else: status = _status(is_shown, farthest <= factor)
@@ -435,15 +435,17 @@ def _along(name, code, ends, by_group, ranks, setup, share):
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-along-of-d
 def _relative(table, n, pair, cells):
     "Mean PIT against all rows, and odds of a miss, that no part's limits exclude."
-    free = np.sqrt(1 - table["count"] / n)  # by what it varies less against the whole
-    away = table["pit"] - cells.pit.mean()
-    span = (float((away - (table["pit"] - table["low"]) * free).min()),
-            float((away + (table["high"] - table["pit"]) * free).max()))
+    values = {name: table[name].to_numpy(float) for name in table.columns[2:]}
+    free = np.sqrt(1 - values["count"] / n)  # by what it varies less against the whole
+    away = values["pit"] - cells.pit.mean()
+    span = (float((away - (values["pit"] - values["low"]) * free).min()),
+            float((away + (values["high"] - values["pit"]) * free).max()))
     if pair is None: return span, 1.0
     whole = float(np.clip(_covered(cells, pair).mean(), 1 / n, 1 - 1 / n))
-    low = (table["covered"] - (table["covered"] - table["covered_low"]) * free).clip(1e-9, 1 - 1e-9)
-    high = (table["covered"] + (table["covered_high"] - table["covered"]) * free).clip(
-        1e-9, 1 - 1e-9)
+    below = (values["covered"] - values["covered_low"]) * free
+    above = (values["covered_high"] - values["covered"]) * free
+    low, high = (np.clip(one, 1e-9, 1 - 1e-9) for one in (values["covered"] - below,
+                                                          values["covered"] + above))
     return span, float(max((_odds(whole) / _odds(low)).max(), (_odds(high) / _odds(whole)).max()))
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-along-finding
@@ -815,6 +817,7 @@ def _answered(statement, columns, has_place, confidence, setup):
     test = components_test(cells, dependence, n_resamples=setup.n_resamples, rng=setup.rng)
     size = location_spread(cells, dependence)
     table = level_limits(cells, dependence, confidence=confidence)
+    setup = replace(setup, levels=table)
     findings, first = [_bias_finding(test, size, setup)], setup.shares
     is_biased, has_spread = findings[0].shows_fault, test.adjusted.size > 1
     if is_biased: setup = replace(setup, shares=_left(first, 0.5 * has_spread))
