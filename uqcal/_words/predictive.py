@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._base.inputs import printable
 from .._base.results import enumerated
-from .text import (counted, minus, p_text, percent, place_text, short_name,
-                               two_digits, would_decide)
+from .text import (counted, minus, p_text, percent, short_name, two_digits,
+                               would_decide)
 
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'FAULTS', 'QUESTION', 'CAPTIONS', 'conclusion', 'title',

@@ -407,15 +407,17 @@ class LocationSpread(Result):
     freedom: float  # degrees of freedom of both
     pvalue: float | None  # of a factor of one, whatever the bias; None for two cells
 
-    def factor_limits(self, low_tail: float, high_tail: float,  # chance on either side
+    def factor_limits(self, low_tail: float,  # chance below the lower limit
+                      high_tail: float,  # chance above the upper limit
                       ) -> tuple[float, float]:
         """Limits of the factor.
 
         Parameters
         ----------
         low_tail : float
+            Chance below the lower limit.
         high_tail : float
-            Chance on either side.
+            Chance above the upper limit.
 
         Returns
         -------

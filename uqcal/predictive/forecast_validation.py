@@ -5,7 +5,6 @@
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-imports
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,11 +20,11 @@ from .._sample.sample import Sample, whole_run_bins
 from .._words import predictive as words
 from ..errors.conclusions import check_tolerance, read_features
 from .forecast_cells import ForecastCells, below_levels, forecast_cells, placed_at
-from .forecast_tests import (
-    ForecastTest, LocationSpread, RowDependence, components_test, joint_tail, level_limits,
-    location_spread, pit_reach, row_dependence, share_limits)
+from uqcal.predictive.forecast_tests import (
+    LocationSpread, RowDependence, components_test, level_limits, location_spread, pit_reach,
+    row_dependence)
 from ..reports import Caution, Finding, Place, Report, Step
-from ..statements import Distribution, Quantiles, Samples, read_statement
+from ..statements import Samples, read_statement
 
 # %% auto #0
 __all__ = ['ForecastAlong', 'ForecastReport', 'plot_levels', 'plot_cells', 'forecast_report']
