@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .._base.inputs import printable
 from .._base.results import enumerated
-from .text import (counted, limits_text, p_text, percent, place_text, short_name,
-                               two_digits, would_decide)
+from .text import (counted, minus, p_text, percent, short_name, two_digits,
+                               would_decide)
 
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'FAULTS', 'QUESTION', 'CAPTIONS', 'conclusion', 'title',
@@ -98,16 +97,19 @@ def _way(finding):
 def _factor(finding):
     "The factor with its limits."
     return (f"spread {two_digits(finding.estimate)} × as predicted "
-            f"{limits_text(finding.low, finding.high)}")
+            f"{_factor_limits(finding)}")
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-spread-c
+def _factor_limits(finding): return f"[{two_digits(finding.low)}, {two_digits(finding.high)}]"
+
+# %% ../../nbs/words/118_words_predictive.ipynb #wp-spread-d
 def _within(finding):
     "How many outcomes lie within a central pair of quantiles."
     covered, level = finding.facts["covered"], finding.facts["level"]
     if covered is None: return ""
     return f"{percent(covered, level)} % within the central {100 * level:.4g} %; "
 
-# %% ../../nbs/words/118_words_predictive.ipynb #wp-spread-d
+# %% ../../nbs/words/118_words_predictive.ipynb #wp-spread-e
 def _spread_line(finding):
     "Whether forecasts are too narrow or too wide."
     told = f"{_within(finding)}{_factor(finding)}"
@@ -117,13 +119,13 @@ def _spread_line(finding):
         return f"{told}; factors beyond {finding.tolerance:g} are excluded"
     return f"{told}; {_what_decides(finding)}"
 
-# %% ../../nbs/words/118_words_predictive.ipynb #wp-spread-e
+# %% ../../nbs/words/118_words_predictive.ipynb #wp-spread-f
 def _spread_sentence(finding):
     "The same in full."
     if finding.facts["about_bias"]: about = " about the bias"
     else: about = ""
     parts = [f"Errors spread {two_digits(finding.estimate)} times as far as predicted{about} "
-             f"{limits_text(finding.low, finding.high)}."]
+             f"{_factor_limits(finding)}."]
     if finding.facts["covered"] is not None:
         parts.append(f"{_within(finding).rstrip('; ')} of the forecast.")
     if finding.shows_fault:
@@ -326,7 +328,8 @@ def _fault(finding):
         return f"{_what_changes(finding)} differs by {short_name(finding.by)}"
     if finding.direction == "differs":
         return f"{_what_changes(finding)} depends on {short_name(finding.by)}"
-    return f"drifting along {short_name(finding.by)}"
+    if finding.facts["follows_rows"]: return f"drifting along {short_name(finding.by)}"
+    return f"{_what_changes(finding)} {_verb(finding)} {short_name(finding.by)}"
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-titles
 def title(kind: str,  # "table", "ranks" or "pit"
@@ -334,7 +337,7 @@ def title(kind: str,  # "table", "ranks" or "pit"
           n: int,  # rows
           n_groups: int | None,  # clusters; None where there are none
           in_time: bool,  # whether rows are taken in the order of time
-          ) -> str:  # "9 quantiles, 900 rows in the order of time"
+          ) -> str:  # "9 quantiles, 900 rows in time order"
     """What was validated.
 
     Parameters
@@ -353,13 +356,13 @@ def title(kind: str,  # "table", "ranks" or "pit"
     Returns
     -------
     str
-        "9 quantiles, 900 rows in the order of time".
+        "9 quantiles, 900 rows in time order".
     """
-    what = {"table": counted(size, "quantile"), "ranks": f"ensemble of {counted(size, 'member')}",
+    what = {"table": counted(size, "quantile"), "ranks": counted(size, "member"),
             "pit": "distribution"}[kind]
     text = f"{what}, {counted(n)}"
     if n_groups is not None: return f"{text} in {counted(n_groups, 'cluster')}"
-    if in_time: return f"{text} in the order of time"
+    if in_time: return f"{text} in time order"
     return text
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-titles-b
@@ -409,9 +412,9 @@ def page_facts(report: Any,  # a `ForecastReport`
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-cautions
 def _series(caution):
-    return (f"Adjacent rows are correlated ({caution.facts['correlation']:.2f}): taken in the "
-            "order of time (or pass groups=). One step ahead, the last error would sharpen "
-            "forecasts.")
+    correlation = minus(f"{caution.facts['correlation']:.2f}")
+    return (f"Adjacent rows are correlated ({correlation}) and taken as a time series, unless you "
+            "pass groups=. Of one-step forecasts, the last error could sharpen the next.")
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-cautions-b
 def _few_outside(caution):

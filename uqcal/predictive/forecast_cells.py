@@ -5,7 +5,7 @@
 # %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-imports
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from .._base.results import Result
 from ..statements import Distribution, Quantiles, Samples, read_statement
 
 # %% auto #0
-__all__ = ['ForecastCells', 'cell_polynomials', 'pit_polynomials', 'forecast_cells', 'below_levels']
+__all__ = ['ForecastCells', 'cell_polynomials', 'pit_polynomials', 'forecast_cells', 'placed_at', 'below_levels']
 
 # %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-class
 @dataclass(frozen=True, kw_only=True)
@@ -263,6 +263,35 @@ def forecast_cells(
     if isinstance(statement, Quantiles): return _of_table(y, statement)
     if isinstance(statement, Samples): return _of_ranks(y, statement, rng)
     return _of_pit(y, statement, rng)
+
+# %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-extreme
+def placed_at(cells: ForecastCells,  # of a table, from `forecast_cells`
+              where: str,  # "lowest", "highest", "inner" or "outer": of the cells that a row touches
+              ) -> ForecastCells:
+    """The cells with all tied outcomes at one end of what they touch: what ties leave open.
+
+    Parameters
+    ----------
+    cells : ForecastCells
+        Of a table, from `forecast_cells`.
+    where : str
+        "lowest", "highest", "inner" or "outer": of the cells that a row touches.
+
+    Returns
+    -------
+    ForecastCells
+    """
+    middle = 0.5 * (cells.edges[1:] + cells.edges[:-1])
+    is_far = np.abs(middle[cells.highest] - 0.5) > np.abs(middle[cells.lowest] - 0.5)
+    between = (cells.edges[cells.lowest + 1] <= 0.5) & (cells.edges[cells.highest] >= 0.5)
+    nearest = np.where(is_far, cells.lowest, cells.highest)
+    nearest = np.where(between, int(np.abs(middle - 0.5).argmin()), nearest)
+    nearest = np.clip(nearest, cells.lowest, cells.highest)
+    farthest = np.where(is_far, cells.highest, cells.lowest)
+    cell = {"lowest": cells.lowest, "highest": cells.highest, "inner": nearest,
+            "outer": farthest}[where]
+    return replace(cells, placement=np.eye(middle.size), pattern=cell, pit=middle[cell],
+                   rows=cell_polynomials(cells.edges)[cell])
 
 # %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-shares-code
 def below_levels(

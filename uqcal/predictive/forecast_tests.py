@@ -24,7 +24,8 @@ from .forecast_cells import (ForecastCells, below_levels,
 
 # %% auto #0
 __all__ = ['NAMES', 'RowDependence', 'row_dependence', 'ForecastTest', 'null_components', 'components_test', 'forecast_test',
-           'LocationSpread', 'location_spread', 'joint_tail', 'share_limits', 'shown_levels', 'level_limits']
+           'LocationSpread', 'pit_reach', 'location_spread', 'joint_tail', 'share_limits', 'shown_levels',
+           'level_limits']
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-dep-code
 @dataclass(frozen=True, kw_only=True)
@@ -175,12 +176,12 @@ def row_dependence(
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-dep-of-b
 def _adjacent(rows):
-    "The largest correlation of adjacent rows, and the p-value of none (Holm)."
+    "The largest correlation of adjacent rows, and the p-value of none, or of a negative one."
     excess = rows - rows.mean(axis=0)
     square = np.maximum((excess**2).sum(axis=0), 1e-300)
     found = (excess[1:] * excess[:-1]).sum(axis=0) / square
-    pvalues = 2 * special.ndtr(-np.sqrt(len(rows)) * np.abs(found))
-    return float(found[np.abs(found).argmax()]), float(holm(pvalues).min())
+    pvalues = special.ndtr(-np.sqrt(len(rows)) * (found + 1 / len(rows)))
+    return float(found.max()), float(holm(pvalues).min())
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-test-class
 NAMES = ("bias", "spread", "skew", "tails")  # of the components, in their order
@@ -406,15 +407,17 @@ class LocationSpread(Result):
     freedom: float  # degrees of freedom of both
     pvalue: float | None  # of a factor of one, whatever the bias; None for two cells
 
-    def factor_limits(self, low_tail: float, high_tail: float,  # chance on either side
+    def factor_limits(self, low_tail: float,  # chance below the lower limit
+                      high_tail: float,  # chance above the upper limit
                       ) -> tuple[float, float]:
         """Limits of the factor.
 
         Parameters
         ----------
         low_tail : float
+            Chance below the lower limit.
         high_tail : float
-            Chance on either side.
+            Chance above the upper limit.
 
         Returns
         -------
@@ -453,6 +456,29 @@ def _fitted(edges, counts, free):
         at[free] = np.clip(at[free] + step, (-4, -3)[:len(free)], (4, 3)[:len(free)])
         if np.abs(step).max() < 1e-10: break
     return at
+
+# %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-reach
+def pit_reach(cells: ForecastCells,  # from `forecast_cells`
+              bias: float,  # in predicted standard deviations, > 0
+              ) -> float:  # from 0 to 0.5
+    """How far such a bias, up or down, moves the mean PIT of these cells at least, equation (2).
+
+    Parameters
+    ----------
+    cells : ForecastCells
+        From `forecast_cells`.
+    bias : float
+        In predicted standard deviations, > 0.
+
+    Returns
+    -------
+    float
+        From 0 to 0.5.
+    """
+    if cells.kind == "pit": return float(special.ndtr(bias / np.sqrt(2)) - 0.5)
+    middle = 0.5 * (cells.edges[1:] + cells.edges[:-1])
+    means = [_cell_scores(cells.edges, one, 0.0)[0] @ middle for one in (-bias, bias)]
+    return float(np.abs(np.array(means) - 0.5).min())
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-loc-of
 def location_spread(
@@ -493,7 +519,7 @@ def location_spread(
 def joint_tail(levels: tuple[float, ...],  # rising, each in (0, 1)
                n: int,  # independent rows
                confidence: float = 0.95,  # of all limits together
-               n_draws: int = 4000,  # sets of counts, always the same ones
+               n_draws: int = 10_000,  # sets of counts, always the same ones
                ) -> float:  # at most (1 − confidence) / 2
     """The chance on either side at which limits of all levels hold together.
 
@@ -505,7 +531,7 @@ def joint_tail(levels: tuple[float, ...],  # rising, each in (0, 1)
         Independent rows.
     confidence : float, default 0.95
         Of all limits together.
-    n_draws : int, default 4000
+    n_draws : int, default 10_000
         Sets of counts, always the same ones.
 
     Returns
@@ -612,13 +638,14 @@ def level_limits(
     worth = [dependence.effective(weak, single) for _, weak in pairs]
     joint = joint_tail(levels, _rounded(np.median(worth)), confidence)
     cumulative = np.cumsum(cells.counts) / cells.n
+    fewer = np.minimum(worth, [dependence.effective(weak, joint) for _, weak in pairs])
+    fewer = np.minimum(fewer, np.sqrt(fewer * np.median(fewer)))  # variances of few rows vary
     for k, (strict, weak) in enumerate(pairs):
         if cells.kind == "table": observed = float(cumulative[k])
         else: observed = float(weak.mean())
-        fewer = min(worth[k], dependence.effective(weak, joint))
         ends = (float(strict.mean()), float(weak.mean()))
         low, high = share_limits(*ends, worth[k], (single, single))
-        least, most = share_limits(*ends, fewer, (joint, joint))
+        least, most = share_limits(*ends, fewer[k], (joint, joint))
         rows.append({"level": levels[k], "observed": observed, "low": low, "high": high,
                      "least": least, "most": most, "worth": worth[k]})
     return pd.DataFrame(rows)

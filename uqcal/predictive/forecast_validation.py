@@ -5,7 +5,6 @@
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-imports
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,12 +19,12 @@ from .._chance.resampling import affordable
 from .._sample.sample import Sample, whole_run_bins
 from .._words import predictive as words
 from ..errors.conclusions import check_tolerance, read_features
-from .forecast_cells import ForecastCells, below_levels, forecast_cells
-from .forecast_tests import (
-    ForecastTest, LocationSpread, RowDependence, components_test, joint_tail, level_limits,
-    location_spread, row_dependence, share_limits)
+from .forecast_cells import ForecastCells, below_levels, forecast_cells, placed_at
+from uqcal.predictive.forecast_tests import (
+    LocationSpread, RowDependence, components_test, level_limits, location_spread, pit_reach,
+    row_dependence)
 from ..reports import Caution, Finding, Place, Report, Step
-from ..statements import Distribution, Quantiles, Samples, read_statement
+from ..statements import Samples, read_statement
 
 # %% auto #0
 __all__ = ['ForecastAlong', 'ForecastReport', 'plot_levels', 'plot_cells', 'forecast_report']
@@ -42,6 +41,7 @@ class _Setup:
     shares: dict  # of the level: whole, named, place
     n_resamples: int
     rng: Any
+    levels: pd.DataFrame | None = None  # limits of all levels
 
     @property
     def odds_factor(self) -> float:
@@ -51,7 +51,12 @@ class _Setup:
     @property
     def pit_reach(self) -> float:
         "How far the mean PIT may lie from one half without harm."
-        return float(special.ndtr((self.tolerance - 1) / np.sqrt(2)) - 0.5)
+        return pit_reach(self.cells, self.tolerance - 1)
+
+    @property
+    def has_ties(self) -> bool:
+        "Whether outcomes equal quantiles, so that cells are not known."
+        return self.cells.kind == "table" and self.cells.n_tied > 0
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-setup-b
 def _shares(has_named, has_place):
@@ -112,13 +117,17 @@ def _bias_finding(test, size, setup):
     tails = _tails(mean, 0.5, setup.alpha, share, test.adjusted.size)
     low, high = (mean + special.stdtrit(freedom, tails[0]) * error,
                  mean - special.stdtrit(freedom, tails[1]) * error)
+    was_excluded = max(0.5 - low, high - 0.5) <= reach
+    if setup.has_ties:  # what placements leave open is left open
+        low += float(placed_at(setup.cells, "lowest").pit.mean()) - mean
+        high += float(placed_at(setup.cells, "highest").pit.mean()) - mean
     low, high = _agreeing(max(low, 0.0), min(high, 1.0), mean, 0.5, is_shown)
     farthest = max(0.5 - low, high - 0.5)
     status = _status(is_shown, farthest <= reach)
     direction, reason, needed = None, None, None
     if is_shown: direction = ("too high", "too low")[int(mean > 0.5)]
     if status == "inconclusive":
-        reason = _reason(setup)
+        reason = _reason(setup, was_excluded)
         needed = _needed(pit.size, error, mean - 0.5, reach, setup.alpha)
     strict, weak = below_levels(setup.cells, _middle(setup.cells))
     return Finding(
@@ -137,11 +146,10 @@ def _middle(cells):
     return float(cells.levels[np.abs(cells.levels - 0.5).argmin()])
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-bias-c
-def _reason(setup):
+def _reason(setup, was_excluded):
     "Why nothing was decided: values are too coarse, or rows too few."
-    cells = setup.cells
-    is_coarse = cells.kind == "table" and cells.n_tied > 0 and (cells.components**2).sum() < 1e-6
-    return ("precision", "coarse")[int(is_coarse)]
+    is_free = setup.has_ties and (setup.cells.components**2).sum() < 1e-6
+    return ("precision", "coarse")[int(setup.has_ties and was_excluded or is_free)]
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-pair
 def _pair(cells):
@@ -169,13 +177,18 @@ def _spread_finding(test, size, is_biased, setup):
     is_shown, factor = pvalue <= setup.alpha, size.factor
     is_narrow = factor > 1 if is_biased else test.components[1] > 0
     low, high = size.factor_limits(*_tails(factor, 1.0, setup.alpha, share, test.adjusted.size))
+    was_excluded = max(high, 1 / max(low, 1e-9)) <= tolerance
+    if setup.has_ties:
+        ends = [location_spread(placed_at(setup.cells, where), setup.dependence).factor
+                for where in ("inner", "outer")]
+        low, high = low * min(ends[0] / factor, 1.0), high * max(ends[1] / factor, 1.0)
     if is_narrow == (factor > 1): low, high = _agreeing(low, high, factor, 1.0, is_shown)
     farthest = max(high, 1 / max(low, 1e-9))
     status = _status(is_shown, farthest <= tolerance)
     direction, reason, needed = None, None, None
     if is_shown: direction = ("too large", "too small")[int(is_narrow)]
     if status == "inconclusive":
-        reason = _reason(setup)
+        reason = _reason(setup, was_excluded)
         needed = _needed(n, size.log_error, np.log(factor), np.log(tolerance), setup.alpha)
     pair, covered = _pair(setup.cells), None
     if pair is not None: covered = float(_covered(setup.cells, pair).mean())
@@ -192,8 +205,7 @@ def _spread_finding(test, size, is_biased, setup):
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-spread-b
 def _outer_hold(setup):
     "Whether as many outcomes lie outside the outermost quantiles as claimed."
-    table = level_limits(setup.cells, setup.dependence, confidence=1 - setup.alpha)
-    outer = table.iloc[[0, -1]]
+    outer = setup.levels.iloc[[0, -1]]
     return bool(((outer["low"] <= outer["level"]) & (outer["level"] <= outer["high"])).all())
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-tails
@@ -207,9 +219,9 @@ def _tails_finding(test, table, has_fault, setup):
     if has_fault: pvalue = 1.0
     else: pvalue = min(1.0, float(far.min()) / share)
     is_shown = pvalue <= setup.alpha
-    claimed = table["level"].clip(1e-9, 1 - 1e-9)
-    ends = [(_odds(table[end].clip(1e-12, 1 - 1e-12)) / _odds(claimed)) for end in
-            ("least", "most")]
+    claimed = _odds(table["level"].to_numpy())
+    ends = [_odds(np.clip(table[end].to_numpy(), 1e-12, 1 - 1e-12)) / claimed
+            for end in ("least", "most")]
     farthest = float(max(ends[1].max(), (1 / ends[0]).max()))
     if has_fault: status = "fact"
     else: status = _status(is_shown, farthest <= factor)
@@ -220,7 +232,7 @@ def _tails_finding(test, table, has_fault, setup):
         up = test.components[2 + which] > 0
         direction = (("downward", "upward"), ("lighter", "heavier"))[which][int(up)]
     if status == "inconclusive":
-        reason = _reason(setup)
+        reason = _reason(setup, False)
         needed = float(max(n * (np.log(farthest) / np.log(factor))**2, 1.1 * n))
     low, top = table.iloc[0], table.iloc[-1]
     return Finding(
@@ -422,15 +434,17 @@ def _along(name, code, ends, by_group, ranks, setup, share):
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-along-of-d
 def _relative(table, n, pair, cells):
     "Mean PIT against all rows, and odds of a miss, that no part's limits exclude."
-    free = np.sqrt(1 - table["count"] / n)  # by what it varies less against the whole
-    away = table["pit"] - cells.pit.mean()
-    span = (float((away - (table["pit"] - table["low"]) * free).min()),
-            float((away + (table["high"] - table["pit"]) * free).max()))
+    values = {name: table[name].to_numpy(float) for name in table.columns[2:]}
+    free = np.sqrt(1 - values["count"] / n)  # by what it varies less against the whole
+    away = values["pit"] - cells.pit.mean()
+    span = (float((away - (values["pit"] - values["low"]) * free).min()),
+            float((away + (values["high"] - values["pit"]) * free).max()))
     if pair is None: return span, 1.0
     whole = float(np.clip(_covered(cells, pair).mean(), 1 / n, 1 - 1 / n))
-    low = (table["covered"] - (table["covered"] - table["covered_low"]) * free).clip(1e-9, 1 - 1e-9)
-    high = (table["covered"] + (table["covered_high"] - table["covered"]) * free).clip(
-        1e-9, 1 - 1e-9)
+    below = (values["covered"] - values["covered_low"]) * free
+    above = (values["covered_high"] - values["covered"]) * free
+    low, high = (np.clip(one, 1e-9, 1 - 1e-9) for one in (values["covered"] - below,
+                                                          values["covered"] + above))
     return span, float(max((_odds(whole) / _odds(low)).max(), (_odds(high) / _odds(whole)).max()))
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-along-finding
@@ -693,7 +707,7 @@ def _cautions(cells, dependence, statement):
     "What could mislead."
     found = []
     if dependence.kind == "time" and dependence.is_chosen:
-        found.append(Caution(code="forecast_series", decides=True,
+        found.append(Caution(code="forecast_series", decides=dependence.pvalue <= 0.01,
                              facts={"correlation": dependence.correlation}))
     expected = cells.n * float(min(cells.probability[0], cells.probability[-1]))
     if dependence.kind != "independent" and expected < 5 and cells.kind != "pit":
@@ -802,6 +816,7 @@ def _answered(statement, columns, has_place, confidence, setup):
     test = components_test(cells, dependence, n_resamples=setup.n_resamples, rng=setup.rng)
     size = location_spread(cells, dependence)
     table = level_limits(cells, dependence, confidence=confidence)
+    setup = replace(setup, levels=table)
     findings, first = [_bias_finding(test, size, setup)], setup.shares
     is_biased, has_spread = findings[0].shows_fault, test.adjusted.size > 1
     if is_biased: setup = replace(setup, shares=_left(first, 0.5 * has_spread))
