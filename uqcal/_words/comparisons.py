@@ -451,14 +451,14 @@ def _short(caution):
 def _levels(caution):
     facts = caution.facts
     return (f"Compared at the {facts['count']} levels that all tables have, from "
-            f"{facts['first']:g} to {facts['last']:g}. Other levels are left out.")
+            f"{facts['first']:.3g} to {facts['last']:.3g}. Other levels are left out.")
 
 
 def _unlike(caution):
     facts = caution.facts
     said = "; ".join(f"{name}: {kind}" for name, kind in facts["kinds"].items())
     return (f"Unlike kinds are compared as quantiles at {facts['count']} levels, from "
-            f"{facts['first']:g} to {facts['last']:g} ({said}).")
+            f"{facts['first']:.3g} to {facts['last']:.3g} ({said}).")
 
 
 def _members(caution):

@@ -288,7 +288,7 @@ def weighted_interval_score(
     Bracher et al. (2021).
     """
     y, table, levels = _read_quantiles(y_true, values, levels)
-    alone = levels[np.abs(levels + levels[::-1] - 1) > 1e-9]
+    alone = levels[np.abs(levels[:, None] + levels - 1).min(axis=1) > 1e-9]
     if alone.size:
         raise ValueError("levels must be symmetric, each with one as far on the other side of 0.5, "
                          f"and {alone[0]:g} has none; crps_of_quantiles takes any levels")
