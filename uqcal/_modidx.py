@@ -4939,6 +4939,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                    'uqcal/predictive/predictive_scores.py'),
                                                     'uqcal.predictive.predictive_scores._quantile_of': ( 'predictive/predictive_scores.html#_quantile_of',
                                                                                                          'uqcal/predictive/predictive_scores.py'),
+                                                    'uqcal.predictive.predictive_scores._quantile_scores': ( 'predictive/predictive_scores.html#_quantile_scores',
+                                                                                                             'uqcal/predictive/predictive_scores.py'),
                                                     'uqcal.predictive.predictive_scores._read_quantiles': ( 'predictive/predictive_scores.html#_read_quantiles',
                                                                                                             'uqcal/predictive/predictive_scores.py'),
                                                     'uqcal.predictive.predictive_scores._rule': ( 'predictive/predictive_scores.html#_rule',

@@ -605,8 +605,8 @@ def _plot_models(found, ax):
         raise ValueError(f"nothing is recalibrated where {which} bounds alone are scored, so there "
                          "are no parts of a score to show")
     if "recalibrated" not in table and found.n >= 20 and not found.n_groups:
-        raise ValueError("nothing is recalibrated where distributions are compared as a whole, so "
-                         "there are no parts of a score to show")
+        raise ValueError("nothing is recalibrated where distributions are compared as a whole or "
+                         "by the fair score, so there are no parts of a score to show")
     if "recalibrated" not in table:
         raise ValueError("nothing is fitted to fewer than 20 rows, so there are no parts of a "
                          "score to show")

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._base.inputs import (check_choice, check_fraction, check_labels_agree, plain_array,
                                 read_vector, refuse)
+from .._base.kernels import kernel
 from ..statements import Distribution, check_levels, refuse_crossing, third_axis_hint
 
 # %% auto #0
@@ -189,6 +190,25 @@ def pinball_loss(
     above = y[:, None] - table
     return np.maximum(levels * above, (levels - 1) * above)
 
+# %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-kernel
+_MANY = 100_000  # cells from which a compiled loop is worth its start
+
+
+@kernel
+def _quantile_scores(y, table, below, above):
+    "Weighted sums of distances below and above quantiles, row by row; and whether any cross."
+    found, crosses = np.empty(y.size), False
+    for i in range(y.size):
+        total, last = 0.0, -np.inf
+        for k in range(below.size):
+            value = table[i, k]
+            if value < last: crosses = True
+            last = value
+            apart = y[i] - value
+            total += max(above[k] * apart, -below[k] * apart)
+        found[i] = total
+    return found, crosses
+
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-quantiles
 def crps_of_quantiles(
     y_true: ArrayLike,  # observed values, shape (n,)
@@ -226,8 +246,13 @@ def crps_of_quantiles(
     ----------
     Gneiting & Raftery (2007), § 6; Laio & Tamea (2007).
     """
-    y, table, levels = _read_quantiles(y_true, values, levels)
+    y, table = read_forecasts(y_true, values)
+    levels = np.array(check_levels(levels, table.shape[1]))
     weight = 2 * level_weights(levels, weights)
+    if table.size > _MANY:
+        found, crosses = _quantile_scores(y, table, weight * (1 - levels), weight * levels)
+        if not crosses: return found
+    refuse_crossing(table, levels)
     def _score(above):
         linear = above @ (weight * levels)
         np.minimum(above, 0, out=above)
