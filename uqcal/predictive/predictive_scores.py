@@ -17,32 +17,16 @@ from .._base.kernels import kernel
 from ..statements import Distribution, check_levels, refuse_crossing, third_axis_hint
 
 # %% auto #0
-__all__ = ['read_forecasts', 'crps_of_samples', 'level_weights', 'pinball_loss', 'crps_of_quantiles', 'WeightedIntervalScore',
+__all__ = ['crps_of_samples', 'level_weights', 'pinball_loss', 'crps_of_quantiles', 'WeightedIntervalScore',
            'weighted_interval_score', 'crps_of_distribution']
 
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-read
-def read_forecasts(y_true: ArrayLike,  # observed values, shape (n,)
+def _read_forecasts(y_true: ArrayLike,  # observed values, shape (n,)
                    values: ArrayLike,  # members or quantiles, shape (n, k)
                    ) -> tuple[np.ndarray, np.ndarray]:  # float64, shapes (n,) and (n, k)
     """Observed values and a matrix with a row for each of them.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Observed values, shape (n,).
-    values : ArrayLike
-        Members or quantiles, shape (n, k).
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray]
-        `float64`, shapes (n,) and (n, k).
-
-    Raises
-    ------
-    ValueError, TypeError
-        For what is no matrix of finite numbers, and for other lengths.
-    """
+    Raises ValueError, TypeError for what is no matrix of finite numbers, and for other lengths."""
     check_labels_agree(y_true=y_true, values=values)
     y, table = read_vector(y_true, "y_true"), plain_array(values, "values", "an array of shape (n, k)")
     if table.ndim != 2 or 0 in table.shape:
@@ -104,7 +88,7 @@ def crps_of_samples(
     ----------
     Gneiting & Raftery (2007), Eq. 21; Ferro (2014).
     """
-    y, table = read_forecasts(y_true, values)
+    y, table = _read_forecasts(y_true, values)
     m = table.shape[1]
     if fair and m < 2:
         raise ValueError("values must hold at least two members for the fair score, got one; of a "
@@ -150,7 +134,7 @@ def level_weights(levels: Sequence[float],  # rising, in (0, 1), shape (q,)
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-read-quantiles
 def _read_quantiles(y_true, values, levels):
     "Observed values, quantiles that do not cross, and their levels."
-    y, table = read_forecasts(y_true, values)
+    y, table = _read_forecasts(y_true, values)
     levels = check_levels(levels, table.shape[1])
     refuse_crossing(table, levels)
     return y, table, np.array(levels)
@@ -246,7 +230,7 @@ def crps_of_quantiles(
     ----------
     Gneiting & Raftery (2007), § 6; Laio & Tamea (2007).
     """
-    y, table = read_forecasts(y_true, values)
+    y, table = _read_forecasts(y_true, values)
     levels = np.array(check_levels(levels, table.shape[1]))
     weight = 2 * level_weights(levels, weights)
     if table.size > _MANY:
