@@ -2530,6 +2530,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                  'uqcal/comparison/model_comparison.py'),
                                                    'uqcal.comparison.model_comparison._in_stretches': ( 'comparison/model_comparison.html#_in_stretches',
                                                                                                         'uqcal/comparison/model_comparison.py'),
+                                                   'uqcal.comparison.model_comparison._in_time': ( 'comparison/model_comparison.html#_in_time',
+                                                                                                   'uqcal/comparison/model_comparison.py'),
                                                    'uqcal.comparison.model_comparison._is_heavy': ( 'comparison/model_comparison.html#_is_heavy',
                                                                                                     'uqcal/comparison/model_comparison.py'),
                                                    'uqcal.comparison.model_comparison._judged': ( 'comparison/model_comparison.html#_judged',

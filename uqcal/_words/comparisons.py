@@ -444,8 +444,9 @@ def _tails(caution):
 
 
 def _short(caution):
-    return (f"The series is short ({caution.facts['n']:,} rows). Where neighbours are strongly "
-            "correlated, such limits miss more often than their level says.")
+    facts = caution.facts
+    return (f"The series is short or strongly correlated ({facts['n']:,} rows; {facts['near']:.2f} "
+            "between neighbours). Limits of 95 % then cover as few as 91 of 100.")
 
 
 def _levels(caution):
