@@ -263,6 +263,16 @@ TABLE = {
     **rows("statements", "Probabilities", "single", given={"prob": P, "classes": None}, kinds={"prob": "probabilities -column -2-D -frame", "classes": "free", "pos_label": "free"}),
     **rows("statements", "Quantiles", "single", given={"values": BOUNDS, "levels": [0.1, 0.9]}, kinds={"values": "free", "levels": "free", "sort_quantiles": "flag"}),
     **rows("statements", "Samples", "single", given={"values": BOUNDS}, kinds={"values": "free"}),
+    **rows("statements", "MeanStd.pit MeanStd.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers", "dist": "choice"}, of=lambda: statements.MeanStd(E, U)),
+    **rows("statements", "Quantiles.pit Quantiles.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers", "weights": "choice"}, of=lambda: statements.Quantiles(BOUNDS, [0.1, 0.9])),
+    **rows("statements", "Samples.pit Samples.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers", "fair": "flag"}, of=lambda: statements.Samples(BOUNDS)),
+    **rows("statements", "Distribution.pit Distribution.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers"}, of=lambda: statements.Distribution(stats.norm(E, U))),
+    **rows("predictive_scores", "crps_of_samples", "single", given={"y_true": E, "values": BOUNDS}, kinds={"y_true": "numbers", "values": "free", "fair": "flag"}),
+    **rows("predictive_scores", "crps_of_quantiles pinball_loss weighted_interval_score", "single", given={"y_true": E, "values": BOUNDS, "levels": [0.1, 0.9]},
+           kinds={"y_true": "numbers", "values": "free", "levels": "free", "weights": "choice"}),
+    **rows("predictive_scores", "crps_of_distribution", "single", given={"y_true": E, "dist": stats.norm(E, U)}, kinds={"y_true": "numbers", "dist": "free", "accuracy": "fraction"}),
+    **rows("forecast_comparison", "compare_forecasts", "single", nan=True, given={"y_true": E, "models": {"a": statements.Samples(BOUNDS), "b": statements.Samples(2 * BOUNDS)}},
+           kinds={"y_true": "numbers", "models": "free", "groups": "free", "in_time": "flag", "margin": "size -None"}),
     **rows("statements", "Distribution.cdf", "single", given={"y": E}, kinds={"y": "numbers"}, of=STATED["Distribution"]),
     **{f"statements.{kind}.take": Row("single", given={"rows": np.arange(4)}, kinds={"rows": "array"}, of=made) for kind, made in STATED.items()},
     **{f"statements.{kind}.read_observed": Row("single", given={"y_true": OBSERVED.get(kind, ("", E))[1]},
@@ -495,7 +505,9 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform model_comparison.compare_scores model_comparison.compare_scores+intervals "
-        "model_comparison.compare_scores+outcomes causes.read_observed",
+        "model_comparison.compare_scores+outcomes causes.read_observed forecast_comparison.compare_forecasts predictive_scores.crps_of_distribution "
+        "statements.MeanStd.pit statements.MeanStd.crps statements.Quantiles.pit statements.Quantiles.crps statements.Samples.pit statements.Samples.crps "
+        "statements.Distribution.pit statements.Distribution.crps",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep causes.describe_rows",
     ("ties", "constant", "one point", "two points", "one outcome"): "probability_recalibration.recalibrate_probabilities probability_recalibration.recalibrate_probabilities+cluster probability_recalibration.recalibrate_probabilities+by",  # too few of either
     ("constant", "one point", "two points"): "causes.find_causes",          # groups: all rows in one

@@ -79,7 +79,8 @@ def test_a_model_that_recalibration_would_put_in_front_is_named(cause):
 
 
 FACTS = {"models_repeat": {"repeated": 900, "n": 1000, "what": "rows"}, "models_apart": {"lag": 200, "n": 600, "correlation": 0.4}, "models_duplicates": {"repeated": 90, "n": 1000, "what": "rows"},
-         "models_blocks": {"number": 20}, "models_zero": {"models": ("a", "b")}, "models_left_out": {"count": 3, "n": 300, "infinite": {"b": 3}}, "models_one_bound": {"infinite": "lower", "scored": "upper", "share": 90.0, "divisor": 0.1},
+         "models_blocks": {"number": 20}, "models_short": {"n": 90, "near": 0.3}, "models_levels": {"count": 3, "first": 0.1, "last": 0.9}, "models_members": {"members": {"a": 5, "b": 50}},
+         "models_unlike": {"count": 9, "first": 0.05, "last": 0.95, "kinds": {"a": "quantiles", "b": "members"}}, "models_normal": {"models": ("a", "b")}, "models_zero": {"models": ("a", "b")}, "models_left_out": {"count": 3, "n": 300, "infinite": {"b": 3}}, "models_one_bound": {"infinite": "lower", "scored": "upper", "share": 90.0, "divisor": 0.1},
          "models_one_row": {"row": "17 (line 19)", "share": 0.44, "best": "a", "model": "b"}, "models_few": {"n": 90, "one_of": "eight"}, "models_other_score": {"score_name": "CRPS", "best": "a", "model": "b", "by": (0.15, 0.01)}}
 
 

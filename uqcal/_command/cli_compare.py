@@ -492,6 +492,9 @@ def _compare_models(
     weight: Annotated[str | None, typer.Option(hidden=True)] = None):
     if weight is not None:
         raise ValueError("--weight can't be used with compare-models: each row counts once")
+    if in_time and groups is not None:
+        raise ValueError("--in-time and --groups can't be given together: rows either follow each "
+                         "other or are clustered")
     source, label = data_file(file)
     check_outputs(source, jobs, report=report, figure=figure, json=json_file)
     check_sizes(n_boot=n_boot)
@@ -695,7 +698,10 @@ def _statement_of(name, model, table):
         if model.kind == "samples": return Samples.from_frame(frame, columns)
         if model.kind == "quantiles": return Quantiles.from_frame(frame, columns)
         return MeanStd.from_frame(frame, *columns)
-    except (TypeError, ValueError) as error: raise ValueError(f"--model {name}: {error}") from None
+    except (TypeError, ValueError) as error:
+        text = str(error).replace("; write Quantiles(values, levels)", "")
+        text = text.replace("sort_quantiles=True sorts each row", "sort them in the file")
+        raise ValueError(f"--model {name}: {text}") from None
 
 # %% ../../nbs/command/69_cli_compare.ipynb #predictions-of
 def _lines_of(table):

@@ -444,21 +444,22 @@ def _tails(caution):
 
 
 def _short(caution):
-    return (f"The series is short ({caution.facts['n']:,} rows). Where neighbours are strongly "
-            "correlated, such limits miss more often than their level says.")
+    facts = caution.facts
+    return (f"The series is short or strongly correlated ({facts['n']:,} rows; {facts['near']:.2f} "
+            "between neighbours). Limits of 95 % then cover as few as 91 of 100.")
 
 
 def _levels(caution):
     facts = caution.facts
     return (f"Compared at the {facts['count']} levels that all tables have, from "
-            f"{facts['first']:g} to {facts['last']:g}. Other levels are left out.")
+            f"{facts['first']:.3g} to {facts['last']:.3g}. Other levels are left out.")
 
 
 def _unlike(caution):
     facts = caution.facts
     said = "; ".join(f"{name}: {kind}" for name, kind in facts["kinds"].items())
     return (f"Unlike kinds are compared as quantiles at {facts['count']} levels, from "
-            f"{facts['first']:g} to {facts['last']:g} ({said}).")
+            f"{facts['first']:.3g} to {facts['last']:.3g} ({said}).")
 
 
 def _members(caution):

@@ -330,11 +330,21 @@ def _few(mine, unit, difference, squares, in_time):
     if not better: return ()
     if squares and unit.size >= 20 and any(map(_is_heavy, better)):
         return (Caution(code="models_tails", decides=True),)
+    if in_time: return _in_time(better)
     if units >= 200: return ()
-    if in_time: return (Caution(code="models_short", facts={"n": units}, decides=True),)
     if units <= 100: one_of = "eight"
     else: one_of = "twelve"
     return (Caution(code="models_few", facts={"n": units, "one_of": one_of}, decides=True),)
+
+# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-065d-time
+def _in_time(better):
+    "A caution where a verdict rests on few rows in time, or on strongly correlated ones."
+    apart = np.stack(better)
+    apart = apart - apart.mean(axis=1, keepdims=True)
+    square = np.maximum((apart**2).sum(axis=1), 1e-300)
+    near, n = float(((apart[:, 1:] * apart[:, :-1]).sum(axis=1) / square).max()), apart.shape[1]
+    if n >= 200 and near <= 0.6: return ()
+    return (Caution(code="models_short", facts={"n": n, "near": near}, decides=True),)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-065h
 def _is_heavy(difference):
@@ -605,8 +615,8 @@ def _plot_models(found, ax):
         raise ValueError(f"nothing is recalibrated where {which} bounds alone are scored, so there "
                          "are no parts of a score to show")
     if "recalibrated" not in table and found.n >= 20 and not found.n_groups:
-        raise ValueError("nothing is recalibrated where distributions are compared as a whole, so "
-                         "there are no parts of a score to show")
+        raise ValueError("nothing is recalibrated where distributions are compared as a whole or "
+                         "by the fair score, so there are no parts of a score to show")
     if "recalibrated" not in table:
         raise ValueError("nothing is fitted to fewer than 20 rows, so there are no parts of a "
                          "score to show")

@@ -70,7 +70,7 @@ class ForecastScoring:
         return crps_of_quantiles(y, values, self.levels)
 
     def steps(self, n_units: int,  # independent rows
-              ) -> tuple[str, ...]:  # none for fewer than 20
+              ) -> tuple[str, ...]:  # none for fewer than 20, nor by the fair score
         """Corrections that so many rows can teach, in their order, and flat spreads at the end.
 
         Parameters
@@ -81,9 +81,9 @@ class ForecastScoring:
         Returns
         -------
         tuple[str, ...]
-            None for fewer than 20.
+            None for fewer than 20, nor by the fair score.
         """
-        if n_units < 20: return ()
+        if n_units < 20 or self.fair: return ()
         return "shift", "factor", "flat"
 
     def learn(self, steps: Sequence[str],  # from `steps`
@@ -150,7 +150,7 @@ class ForecastScoring:
         tuple[float, tuple[str, float]]
             And what would cost as much.
         """
-        parts = _Parts.of(self, *(column[:_ROWS] for column in columns))
+        parts = _Parts.of(replace(self, fair=False), *(column[:_ROWS] for column in columns))
         shift = parts.shift()
         best = parts.factor(shift)
         as_is, *off = (parts.mean_score(shift, best * factor) for factor in (1, 1.25, 0.8))
@@ -180,8 +180,7 @@ class _Parts:
         """
         k, inner = values.shape[1], np.zeros(y.size)
         if scoring.levels is None:
-            pairs = k * (k - 1) if scoring.fair else k * k
-            inner = np.sort(values, axis=1) @ ((2 * np.arange(k) + 1 - k) / pairs)
+            inner = np.sort(values, axis=1) @ ((2 * np.arange(k) + 1 - k) / (k * k))
             level, weight = np.full(k, 0.5), np.full(k, 1 / k)
         else: level, weight = np.array(scoring.levels), level_weights(scoring.levels)
         middle = values @ weight

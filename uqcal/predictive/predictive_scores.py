@@ -13,35 +13,20 @@ from numpy.typing import ArrayLike
 
 from .._base.inputs import (check_choice, check_fraction, check_labels_agree, plain_array,
                                 read_vector, refuse)
+from .._base.kernels import kernel
 from ..statements import Distribution, check_levels, refuse_crossing, third_axis_hint
 
 # %% auto #0
-__all__ = ['read_forecasts', 'crps_of_samples', 'level_weights', 'pinball_loss', 'crps_of_quantiles', 'WeightedIntervalScore',
+__all__ = ['crps_of_samples', 'level_weights', 'pinball_loss', 'crps_of_quantiles', 'WeightedIntervalScore',
            'weighted_interval_score', 'crps_of_distribution']
 
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-read
-def read_forecasts(y_true: ArrayLike,  # observed values, shape (n,)
+def _read_forecasts(y_true: ArrayLike,  # observed values, shape (n,)
                    values: ArrayLike,  # members or quantiles, shape (n, k)
                    ) -> tuple[np.ndarray, np.ndarray]:  # float64, shapes (n,) and (n, k)
     """Observed values and a matrix with a row for each of them.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Observed values, shape (n,).
-    values : ArrayLike
-        Members or quantiles, shape (n, k).
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray]
-        `float64`, shapes (n,) and (n, k).
-
-    Raises
-    ------
-    ValueError, TypeError
-        For what is no matrix of finite numbers, and for other lengths.
-    """
+    Raises ValueError, TypeError for what is no matrix of finite numbers, and for other lengths."""
     check_labels_agree(y_true=y_true, values=values)
     y, table = read_vector(y_true, "y_true"), plain_array(values, "values", "an array of shape (n, k)")
     if table.ndim != 2 or 0 in table.shape:
@@ -103,7 +88,7 @@ def crps_of_samples(
     ----------
     Gneiting & Raftery (2007), Eq. 21; Ferro (2014).
     """
-    y, table = read_forecasts(y_true, values)
+    y, table = _read_forecasts(y_true, values)
     m = table.shape[1]
     if fair and m < 2:
         raise ValueError("values must hold at least two members for the fair score, got one; of a "
@@ -149,7 +134,7 @@ def level_weights(levels: Sequence[float],  # rising, in (0, 1), shape (q,)
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-read-quantiles
 def _read_quantiles(y_true, values, levels):
     "Observed values, quantiles that do not cross, and their levels."
-    y, table = read_forecasts(y_true, values)
+    y, table = _read_forecasts(y_true, values)
     levels = check_levels(levels, table.shape[1])
     refuse_crossing(table, levels)
     return y, table, np.array(levels)
@@ -189,6 +174,25 @@ def pinball_loss(
     above = y[:, None] - table
     return np.maximum(levels * above, (levels - 1) * above)
 
+# %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-kernel
+_MANY = 100_000  # cells from which a compiled loop is worth its start
+
+
+@kernel
+def _quantile_scores(y, table, below, above):
+    "Weighted sums of distances below and above quantiles, row by row; and whether any cross."
+    found, crosses = np.empty(y.size), False
+    for i in range(y.size):
+        total, last = 0.0, -np.inf
+        for k in range(below.size):
+            value = table[i, k]
+            if value < last: crosses = True
+            last = value
+            apart = y[i] - value
+            total += max(above[k] * apart, -below[k] * apart)
+        found[i] = total
+    return found, crosses
+
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-quantiles
 def crps_of_quantiles(
     y_true: ArrayLike,  # observed values, shape (n,)
@@ -226,8 +230,13 @@ def crps_of_quantiles(
     ----------
     Gneiting & Raftery (2007), § 6; Laio & Tamea (2007).
     """
-    y, table, levels = _read_quantiles(y_true, values, levels)
+    y, table = _read_forecasts(y_true, values)
+    levels = np.array(check_levels(levels, table.shape[1]))
     weight = 2 * level_weights(levels, weights)
+    if table.size > _MANY:
+        found, crosses = _quantile_scores(y, table, weight * (1 - levels), weight * levels)
+        if not crosses: return found
+    refuse_crossing(table, levels)
     def _score(above):
         linear = above @ (weight * levels)
         np.minimum(above, 0, out=above)
@@ -288,7 +297,7 @@ def weighted_interval_score(
     Bracher et al. (2021).
     """
     y, table, levels = _read_quantiles(y_true, values, levels)
-    alone = levels[np.abs(levels + levels[::-1] - 1) > 1e-9]
+    alone = levels[np.abs(levels[:, None] + levels - 1).min(axis=1) > 1e-9]
     if alone.size:
         raise ValueError("levels must be symmetric, each with one as far on the other side of 0.5, "
                          f"and {alone[0]:g} has none; crps_of_quantiles takes any levels")
