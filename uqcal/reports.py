@@ -26,7 +26,7 @@ from ._base.inputs import check_choice
 from ._base.page import (Card, Picture, Section, Verdict, check_target, draw_picture,
                               render_page, write_whole)
 from ._base.results import Interval, Result, json_plain, new_axes, plain_text, three_digits
-from ._words import (comparisons, corrections, errors, file, groups, intervals, probabilities,
+from ._words import (classes, comparisons, corrections, errors, file, groups, intervals, probabilities,
                           streams, verbs)
 from ._words.headlines import (CLAIMED, axis_text, caption, headline, question,
                                     rank, status_word)
@@ -340,7 +340,7 @@ class Step(Result):
         return {"verb": self.verb, "why": self.why, "sentence": self.sentence}
 
 # %% ../nbs/reports/09_reports.ipynb #cell-023
-_ROOMS = (errors, intervals, probabilities, corrections, comparisons, groups, streams, file,
+_ROOMS = (errors, intervals, probabilities, classes, corrections, comparisons, groups, streams, file,
           verbs)
 
 

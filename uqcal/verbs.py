@@ -31,6 +31,7 @@ from .intervals.coverage import interval_report
 from .large import Parts
 from .options import ValidateOptions
 from .probabilities.calibration import calibration_report
+from .probabilities.many_classes import class_report
 from .reports import Finding, Report, Step
 from .statements import (Distribution, Intervals, LabelSets, MeanStd, Probabilities,
                               Quantiles, Samples, Statement, read_statement)
@@ -172,12 +173,23 @@ def _validate_sets(asked, options):
 
 def _validate_probabilities(asked, options):
     statement = asked.statement
-    if statement.n_classes > 2:
-        raise TypeError("validate takes probabilities of one event; of the top label write "
-                        "label, p = statement.top(); validate(y_true == label, Probabilities(p))")
+    if statement.n_classes > 2: return _validate_classes(asked, options)
     return calibration_report(
         asked.y, statement.prob, groups=asked.labels, by=asked.named, **asked.how,
         **options.known("n_boot", "n_resamples", "n_bins", "local_tolerance"))
+
+# %% ../nbs/verbs/101_verbs.ipynb #vb-validate-classes
+def _validate_classes(asked, options):
+    "The report on probabilities of more than two classes."
+    statement = asked.statement
+    if "sample_weight" in asked.how:
+        raise TypeError("sample_weight is known for probabilities of one event; leave it out for "
+                        f"{statement.n_classes} classes")
+    if statement.classes is None: labels = asked.y.astype(np.int64)
+    else: labels = statement.classes[asked.y.astype(np.int64)]
+    return class_report(
+        labels, statement.prob, classes=statement.classes, groups=asked.labels, by=asked.named,
+        **asked.how, **options.known("n_boot", "n_resamples", "n_bins", "local_tolerance"))
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-f
 def validate(
