@@ -23,6 +23,7 @@ from ._words import verbs as words
 from .adapters.error_streams import BoundRows, ErrorRows
 from .adapters.rows import ProbabilityRows
 from .comparison.model_comparison import compare_scores
+from .corrections.class_recalibration import ClassScaling, recalibrate_classes
 from .corrections.error_recalibration import random_folds, recalibrate_errors
 from .corrections.probability_recalibration import recalibrate_probabilities
 from .errors.validation import validate_errors
@@ -32,6 +33,7 @@ from .large import Parts
 from .options import ValidateOptions
 from .probabilities.calibration import calibration_report
 from .probabilities.many_classes import class_report
+from .probabilities.recalibration import TemperatureScaling
 from .reports import Finding, Report, Step
 from .statements import (Distribution, Intervals, LabelSets, MeanStd, Probabilities,
                               Quantiles, Samples, Statement, read_statement)
@@ -185,11 +187,9 @@ def _validate_classes(asked, options):
     if "sample_weight" in asked.how:
         raise TypeError("sample_weight is known for probabilities of one event; leave it out for "
                         f"{statement.n_classes} classes")
-    if statement.classes is None: labels = asked.y.astype(np.int64)
-    else: labels = statement.classes[asked.y.astype(np.int64)]
     return class_report(
-        labels, statement.prob, classes=statement.classes, groups=asked.labels, by=asked.named,
-        **asked.how, **options.known("n_boot", "n_resamples", "n_bins", "local_tolerance"))
+        _class_labels(asked), statement.prob, classes=statement.classes, groups=asked.labels,
+        by=asked.named, **asked.how, **options.known("n_boot", "n_resamples", "n_bins", "local_tolerance"))
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-f
 def validate(
@@ -519,6 +519,8 @@ def _applied(model, statement, level, columns, n_calibration=None):
     if isinstance(statement, MeanStd):
         mean, std = model.apply(statement.mean, statement.std, columns)
         return MeanStd(mean, std, n_calibration=n_calibration)
+    if isinstance(model, (TemperatureScaling, ClassScaling)):
+        return _applied_to_classes(model, statement)
     if columns is None: prob = model.predict(statement.prob)
     else: prob = model.predict(statement.prob, next(iter(columns.values())))
     return Probabilities(prob, pos_label=statement.pos_label)
@@ -543,6 +545,19 @@ def _all_classes(statement):
     if statement.prob.ndim == 2: return statement.prob
     return np.column_stack([1 - statement.prob, statement.prob])
 
+# %% ../nbs/verbs/101_verbs.ipynb #vb-applied-classes
+def _applied_to_classes(model, statement):
+    "Probabilities of K classes after a map."
+    if statement.n_classes != model.n_classes_:
+        raise ValueError(f"statement must hold {model.n_classes_} classes, as in the fit, got "
+                         f"{statement.n_classes}")
+    known = getattr(model, "labels_", None)
+    if known is not None and statement.classes is not None and (
+            list(map(str, known)) != list(map(str, statement.classes.tolist()))):
+        raise ValueError("statement must hold the classes of the fit in their order: "
+                         f"{', '.join(map(str, known[:12]))}")
+    return Probabilities(model.predict(statement.prob), classes=statement.classes)
+
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-kinds
 def _recalibrate_mean_std(asked):
     found = recalibrate_errors(asked.y - asked.statement.mean, asked.statement.std,
@@ -553,17 +568,33 @@ def _recalibrate_mean_std(asked):
 
 
 def _recalibrate_probabilities(asked):
+    if asked.statement.n_classes > 2: return _recalibrate_classes(asked)
     if asked.columns is not None and asked.columns.shape[1] > 1:
         raise ValueError("by must hold one column of groups to recalibrate probabilities, got "
                          f"{asked.columns.shape[1]}")
-    if asked.statement.n_classes > 2:
-        raise TypeError("recalibrate takes probabilities of one event, got "
-                        f"{asked.statement.n_classes} classes; take one column at a time")
     named = asked.named or {}
     found = recalibrate_probabilities(asked.y, asked.statement.prob, groups=asked.labels,
                                       by=next(iter(named.values()), None), **asked.how)
     held = Probabilities(found.recalibrated, pos_label=asked.statement.pos_label)
     return found, found.model, held, tuple(named) if found.by is not None else ()
+
+# %% ../nbs/verbs/101_verbs.ipynb #vb-recal-classes
+def _recalibrate_classes(asked):
+    "Probabilities of more than two classes, by a map of them all."
+    statement = asked.statement
+    if asked.columns is not None:
+        raise TypeError("by is known for probabilities of one event; recalibrate each group by "
+                        "itself: recalibrate(y_true[rows], statement.take(rows))")
+    found = recalibrate_classes(_class_labels(asked), statement.prob, classes=statement.classes,
+                                groups=asked.labels, **asked.how)
+    return found, found.model, Probabilities(found.recalibrated, classes=statement.classes), ()
+
+
+def _class_labels(asked):
+    "Observed labels, by their names where classes have names."
+    label = asked.y.astype(np.int64)
+    if asked.statement.classes is None: return label
+    return asked.statement.classes[label]
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-intervals
 def _recalibrate_intervals(asked):

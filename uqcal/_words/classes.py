@@ -14,7 +14,8 @@ from .text import (capital, counted, factor_text, limits_text, p_text, percent, 
                                short_name, two_digits, value_text, would_decide)
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'tests_text', 'conclusion_text', 'title_text', 'class_lines']
+__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'tests_text', 'conclusion_text', 'title_text', 'class_lines',
+           'scaling_text', 'recalibration_conclusion']
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-small
 _MEANING = {"overconfident": "too close to 0 and 1", "underconfident": "too far from 0 and 1",
@@ -187,7 +188,8 @@ def conclusion_text(findings: Any,  # of a report on many classes
     shown = [one for one in findings if one.kind in kinds and (one.shows_fault or one.rows)]
     along = [one for one in findings if one.kind == "calibration_by" and one.shows_fault]
     shown.sort(key=lambda one: kinds.index(one.kind))
-    told = [_fragment(one) for one in shown[:3]]
+    if len(shown) > 1: shown = [one for one in shown if one.kind != "class_locally" or one.rows]
+    told = [_fragment(one) for one in shown]
     if shown and all(one.status == "minor" for one in shown): told[-1] += ", within the tolerance"
     told += [f"the top label's calibration differs along {short_name(one.by)}" for one in along]
     if told: return f"{capital('; '.join(told))}."
@@ -273,6 +275,67 @@ def _collect_to_decide(step):
 def _use(step):
     return "Use these probabilities. Groups may still differ: pass their columns as by=."
 
+# %% ../../nbs/words/126_words_classes.ipynb #wc-scaling
+def scaling_text(effect: Any,  # kind, and the ends of slopes and odds
+                 ) -> str:  # without a full stop
+    """What slopes and offsets of classes do.
+
+    Parameters
+    ----------
+    effect : Any
+        Kind, and the ends of slopes and odds.
+
+    Returns
+    -------
+    str
+        Without a full stop.
+    """
+    slopes, odds = (" to ".join(map(two_digits, effect[name])) for name in ("slopes", "odds"))
+    more = ", and slopes between classes" * (effect["kind"] == "matrix")
+    return f"slopes of {slopes} and odds × {odds}, by class{more}"
+
+# %% ../../nbs/words/126_words_classes.ipynb #wc-recalibrated
+def _recalibrated_line(finding):
+    facts = finding.facts
+    if facts["after"] is None: return _small(facts["before"].conclusion)
+    return f"before: {facts['before'].verdict}; after: {_small(facts['after'].conclusion)}"
+
+
+def _small(sentence):
+    "A sentence as a fragment."
+    return f"{sentence[:1].lower()}{sentence[1:]}".rstrip(".")
+
+
+def _recalibrated_sentence(finding):
+    facts = finding.facts
+    if facts["after"] is None: return facts["before"].conclusion
+    return (f"Before: {_small(facts['before'].conclusion)}. After, cross-validated: "
+            f"{_small(facts['after'].conclusion)}.")
+
+# %% ../../nbs/words/126_words_classes.ipynb #wc-recal-conclusion
+_UNCHANGED = {"no fault": "no fault was found", "no map": "no map gains in cross-validation",
+              "reversed": "what is called likely is what happens less"}
+
+
+def recalibration_conclusion(report: Any,  # a `ClassRecalibration`
+                             ) -> str:  # a few sentences
+    """What was done to probabilities of K classes, and what is found before and after.
+
+    Parameters
+    ----------
+    report : Any
+        A `ClassRecalibration`.
+
+    Returns
+    -------
+    str
+        A few sentences.
+    """
+    if report.outcome == "unchanged":
+        return f"Unchanged: {_UNCHANGED[report.reason]}. {report.before.conclusion}"
+    return (f"Recalibrated by {report.chosen}: {report.model.sentence}. After, cross-validated: "
+            f"{_small(report.after.conclusion)}.")
+
 # %% ../../nbs/words/126_words_classes.ipynb #wc-caution
 def _few_clusters(caution):
     return (f"There are only {caution.facts['clusters']:,} clusters. With so few, up to 8 of 100 "
@@ -280,10 +343,11 @@ def _few_clusters(caution):
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-tables
 LINES = {"top_label": _top_line, "class_slope": _slope_line, "each_class": _class_line,
-         "class_locally": _local_line}
+         "class_locally": _local_line, "recalibrated_classes": _recalibrated_line}
 SENTENCES = {"top_label": _top_sentence, "class_slope": _slope_sentence,
-             "each_class": _class_sentence, "class_locally": _local_sentence}
-METHODS = dict.fromkeys(LINES, _method)
+             "each_class": _class_sentence, "class_locally": _local_sentence,
+             "recalibrated_classes": _recalibrated_sentence}
+METHODS = dict.fromkeys(("top_label", "class_slope", "each_class", "class_locally"), _method)
 CAUTIONS = {"few_clusters_of_classes": _few_clusters}
 STEPS = {("recalibrate", "classes"): _recalibrate, ("check", "reversed_classes"): _check_reversed,
          ("check", "impossible_labels"): _check_impossible, ("correct", "classes_by"): _by_itself,
