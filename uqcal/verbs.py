@@ -1278,6 +1278,7 @@ def compare_models(
     if isinstance(first, Probabilities):
         check_choice(score, "score", ["auto", "log", "brier"])
         probs = {name: one.prob for name, one in models.items()}
+        _check_same_classes(models)
         return compare_scores(y, probs, score="brier" if score == "brier" else "log loss", **chosen)
     check_choice(score, "score", ["auto", "crps", "log"])
     pairs = {name: (one.mean, one.std) for name, one in models.items()}
@@ -1301,6 +1302,18 @@ def _read_models(models):
         raise TypeError(f"compare_models does not take {kind.__name__}; turn each into intervals "
                         "of one level, or into MeanStd")
     return read
+
+# %% ../nbs/verbs/101_verbs.ipynb #vb-cmp-classes
+def _check_same_classes(models):
+    "Refuse models whose probabilities are of other classes, or in another order."
+    known = {tuple(map(str, one.classes.tolist())) for one in models.values()
+             if one.classes is not None}
+    sizes = {one.n_classes for one in models.values()}
+    if len(known) > 1 or len(sizes) > 1:
+        raise ValueError("models must hold the same classes in one order, got "
+                         f"{' and '.join(', '.join(one[:8]) for one in sorted(known)[:2])}"
+                         if len(known) > 1 else "models must hold as many classes each, got "
+                         f"{', '.join(map(str, sorted(sizes)))}")
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-grp-f
 def compare_groups(

@@ -469,7 +469,7 @@ def _by_fragment(finding):
     facts, part = finding.facts, finding.part
     within = ", within the tolerance" if finding.status == "minor" else ""
     if facts["statistic"] == "trend":
-        return (f"{facts.get('events', 'events')} {'rise' if facts['trend'] > 0 else 'fall'} along "
+        return (f"events {'rise' if facts['trend'] > 0 else 'fall'} along "
                 f"{short_name(finding.by)}{within}")
     if facts["statistic"] == "slope":
         return f"{place_text(part)}: slope {_signed(facts['slope'])}{within}"
