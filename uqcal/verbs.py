@@ -29,6 +29,7 @@ from .corrections.probability_recalibration import recalibrate_probabilities
 from .errors.validation import validate_errors
 from .intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
 from .intervals.coverage import interval_report
+from .intervals.several_levels import levels_report
 from .large import Parts
 from .options import ValidateOptions
 from .probabilities.calibration import calibration_report
@@ -157,9 +158,7 @@ def _validate_mean_std(asked, options):
 
 def _validate_intervals(asked, options):
     statement = asked.statement
-    if isinstance(statement.level, tuple):
-        raise TypeError("validate takes one level at a time: write "
-                        f"validate(y_true, statement.at({statement.level[0]:g}))")
+    if isinstance(statement.level, tuple): return _validate_levels(asked, options)
     return interval_report(
         asked.y, np.column_stack([statement.lower, statement.upper]), statement.level,
         by=asked.named, groups=asked.labels, n_calibration=statement.n_calibration,
@@ -190,6 +189,20 @@ def _validate_classes(asked, options):
     return class_report(
         _class_labels(asked), statement.prob, classes=statement.classes, groups=asked.labels,
         by=asked.named, **asked.how, **options.known("n_boot", "n_resamples", "n_bins", "local_tolerance"))
+
+# %% ../nbs/verbs/101_verbs.ipynb #vb-validate-levels
+def _validate_levels(asked, options):
+    "The report on intervals of several levels."
+    statement = asked.statement
+    if len(statement.level) == 1:
+        return _validate_intervals(replace(asked, statement=statement.at(statement.level[0])),
+                                   options)
+    if statement.n_calibration is not None:
+        raise TypeError("n_calibration is known for one level; validate each by itself: "
+                        f"validate(y_true, statement.at({statement.level[0]:g}))")
+    return levels_report(asked.y, statement.lower, statement.upper, statement.level,
+                         by=asked.named, groups=asked.labels, **asked.how,
+                         **options.known("n_resamples"))
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-f
 def validate(
@@ -600,6 +613,9 @@ def _class_labels(asked):
 def _recalibrate_intervals(asked):
     "Intervals moved or stretched by what scores best on held-out rows."
     statement = asked.statement
+    if isinstance(statement.level, tuple):
+        raise TypeError("recalibrate takes one level at a time: write "
+                        f"recalibrate(y_true, statement.at({statement.level[0]:g}))")
     was = _validate_intervals(asked, ValidateOptions())
     kept = dict(given=statement, level=statement.level, was=was)
     if was.correction is None:
@@ -1024,8 +1040,10 @@ def _stated(statement):
     "What a stream reads of a statement: shape (n,), or (n, 2) of bounds or mean and std."
     if isinstance(statement, MeanStd): return np.column_stack([statement.mean, statement.std])
     if isinstance(statement, Intervals): return np.column_stack([statement.lower, statement.upper])
-    if statement.n_classes > 2: raise TypeError("monitor takes probabilities of one event, got "
-                                                f"{statement.n_classes} classes")
+    if statement.n_classes > 2:
+        raise TypeError(f"monitor takes probabilities of one event, got {statement.n_classes} "
+                        "classes; of the top label write label, p = statement.top(); "
+                        "monitor(y_true == label, Probabilities(p))")
     return statement.prob
 
 
@@ -1306,14 +1324,15 @@ def _read_models(models):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-cmp-classes
 def _check_same_classes(models):
     "Refuse models whose probabilities are of other classes, or in another order."
+    sizes = {one.n_classes for one in models.values()}
+    if len(sizes) > 1:
+        raise ValueError("models must hold as many classes each, got "
+                         f"{', '.join(map(str, sorted(sizes)))}")
     known = {tuple(map(str, one.classes.tolist())) for one in models.values()
              if one.classes is not None}
-    sizes = {one.n_classes for one in models.values()}
-    if len(known) > 1 or len(sizes) > 1:
+    if len(known) > 1:
         raise ValueError("models must hold the same classes in one order, got "
-                         f"{' and '.join(', '.join(one[:8]) for one in sorted(known)[:2])}"
-                         if len(known) > 1 else "models must hold as many classes each, got "
-                         f"{', '.join(map(str, sorted(sizes)))}")
+                         f"{' and '.join(', '.join(one[:8]) for one in sorted(known)[:2])}")
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-grp-f
 def compare_groups(

@@ -113,7 +113,8 @@ def _class_place(finding):
 
 # %% ../../nbs/words/89_headlines.ipynb #head-table
 _FAULTS: dict[str, Callable] = {
-    "average": _average, "average_in_parts": _average, "coverage": _coverage, "slope": _slope,
+    "average": _average, "average_in_parts": _average, "coverage": _coverage,
+    "level_coverage": _coverage, "slope": _slope,
     "overall": _overall, "bias": _bias, "bias_in_parts": _bias, "scores": _scores,
     "class_slope": _slope, "top_label": _top_label, "each_class": _class_off,
     "class_locally": _class_place,
@@ -280,7 +281,7 @@ _QUESTIONS = {
 _SAME = {"scores": "bias", "bias_in_parts": "bias", "calibration_in_parts": "overall",
          "recalibrated_answer": "recalibration_gain", "difference_anywhere": "group_difference",
          "recalibrated_calibration": "recalibration_gain",
-         "recalibrated_classes": "recalibration_gain", "top_label": "overall",
+         "recalibrated_classes": "recalibration_gain", "top_label": "overall", "level_coverage": "coverage",
          "class_slope": "overall", "each_class": "overall", "model_difference": "best_model"}
 
 
@@ -388,7 +389,7 @@ _CAPTIONS = {
     "stream alarms": "The measure so far, as outcomes arrive.",
     "group_difference": "The longer a line, the clearer the difference.",
     "difference_anywhere": "The slope of the graph is the difference at those scores."}
-_LIKE = {"ranking": "average", "scores": "average", "slope": "overall", "top_label": "overall",
+_LIKE = {"ranking": "average", "scores": "average", "slope": "overall", "top_label": "overall", "level_coverage": "coverage",
          "class_slope": "overall", "class_locally": "overall", "each_class": "coverage",
          "recalibrated_classes": "recalibration_gain", "locally": "overall",
           "ece": "overall", "calibration_in_parts": "overall",
