@@ -83,7 +83,7 @@ def _class_line(finding):
         return (f"no class is shown to be off; O/E of {span} in a class is not excluded "
                 f"({would_decide(finding.rows_needed, finding.n)})")
     name = short_name(finding.part.first)
-    counts = (f"{name}: {facts['observed']:,.0f} observed, {value_text(facts['predicted'])} "
+    counts = (f"class {name}: {facts['observed']:,.0f} observed, {value_text(facts['predicted'])} "
               "predicted")
     if finding.status == "fact": return counts
     if facts["off"] > 1: more = f"; {facts['off']} of {facts['classes']} classes are off"

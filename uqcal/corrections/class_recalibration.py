@@ -224,12 +224,13 @@ def _losses(prob, label):
 _FAR = {"vector scaling": 2.0, "Dirichlet scaling": 3.0}  # standard errors to gain over a simpler map
 
 
-def _choice(held, groups):
+def _choice(held, groups, classes_are_off):
     "Temperature scaling where it gains, a map with more parameters where it is far better."
     name = "unchanged"
     if held[_NAMES[0]].mean() < held[name].mean() - 1e-12: name = _NAMES[0]
     for other, far in _FAR.items():
         if other not in held: continue
+        if classes_are_off and other == "vector scaling": far = 1.0
         row = score_table({other: held[other]}, held[name], groups).loc[other]
         if row["gain"] > far * row["gain_error"]: name = other
     return name
@@ -508,7 +509,7 @@ def recalibrate_classes(
     table = score_table(held, held["unchanged"], order)
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
     chosen, model, after = "unchanged", None, before
-    if len(held) > 1: chosen = _choice(held, order)
+    if len(held) > 1: chosen = _choice(held, order, before["each class"].shows_fault)
     if chosen != "unchanged":
         model = _fitted(chosen, prob, label, clusters)
         if isinstance(model, ClassScaling) and classes is not None:
