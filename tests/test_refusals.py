@@ -37,6 +37,7 @@ from uqcal._sample.sample import Sample
 from scipy import stats
 
 from uqcal import statements
+from uqcal.corrections.class_recalibration import ClassScaling
 from uqcal.corrections.scaling import AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, ErrorMap, StepShift
 from uqcal.adapters.streams import RecalibratedClassifier
 
@@ -373,6 +374,8 @@ TABLE = {
 
     **rows("coverage", "interval_report", "intervals", nan=True, given=NUMBERED | {"y_pred": X, "by": {"x": X}},
            kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "column -None", "by": "table -None", "sort_bounds": "flag", "n_calibration": "count -None"}),
+    **rows("several_levels", "levels_report", "single", nan=True, given={"y_true": E, "lower": np.column_stack([E - 1, E - 2]), "upper": np.column_stack([E + 1, E + 2]), "levels": (0.5, 0.9), "by": {"x": X}},
+           kinds={"y_true": "numbers", "lower": "free", "upper": "free", "levels": "free", "by": "table -None"}),
     **rows("coverage", "interval_report+groups", "intervals", nan=True, given=NUMBERED | {"y_pred": None, "by": None, "n_calibration": None, "groups": np.arange(N) // 3},
            kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "free", "by": "free", "sort_bounds": "flag", "n_calibration": "free", "groups": "array -None"}),
     **rows("coverage", "interval_report+sets", "sets", nan=True, given={"y_intervals": SETS, "y_pred": None, "by": None},
@@ -388,6 +391,10 @@ TABLE = {
     **rows("walk", "cumulative_differences length_scale", "binary"),
     **rows("calibration_tests", "kolmogorov_smirnov_test kuiper_test spiegelhalter_test binary_calibration_tests", "binary"),
     **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True), **rows("calibration_tests", "multiclass_calibration_tests+numbers", "classes", nan=True, given=NUMBERED, kinds=FREE_CLASSES),
+    **rows("many_classes", "class_tests", "classes"), **rows("many_classes", "class_tests+numbers", "classes", given=NUMBERED, kinds=FREE_CLASSES),
+    **rows("many_classes", "class_report", "classes", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
+    **rows("class_recalibration", "recalibrate_classes", "classes", nan=True), **rows("class_recalibration", "ClassScaling.fit", "classes", of=ClassScaling),
+    **rows("class_recalibration", "ClassScaling.predict", "classes", of=lambda: ClassScaling().fit(CLASSES, LABEL)),
     **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
     **rows("by_columns", "column_tests", "binary", nan=True, given={"by": {"x": X}}, kinds={"by": "table"}),
     **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers -booleans"}), **rows("two_groups", "comparison_graph paired_reliability", "two"),

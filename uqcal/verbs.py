@@ -1282,6 +1282,7 @@ def compare_models(
     """
     models = _read_models(models)
     first = next(iter(models.values()))
+    if isinstance(first, Probabilities): _check_same_classes(models)
     chosen = {"rng": rng, "n_jobs": n_jobs, "progress": progress, "confidence": confidence,
               "groups": None if groups is None else np.asarray(groups)}
     y = first.read_observed(y_true)
@@ -1296,7 +1297,6 @@ def compare_models(
     if isinstance(first, Probabilities):
         check_choice(score, "score", ["auto", "log", "brier"])
         probs = {name: one.prob for name, one in models.items()}
-        _check_same_classes(models)
         return compare_scores(y, probs, score="brier" if score == "brier" else "log loss", **chosen)
     check_choice(score, "score", ["auto", "crps", "log"])
     pairs = {name: (one.mean, one.std) for name, one in models.items()}
