@@ -374,7 +374,7 @@ TABLE = {
 
     **rows("coverage", "interval_report", "intervals", nan=True, given=NUMBERED | {"y_pred": X, "by": {"x": X}},
            kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "column -None", "by": "table -None", "sort_bounds": "flag", "n_calibration": "count -None"}),
-    **rows("several_levels", "levels_report", "single", nan=True, given={"y_true": E, "lower": np.column_stack([E - 1, E - 2]), "upper": np.column_stack([E + 1, E + 2]), "levels": (0.5, 0.9), "by": {"x": X}},
+    **rows("several_levels", "levels_report", "single", nan=True, given={"y_true": E, "lower": np.column_stack([E + 1 - np.arange(N) % 4, E - 4]), "upper": np.column_stack([E + 3, E + 4]), "levels": (0.5, 0.9), "by": {"x": X}},
            kinds={"y_true": "numbers", "lower": "free", "upper": "free", "levels": "free", "by": "table -None"}),
     **rows("coverage", "interval_report+groups", "intervals", nan=True, given=NUMBERED | {"y_pred": None, "by": None, "n_calibration": None, "groups": np.arange(N) // 3},
            kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "free", "by": "free", "sort_bounds": "flag", "n_calibration": "free", "groups": "array -None"}),
@@ -494,7 +494,7 @@ TABLE = {
 
 EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points"):
-        "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels inputs.check_labels+numbers sample.Sample.along statistics.ence "
+        "class_recalibration.recalibrate_classes inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels inputs.check_labels+numbers sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform model_comparison.compare_scores model_comparison.compare_scores+intervals "
@@ -511,7 +511,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
     ("one point",):
-        "calibration.calibration_report by_columns.column_tests coverage.interval_report coverage.interval_report+sets intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate_errors intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
+        "many_classes.class_report several_levels.levels_report calibration.calibration_report by_columns.column_tests coverage.interval_report coverage.interval_report+sets intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate_errors intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
     ("constant", "one point", "two points", "zeros"):
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate scaling.ErrorMap.fit",  # a line through two points leaves no error
     ("certain",):
@@ -529,7 +529,8 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "coverage.interval_report+groups",
 }.items() for name in names.split()} | {f"statements.{kind}.read_observed": ("one point", "two points") for kind in STATED} | {
     "statements.Distribution.cdf": ("one point", "two points"), **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
-EXEMPT = {"statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
+EXEMPT = {"coverage.clusters_of_rows",  # takes what a report has checked
+          "statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
           "resampling.monte_carlo_pvalue", "resampling.is_settled",  # take what a simulation made, undefined values included
           "known_causes.row_names",  # names positions that were found
           "inputs.positive_in_groups"}  # makes 0 and 1 of labels, for functions that check them then

@@ -18,8 +18,9 @@ from .._base.inputs import (check_count, check_fraction, check_generator, check_
                                 plain_array, read_vector)
 from .._base.results import new_axes
 from .._chance.coverage_counts import count_tails, tail_pvalue
+from .._sample.sample import Sample
 from .._words import intervals as words
-from ..errors.conclusions import check_tolerance
+from ..errors.conclusions import check_tolerance, read_features
 from .closed_tests import closed_levels, closed_pvalues, uniform_law
 from .coverage import (IntervalReport, clusters_of_rows, effective_number,
                                       interval_report)
@@ -369,6 +370,9 @@ def _read(y_true, lower, upper, levels):
     low, high = (plain_array(one, name, "an array of shape (n, k)")
                  for one, name in ((lower, "lower"), (upper, "upper")))
     for one, name in ((low, "lower"), (high, "upper")):
+        if one.ndim == 2 and len(one) != y.size:
+            raise ValueError(f"y_true must hold a value for each of the {len(one)} rows of {name}, "
+                             f"got {y.size}")
         if one.shape != (y.size, level.size):
             raise ValueError(f"{name} must have shape ({y.size}, {level.size}), a row for each "
                              f"observed value and a column for each level, got {one.shape}")
@@ -456,6 +460,7 @@ def levels_report(
     """
     check_labels_agree(y_true=y_true, lower=lower, upper=upper, groups=groups)
     y, low, high, level = _read(y_true, lower, upper, levels)
+    read_features(by, Sample(np.zeros(y.size), np.ones(y.size)), y_true=y_true, groups=groups)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     tolerance, n_resamples = check_tolerance(tolerance), check_count(n_resamples, "n_resamples")
     factor, alpha = 2 * tolerance - 1, 1 - confidence
