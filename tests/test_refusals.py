@@ -37,6 +37,7 @@ from uqcal._sample.sample import Sample
 from scipy import stats
 
 from uqcal import statements
+from uqcal.corrections.class_recalibration import ClassScaling
 from uqcal.corrections.scaling import AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, ErrorMap, StepShift
 from uqcal.adapters.streams import RecalibratedClassifier
 
@@ -387,6 +388,8 @@ TABLE = {
                                   ("forecast_validation.forecast_report", {"by": {"x": X}, "groups": np.arange(N) // 3}, {"by": "table -None", "groups": "array -None"}))},
     **rows("coverage", "interval_report", "intervals", nan=True, given=NUMBERED | {"y_pred": X, "by": {"x": X}},
            kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "column -None", "by": "table -None", "sort_bounds": "flag", "n_calibration": "count -None"}),
+    **rows("several_levels", "levels_report", "single", nan=True, given={"y_true": E, "lower": np.column_stack([E + 1 - np.arange(N) % 4, E - 4]), "upper": np.column_stack([E + 3, E + 4]), "levels": (0.5, 0.9), "by": {"x": X}},
+           kinds={"y_true": "numbers", "lower": "free", "upper": "free", "levels": "free", "by": "table -None"}),
     **rows("coverage", "interval_report+groups", "intervals", nan=True, given=NUMBERED | {"y_pred": None, "by": None, "n_calibration": None, "groups": np.arange(N) // 3},
            kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "free", "by": "free", "sort_bounds": "flag", "n_calibration": "free", "groups": "array -None"}),
     **rows("coverage", "interval_report+sets", "sets", nan=True, given={"y_intervals": SETS, "y_pred": None, "by": None},
@@ -402,6 +405,10 @@ TABLE = {
     **rows("walk", "cumulative_differences length_scale", "binary"),
     **rows("calibration_tests", "kolmogorov_smirnov_test kuiper_test spiegelhalter_test binary_calibration_tests", "binary"),
     **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True), **rows("calibration_tests", "multiclass_calibration_tests+numbers", "classes", nan=True, given=NUMBERED, kinds=FREE_CLASSES),
+    **rows("many_classes", "class_tests", "classes"), **rows("many_classes", "class_tests+numbers", "classes", given=NUMBERED, kinds=FREE_CLASSES),
+    **rows("many_classes", "class_report", "classes", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
+    **rows("class_recalibration", "recalibrate_classes", "classes", nan=True), **rows("class_recalibration", "ClassScaling.fit", "classes", of=ClassScaling),
+    **rows("class_recalibration", "ClassScaling.predict", "classes", of=lambda: ClassScaling().fit(CLASSES, LABEL)),
     **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
     **rows("by_columns", "column_tests", "binary", nan=True, given={"by": {"x": X}}, kinds={"by": "table"}),
     **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers -booleans"}), **rows("two_groups", "comparison_graph paired_reliability", "two"),
@@ -501,7 +508,7 @@ TABLE = {
 
 EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points"):
-        "inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels inputs.check_labels+numbers sample.Sample.along statistics.ence "
+        "class_recalibration.recalibrate_classes inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels inputs.check_labels+numbers sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform model_comparison.compare_scores model_comparison.compare_scores+intervals "
@@ -520,7 +527,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
     ("one point",):
-        "calibration.calibration_report by_columns.column_tests coverage.interval_report coverage.interval_report+sets intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate_errors intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
+        "many_classes.class_report several_levels.levels_report calibration.calibration_report by_columns.column_tests coverage.interval_report coverage.interval_report+sets intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate_errors intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
     ("constant", "one point", "two points", "zeros"):
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate scaling.ErrorMap.fit",  # a line through two points leaves no error
     ("certain",):
@@ -538,7 +545,8 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "coverage.interval_report+groups",
 }.items() for name in names.split()} | {f"statements.{kind}.read_observed": ("one point", "two points") for kind in STATED} | {
     "statements.Distribution.cdf": ("one point", "two points"), **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
-EXEMPT = {"statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
+EXEMPT = {"coverage.clusters_of_rows",  # takes what a report has checked
+          "statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
           "resampling.monte_carlo_pvalue", "resampling.is_settled",  # take what a simulation made, undefined values included
           "forecast_recalibration.recalibrate_forecasts",  # a statement reads its outcomes, tests/test_forecast_recalibration.py
           "known_causes.row_names",  # names positions that were found

@@ -878,9 +878,21 @@ def python_statement(
     made = {"mean-std": f"MeanStd({table.get('predicted', 0)}, {spread})",
             "intervals": f"Intervals({table.get('lower')}, {table.get('upper')}, level={level})",
             "probabilities": f"Probabilities({table.get('prob')}{_positive_label(said)})",
+            "classes": f"Probabilities.from_frame(table, {_class_words(given)})",
             "quantiles": f"Quantiles.from_frame(table, {_quantile_words(said)})",
             "samples": f"Samples.from_frame(table, {said.get('samples')!r})"}
     return table.get("observed", table.get("error", "")), f"uqcal.{made[kind_of(said)]}"
+
+# %% ../../nbs/command/67_cli_statements.ipynb #st-python-classes
+def _class_words(given):
+    "Columns of probabilities, and the label of each as the table holds it."
+    said = given.asked.said
+    if "probs" not in said: return ""
+    seen, classes = np.asarray(given.table.columns.get(said.get("observed"), [])), given.classes
+    if seen.dtype.kind in "iuf": classes = [float(one) for one in classes]
+    if seen.dtype.kind in "iuf" and all(one == int(one) for one in classes):
+        classes = [int(one) for one in classes]
+    return f"{said['probs']!r}, classes={[*classes]!r}"
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-c
 def _quantile_words(said):

@@ -197,11 +197,33 @@ def _probability_step(result, given):
     return None
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-classes
-def _refuse_classes(given, options):
-    "What to type in place of probabilities of several classes."
-    raise ValueError("--probs: probabilities of several classes can't be validated yet; "
-                     "uqcal conformalize makes sets of labels of them, and --prob validates the "
-                     "column of one class")
+def _validate_classes(given, options):
+    "The report on probabilities of several classes."
+    from uqcal.probabilities.many_classes import class_report
+    return class_report(given.observed, given.values, classes=given.classes, groups=given.groups,
+                        by=dict(given.by) or None, **options)
+
+# %% ../../nbs/command/97_cli_validate.ipynb #va-classes-tables
+def _class_tables(result):
+    "The classes that are off the most, with limits, and all tests."
+    from uqcal._base.results import three_digits
+    from uqcal._words.text import p_text
+    table = result.classes
+    if len(table) > 40: table = table.loc[table["away"].abs().nlargest(40).index.sort_values()]
+    rows = [("class", "observed", "predicted", "O/E", "low", "high", "p-value")]
+    rows += [(str(one["first"]), f"{one['observed']:,.0f}",
+              *(three_digits(one[name]) for name in ("predicted", "estimate", "low", "high")),
+              p_text(one["pvalue"])) for one in table.to_dict("records")]
+    tests = [("test", "p-value", "adjusted"),
+             *((name.replace("_", " "), three_digits(alone), three_digits(among)) for name, alone,
+               among in zip(result.tests.names, result.tests.alone, result.tests.adjusted))]
+    return [aligned(rows, (1, 2, 3, 4, 5)), aligned(tests, (1, 2))]
+
+# %% ../../nbs/command/97_cli_validate.ipynb #va-classes-step
+def _class_step(result, given):
+    "A map of all classes."
+    if result.step.verb == "recalibrate": return {"verb": "recalibrate", "by": []}
+    return None
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-forecasts
 def _validate_forecasts(given, options):
@@ -248,7 +270,8 @@ WAYS = {
                          _probability_tables,
                          lambda result: {"n": result.walk.n, **result.to_dict()},
                          _probability_step),
-    "classes": Way(_refuse_classes, (), list, dict, lambda result, given: None)}
+    "classes": Way(_validate_classes, ("n_bins", "n_boot", "n_resamples"), _class_tables,
+                   lambda result: result.to_dict(), _class_step)}
 _ALWAYS = (*(name for name in QUESTION if name != "weight"), *ROWS_READ,
            *(name for name in OUTPUT if name != "in_parts"))
 
@@ -264,6 +287,7 @@ it may be a pattern in quotes, for many files.
 Examples:
   uqcal validate demo
   uqcal validate demo --observed rain --prob rain_prob --by season
+  uqcal validate test.csv --observed label --probs 'p_*'
   uqcal validate demo --observed temperature --quantiles 'q*' --level 0.9
   uqcal validate test.csv --observed y --predicted yhat --std u
   uqcal validate test.csv --observed y --lower lo --upper hi --level 0.9

@@ -17,7 +17,8 @@ from .text import (capital, counted, p_text, percent, place_text, value_text,
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'part_lines', 'part_name', 'range_text', 'coverage_along',
            'conclusion', 'title', 'row_text', 'why_unchanged', 'reach', 'moved', 'enters', 'in_groups', 'guarantee',
-           'conformal_intervals', 'coverage_test', 'stratified_coverage', 'hsic_test']
+           'conformal_intervals', 'coverage_test', 'stratified_coverage', 'hsic_test', 'levels_conclusion',
+           'levels_title', 'level_lines']
 
 # %% ../../nbs/words/07_intervals.ipynb #words-share
 def _share(share, level): return f"{percent(share, level)} %"
@@ -959,21 +960,137 @@ def hsic_test(test: Any,  # an `HsicTest`
     return (f"HSIC {test.statistic:.4g} of coverage and width, {counted(test.n)}: "
             f"p = {test.pvalue:.3g} ({test.n_resamples:,} shuffles)")
 
+# %% ../../nbs/words/07_intervals.ipynb #lv-words
+def _levels_line(finding):
+    "The level that is off the most, or what is not excluded."
+    facts = finding.facts
+    seen = (f"{_share(finding.estimate, facts['level'])} covered {_limits(finding)}, "
+            f"{_claimed(facts['level'])} claimed")
+    if finding.shows_fault:
+        if finding.direction == "too small": fault = "undercoverage"
+        else: fault = "overcoverage"
+        within = "; within the tolerance" * (finding.status == "minor")
+        return (f"{fault}: {seen} ({p_text(finding.pvalue)}); {facts['off']} of {facts['levels']} "
+                f"levels are off{within}")
+    if finding.status == "valid":
+        return f"no level is off; the widest limits are those of {_claimed(facts['level'])}: {seen}"
+    return (f"no level is shown to be off; {facts['open']} of {facts['levels']} inconclusive: "
+            f"{seen} ({would_decide(finding.rows_needed, finding.n)})")
+
+# %% ../../nbs/words/07_intervals.ipynb #lv-words-b
+def _levels_sentence(finding):
+    "The line as sentences, with what is excluded."
+    says = f"{capital(_levels_line(finding))}."
+    if finding.status in ("valid", "minor"):
+        return f"{says} At every level a fault beyond the tolerance is excluded."
+    return says
+
+# %% ../../nbs/words/07_intervals.ipynb #lv-words-c
+def _levels_cross(caution):
+    return (f"In {caution.facts['rows']:,} of {caution.facts['n']:,} rows the interval of a lower "
+            "level is not within that of a higher one.")
+
+# %% ../../nbs/words/07_intervals.ipynb #lv-words-d
+def _recalibrate_level(step):
+    level = f"{step.facts['level']:g}"
+    return (f"Recalibrate each level by itself, as in recalibrate(y_true, statement.at({level})); "
+            "then validate on rows not used for it.")
+
+# %% ../../nbs/words/07_intervals.ipynb #lv-conclusion
+def levels_conclusion(findings: Any,  # of a report on several levels, the coverage first
+                      ) -> str:  # one sentence or two
+    """The verdict on intervals of several levels.
+
+    Parameters
+    ----------
+    findings : Any
+        Of a report on several levels, the coverage first.
+
+    Returns
+    -------
+    str
+        One sentence or two.
+    """
+    first = findings[0]
+    level, said = first.facts["level"], []
+    if first.shows_fault:
+        if first.direction == "too small": what = "Overconfident"
+        else: what = "Underconfident"
+        said.append(f"{what}: {_share(first.estimate, level)} covered, {_claimed(level)} claimed"
+                    + ", within the tolerance" * (first.status == "minor") + ".")
+    said += [_told_of_sides(one) for one in findings if one.kind == "sides" and one.shows_fault]
+    along = [printable(one.by) for one in findings if one.kind == "coverage_by" and one.shows_fault]
+    if along: said.append(f"Coverage depends on {enumerated(along)}.")
+    if said: return " ".join(said)
+    unclear = [one for one in findings if one.status == "inconclusive" and one.scope == "whole"]
+    if unclear: return f"No fault found; inconclusive: {_names(unclear)}."
+    return "Coverage as claimed at every level."
+
+# %% ../../nbs/words/07_intervals.ipynb #lv-conclusion-b
+def levels_title(levels: Any,  # claimed, each from 0 to 1
+                 n: int,  # rows
+                 n_groups: int | None,  # clusters; None where rows are independent
+                 ) -> str:  # "intervals of 50, 80 and 90 %, 500 rows"
+    """What was validated.
+
+    Parameters
+    ----------
+    levels : Any
+        Claimed, each from 0 to 1.
+    n : int
+        Rows.
+    n_groups : int | None
+        Clusters; None where rows are independent.
+
+    Returns
+    -------
+    str
+        "intervals of 50, 80 and 90 %, 500 rows".
+    """
+    if len(levels) > 5: shown = f"{len(levels)} levels"
+    else: shown = f"{enumerated([f'{100 * one:g}' for one in levels])} %"
+    if n_groups is None: clusters = ""
+    else: clusters = f" in {counted(n_groups, 'cluster')}"
+    return f"intervals of {shown}, {counted(n)}{clusters}"
+
+# %% ../../nbs/words/07_intervals.ipynb #lv-conclusion-c
+def level_lines(table: Any,  # a row for each level: first, estimate
+                ) -> list[str]:  # two lines for the screen; none for more than seven levels
+    """Claimed and covered shares in per cent.
+
+    Parameters
+    ----------
+    table : Any
+        A row for each level: first, estimate.
+
+    Returns
+    -------
+    list[str]
+        Two lines for the screen; none for more than seven levels.
+    """
+    if len(table) > 7: table = table.iloc[::-(-len(table) // 7)]
+    rows = {"claimed %": [f"{100 * one:g}" for one in table["first"]],
+            "covered %": [percent(share, level) for share, level in zip(table["estimate"],
+                                                                        table["first"])]}
+    return [f"  {name:<12}" + "".join(f"{one:>9}" for one in cells) for name, cells in rows.items()]
+
 # %% ../../nbs/words/07_intervals.ipynb #words-tables
-LINES: dict[str, Any] = {"coverage": _coverage_line, "sides": _sides_line, "coverage_by": _by_line}
+LINES: dict[str, Any] = {"coverage": _coverage_line, "sides": _sides_line, "coverage_by": _by_line,
+                         "level_coverage": _levels_line}
 SENTENCES: dict[str, Any] = {"coverage": _coverage_sentence, "sides": _sides_sentence,
-                             "coverage_by": _by_sentence}
+                             "coverage_by": _by_sentence, "level_coverage": _levels_sentence}
 METHODS: dict[str, Any] = {"coverage": _coverage_method, "sides": _sides_method,
                            "coverage_by": _by_method}
 CAUTIONS: dict[str, Any] = {
     "repeated_intervals": _repeated, "equal_intervals": _maybe_repeated,
     "correlated_intervals": _correlated, "swapped_bounds": _swapped,
     "infinite_bounds": _infinite, "row_decides_score": _row_decides,
-    "few_clusters_for_coverage": _few_clusters, "empty_sets": _empty}
+    "few_clusters_for_coverage": _few_clusters, "empty_sets": _empty,
+    "levels_cross": _levels_cross}
 STEPS: dict[Any, Any] = {
     ("look", "repeated_intervals"): _check_repeats, ("look", "repeated_blocks"): _check_blocks,
     ("look", "row_decides_score"): _check_row, ("conformalize", "sets"): _new_sets,
     ("conformalize", "set_size"): _adaptive_sets, ("recalibrate", "score"): _recalibrate,
     ("collect", "few_to_recalibrate"): _not_tried,
     ("use", "steps"): _steps, ("refit", "no_gain"): _no_gain,
-    ("collect", "coverage"): _collect, ("use", "coverage"): _use}
+    ("correct", "levels"): _recalibrate_level, ("collect", "coverage"): _collect, ("use", "coverage"): _use}

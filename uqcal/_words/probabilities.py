@@ -424,6 +424,7 @@ _AT_EQUAL_SCORES = "those expected at equal scores"
 def _by_line(finding):
     "What differs most along a column, or what is not excluded."
     facts, part = finding.facts, finding.part
+    events = facts.get("events", "events")
     if finding.pvalue is None or finding.estimate != finding.estimate:
         return (f"not tested along {short_name(finding.by)}: outcomes or predictions leave nothing "
                 "to compare")
@@ -431,21 +432,21 @@ def _by_line(finding):
         span = f"{_factor(facts['lowest'], -1)} to {_factor(facts['highest'], 1)}"
         where = "any group" if finding.by_group else "any fifth of the rows"
         if finding.status == "valid":
-            return (f"no dependence on {short_name(finding.by)} found; events in {where} are "
+            return (f"no dependence on {short_name(finding.by)} found; {events} in {where} are "
                     f"{span} × "
                     f"{_AT_EQUAL_SCORES}")
         decide = would_decide(finding.rows_needed, finding.n)
-        return (f"no dependence on {short_name(finding.by)} found; events of {span} × "
+        return (f"no dependence on {short_name(finding.by)} found; {events} of {span} × "
                 f"{_AT_EQUAL_SCORES} in "
                 f"{where} are not excluded ({decide})")
     rows = f"({counted(part.count)}; {p_text(finding.pvalue)})"
     if facts["statistic"] == "trend":
         way = "rise" if facts["trend"] > 0 else "fall"
-        return (f"events {way} along {short_name(finding.by)}, compared with {_AT_EQUAL_SCORES} "
+        return (f"{events} {way} along {short_name(finding.by)}, compared with {_AT_EQUAL_SCORES} "
                 f"({p_text(finding.pvalue)})")
     if facts["statistic"] == "slope":
         return f"{place_text(part)}: calibration slope {_signed(facts['slope'])} {rows}"
-    return (f"{place_text(part)}: O/E {_factor(facts['ratio'])}; events "
+    return (f"{place_text(part)}: O/E {_factor(facts['ratio'])}; {events} "
             f"{_factor(finding.estimate)} × {_AT_EQUAL_SCORES} "
             f"[{_factor(finding.low, -1)}, {_factor(finding.high, 1)}] {rows}")
 

@@ -15,7 +15,7 @@ from scipy import fft
 
 from .._base.kernels import kernel
 from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
-from .scores import BoundScoring, OutcomeScoring
+from .scores import BoundScoring, ClassScoring, OutcomeScoring
 
 # %% auto #0
 __all__ = ['MeanDifferences', 'mean_differences', 'time_spread', 'time_differences', 'pair_differences']
@@ -261,6 +261,7 @@ def _stakes(scoring, first, second):
             more = np.nan_to_num(one - other, nan=0.0)
         paid = (first[0] == 1) == (more > 0)
         return (np.abs(more), paid), (np.abs(more), ~paid)
+    if isinstance(scoring, ClassScoring): return _class_stakes(scoring, first, second)
     if isinstance(scoring, BoundScoring):
         first, second = np.array(first), np.array(second)
         there = np.isfinite(first)
@@ -273,6 +274,16 @@ def _stakes(scoring, first, second):
     apart, wider = np.abs(error - error_2), width_2 - width
     return tuple((2 / (1 - scoring.level) * np.maximum(apart + x, 0), missed)
                  for x in (wider, -wider))
+
+# %% ../../nbs/comparison/81_mean_differences.ipynb #cell-049e-classes
+def _class_stakes(scoring, first, second):
+    "The same of many classes: the span of the lead over labels, and whether the worse half of it came."
+    label, rows = first[0], np.arange(first[0].size)
+    with np.errstate(invalid="ignore"):
+        lead = np.nan_to_num(scoring.by_label(second[1]) - scoring.by_label(first[1]), nan=0.0)
+        low, high = lead.min(axis=1), lead.max(axis=1)
+        seen, stake = lead[rows, label], np.nan_to_num(high - low, nan=0.0)
+    return (stake, seen - low < high - seen), (stake, high - seen < seen - low)
 
 # %% ../../nbs/comparison/81_mean_differences.ipynb #cell-049i
 def _unseen(stake, paid, unit, copied):

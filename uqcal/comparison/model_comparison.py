@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 import scipy
 
 from .._base.inputs import check_choice, check_count, check_fraction, check_generator
-from .._base.results import distinct_names, json_plain, new_axes, plain_text
+from .._base.results import distinct_names, enumerated, json_plain, new_axes, plain_text
 from .._chance.distributions import has_heavy_tails, read_number
 from .._words.comparisons import models_conclusion
 from .._words.text import short_name
 from .mean_differences import pair_differences, time_spread
 from .reasons import model_findings, model_step
-from .scores import (BoundScoring, ErrorScoring, OutcomeScoring, best_factor,
+from .scores import (BoundScoring, ClassScoring, ErrorScoring, OutcomeScoring, best_factor,
                                      best_shift, check_dof, held_out_points, split_rows)
 from .statements import (SCORES, read_models, row_table, scored_bounds, shown_names,
                                          with_repeats)
@@ -79,6 +79,7 @@ def _harmless(scoring, columns):
         base = float((ones + 0.5) * (columns[0].size - ones + 0.5) / (columns[0].size + 1)**2)
         cost = (0.2 * base)**2 / (1 if scoring.name == "brier" else 2 * base)
         return cost, ("probability", 0.2 * base)
+    if isinstance(scoring, ClassScoring): return _harmless_classes(scoring, *columns)
     if isinstance(scoring, BoundScoring):
         return _harmless_bounds(scoring, *columns), ("bound", 1.25)
     error, width = columns
@@ -88,6 +89,16 @@ def _harmless(scoring, columns):
     if scoring.name == "interval": kind = "width"
     else: kind = "std"
     return float(max(np.mean(off) - as_is, 0.0)), (kind, 1.25)
+
+# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-harm-classes
+def _harmless_classes(scoring, label, prob):
+    "The same of many classes: what probabilities cost that are off by a fifth of ȳ(1 − ȳ), class by class."
+    size = prob.shape[1]
+    share = (np.bincount(label, minlength=size) + 0.5) / (label.size + 0.5 * size)
+    off = 0.2 * share * (1 - share)
+    if scoring.name == "brier": cost = np.sum(off**2)
+    else: cost = np.sum(off**2 / (2 * share))
+    return float(cost), ("probability", float(off.mean()))
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049b
 def _verdicts(found, tolerance, confidence):
@@ -735,6 +746,7 @@ def compare_scores(
         raise ValueError(f"pos_label is for score='brier' or 'log loss', got score={score!r}")
     models = read_models(y_true, predictions, score, pos_label)
     n, rows, left_out = next(iter(models.values()))[0].size, None, ()
+    if isinstance(scoring, OutcomeScoring): scoring = _for_classes(scoring, models)
     if score == "interval": scoring, models, rows, left_out = scored_bounds(scoring, models)
     table = row_table(y_true, predictions, groups, n, rows)
     cautions = ()
@@ -746,6 +758,16 @@ def compare_scores(
                       check_generator(rng), options)
     if left_out: found = replace(found, points=found.points.set_axis(rows))
     return found
+
+# %% ../../nbs/comparison/56_model_comparison.ipynb #cell-for-classes
+def _for_classes(scoring, models):
+    "How probabilities of many classes are scored, where models hold these."
+    sizes = {np.shape(columns[1])[1:] for columns in models.values()}
+    if len(sizes) > 1:
+        raise ValueError("predictions must be of the same classes, got "
+                         f"{enumerated(sorted(str((*size, 2)[0]) for size in sizes))} of them")
+    if sizes == {()}: return scoring
+    return ClassScoring(scoring.name)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-071
 def _scoring(score, dof, level):

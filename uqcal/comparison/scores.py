@@ -24,8 +24,8 @@ from ..corrections.scaling import IsotonicScaling, log_density
 
 # %% auto #0
 __all__ = ['check_dof', 'crps_of', 'crps', 'negative_log_density', 'interval_score', 'read_bounds', 'scored_ends', 'BoundScoring',
-           'brier_score', 'log_loss', 'ErrorScoring', 'best_shift', 'best_factor', 'OutcomeScoring', 'split_rows',
-           'held_out_points']
+           'brier_score', 'log_loss', 'ErrorScoring', 'best_shift', 'best_factor', 'OutcomeScoring', 'ClassScoring',
+           'split_rows', 'held_out_points']
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-042
 _NORMAL = 1000.0  # degrees of freedom from which a Student distribution counts as normal
@@ -662,6 +662,71 @@ class OutcomeScoring:
         base = (y_true.sum() + 0.5) / (y_true.size + 1)
         maps["flat"] = lambda y, p: (y, np.full(y.size, base))
         return {step: maps[step] for step in steps}
+
+# %% ../../nbs/comparison/32_scores.ipynb #sc-classes
+@dataclass(frozen=True)
+class ClassScoring:
+    """How probabilities of many classes are scored; no corrections are tried.
+
+    Parameters
+    ----------
+    name : str
+        "brier" or "log loss".
+    """
+
+    name: str  # "brier" or "log loss"
+
+    def by_label(self, y_prob: np.ndarray,  # of all classes, shape (n, K)
+                 ) -> np.ndarray:  # penalties, shape (n, K)
+        """The score that each row would get for each label.
+
+        Parameters
+        ----------
+        y_prob : np.ndarray
+            Of all classes, shape (n, K).
+
+        Returns
+        -------
+        np.ndarray
+            Penalties, shape (n, K).
+        """
+        if self.name == "brier":
+            return np.sum(y_prob**2, axis=1, keepdims=True) - 2 * y_prob + 1
+        with np.errstate(divide="ignore"): return -np.log(y_prob)
+
+    def points(self, label: np.ndarray,  # from 0, shape (n,)
+               y_prob: np.ndarray,  # of all classes, shape (n, K)
+               ) -> np.ndarray:  # penalties, shape (n,)
+        """The score of each row: the sum of squares over classes, or minus the log of what happened.
+
+        Parameters
+        ----------
+        label : np.ndarray
+            From 0, shape (n,).
+        y_prob : np.ndarray
+            Of all classes, shape (n, K).
+
+        Returns
+        -------
+        np.ndarray
+            Penalties, shape (n,).
+        """
+        return self.by_label(y_prob)[np.arange(label.size), label]
+
+    def steps(self, n_units: int,  # independent points
+              ) -> tuple[str, ...]:
+        """None: corrections of many classes are left to `recalibrate`.
+
+        Parameters
+        ----------
+        n_units : int
+            Independent points.
+
+        Returns
+        -------
+        tuple[str, ...]
+        """
+        return ()
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-057
 def _isotonic_steps(outcome, probability):

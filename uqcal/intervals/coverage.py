@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['effective_number', 'CoverageAlong', 'IntervalReport', 'shown_parts', 'interval_report']
+__all__ = ['effective_number', 'CoverageAlong', 'IntervalReport', 'shown_parts', 'interval_report', 'clusters_of_rows']
 
 # %% ../../nbs/intervals/55_coverage.ipynb #setup
 @dataclass(frozen=True)
@@ -1273,6 +1273,31 @@ def _is_one(y, bounds):
     "Whether all rows are copies of one."
     if bounds is None or y.size < 4: return False
     return bool((y == y[0]).all() and (bounds == bounds[0]).all())
+
+# %% ../../nbs/intervals/55_coverage.ipynb #clusters-of-rows
+def clusters_of_rows(y: np.ndarray,  # observed values, shape (n,)
+                     bounds: np.ndarray,  # shape (n, 2)
+                     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,)
+                     ) -> np.ndarray | None:  # a number for each row; None where each is its own
+    """The clusters that a report on these intervals counts: those given, or rows that repeat each other.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Observed values, shape (n,).
+    bounds : np.ndarray
+        Shape (n, 2).
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,).
+
+    Returns
+    -------
+    np.ndarray | None
+        A number for each row; None where each is its own.
+    """
+    missed = Sample(((y < bounds[:, 0]) | (y > bounds[:, 1])) * 1.0, np.ones(y.size), groups)
+    if groups is None: missed, _, _ = _without_repeats(missed, y, bounds, False)
+    return _groups_of(missed, missed.groups is None and _is_one(y, bounds))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #centred
 def _centred(y, bounds):

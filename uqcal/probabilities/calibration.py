@@ -5,7 +5,7 @@
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-005
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # %% auto #0
 __all__ = ['BrierDecomposition', 'brier_decomposition', 'brier_of', 'LargestDifference', 'largest_difference',
            'largest_difference_of', 'EventRatio', 'event_ratio_of', 'CalibrationReport', 'report_of', 'with_caution',
-           'calibration_report', 'shown_numbers']
+           'calibration_report', 'ratio_limits', 'shown_numbers']
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-007
 @dataclass(frozen=True, kw_only=True)
@@ -1016,8 +1016,23 @@ def _rows_for(walk, reach, goal, seen):
     return int(float(f"{walk.n * (reach / goal)**2:.2g}"))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012o
-def _ratio_limits(walk, ratio):
-    "Limits of O/E by a tail and a side: by its scatter, exact where events are few."
+def ratio_limits(walk: Walk,  # outcomes along their predicted probabilities
+                 ratio: EventRatio,  # of these outcomes, by `event_ratio_of`
+                 ) -> Callable[[float, int], float]:  # of a tail and a side, −1 or 1
+    """Limits of O/E by a tail and a side: by its scatter, exact where events are few.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+    ratio : EventRatio
+        Of these outcomes, by `event_ratio_of`.
+
+    Returns
+    -------
+    Callable[[float, int], float]
+        Of a tail and a side, −1 or 1.
+    """
     common = ratio.events != "events"
     events = walk.weight * (walk.outcome if not common else 1 - walk.outcome)
     if walk.n_clusters is not None: events = np.bincount(walk.cluster, events)
@@ -1036,7 +1051,7 @@ def _overall(walk, tests, ratio, largest, rows, tolerance):
     "Observed over predicted events; None where nothing is predicted."
     if ratio is None: return None
     shown, alone = tests.shown("offset"), tests.by_itself("offset")
-    limit, common = _ratio_limits(walk, ratio), ratio.events != "events"
+    limit, common = ratio_limits(walk, ratio), ratio.events != "events"
     direction, pvalue, needed, factor = None, tests.of("offset"), None, tolerance
     if rows.size or "offset" not in tests.names:
         level = (1 - largest.confidence) / 2

@@ -1,0 +1,114 @@
+"""Maps of many classes: they find what was planted, leave right probabilities alone, are saved and loaded, and refuse bad input."""
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+
+import uqcal
+from uqcal._command.cli import main
+from uqcal.corrections.class_recalibration import ClassScaling, recalibrate_classes
+from uqcal.probabilities.recalibration import TemperatureScaling
+
+NAMES = ["cat", "dog", "bird", "fish"]
+
+
+def draw(prob, rng): return (rng.random((len(prob), 1)) > np.cumsum(prob, axis=1)).sum(axis=1).clip(max=prob.shape[1] - 1)
+
+
+def made(n=800, seed=0, change=lambda z: z, size=4):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, size)) * 1.5
+    return draw(softmax(change(z), axis=1), rng), softmax(z, axis=1)
+
+
+@pytest.mark.parametrize(("change", "kind"), [(lambda z: z / 1.6, TemperatureScaling), (lambda z: z + 0.9 * (np.arange(4) == 2), ClassScaling)])
+def test_the_map_that_is_needed_is_chosen_and_helps_fresh_rows(change, kind):
+    label, prob = made(1000, change=change)
+    found = recalibrate_classes(label, prob, n_resamples=199, n_boot=9, rng=1)
+    assert isinstance(found.model, kind) and found.outcome == "recalibrated" and found.gain.low > 0
+    label, prob = made(4000, 9, change)
+    rows = np.arange(4000)
+    assert np.log(found.model.predict(prob)[rows, label]).mean() > np.log(prob[rows, label]).mean() + 0.01
+    assert found.step.verb == "validate" and found.before.verdict == "invalid"
+
+
+def test_right_probabilities_are_left_alone():
+    label, prob = made(600, 3)
+    found = uqcal.recalibrate(label, uqcal.Probabilities(prob), rng=1)
+    assert found.outcome == "unchanged" and found.model is None and np.array_equal(found.statement.prob, prob)
+    assert found.apply(uqcal.Probabilities(prob[:5])).prob == pytest.approx(prob[:5]) and "Unchanged" in found.conclusion
+
+
+def test_a_reversed_model_is_checked_and_not_corrected():
+    found = recalibrate_classes(*made(500, change=lambda z: -z), n_resamples=199, n_boot=9, rng=1)
+    assert found.outcome == "unchanged" and found.step.verb == "check" and found.reason == "reversed"
+
+
+@pytest.mark.parametrize("kind", ["vector", "matrix"])
+def test_a_ridge_draws_to_one_temperature_and_none_to_the_likelihood(kind):
+    label, prob = made(500, change=lambda z: z / 1.4 + [0.5, 0, 0, -0.5])
+    stiff = ClassScaling(kind, penalty=1e8).fit(prob, label)
+    np.testing.assert_allclose(stiff.predict(prob), TemperatureScaling().fit(prob, label).predict(prob), atol=1e-4)
+    loss = [-np.log(ClassScaling(kind, penalty=one).fit(prob, label).predict(prob)[np.arange(500), label]).mean() for one in (1e-6, 1.0, 1e3)]
+    assert loss[0] <= loss[1] <= loss[2]
+    again = ClassScaling.from_dict(stiff.to_dict())
+    assert np.array_equal(again.predict(prob), stiff.predict(prob)) and again.sentence == stiff.sentence
+
+
+def test_clusters_stay_in_one_fold_and_copies_gain_nothing():
+    "Each row ten times: as clusters they are worth sixty, and the correction is drawn to none."
+    label, prob = made(60, change=lambda z: z / 1.2)
+    label, prob = np.repeat(label, 10), np.repeat(prob, 10, axis=0)
+    found = recalibrate_classes(label, prob, groups=np.arange(600) // 10, n_resamples=199, n_boot=9, rng=1)
+    plain = recalibrate_classes(label, prob, n_resamples=199, n_boot=9, rng=1)
+    assert found.n_groups == 60 and len(found.candidates) <= len(plain.candidates)
+
+
+def test_it_is_saved_loaded_and_applied_to_classes_in_their_order(tmp_path):
+    label, prob = made(800, change=lambda z: z + 0.9 * (np.arange(4) == 2))
+    stated = uqcal.Probabilities(prob, classes=NAMES)
+    found = uqcal.recalibrate(np.array(NAMES)[label], stated, rng=1)
+    found.save(tmp_path / "model.json")
+    loaded = uqcal.load(tmp_path / "model.json")
+    made_new = loaded.apply(stated)
+    np.testing.assert_allclose(made_new.prob, found.apply(stated).prob, rtol=0)
+    assert list(made_new.classes) == NAMES and made_new.prob.sum(axis=1) == pytest.approx(1)
+    with pytest.raises(ValueError, match="order"): loaded.apply(uqcal.Probabilities(prob, classes=NAMES[::-1]))
+    with pytest.raises(ValueError, match="4 classes"): loaded.apply(uqcal.Probabilities(np.full((5, 3), 1 / 3)))
+    with pytest.raises(ValueError, match="4 classes"): loaded.apply(uqcal.Probabilities(np.full(5, 0.5)))
+    after = uqcal.validate(np.array(NAMES)[label], found.statement, rng=1)
+    assert after["each class"].status != "invalid"
+
+
+@pytest.mark.parametrize(("call", "said"), [
+    (lambda y, p: ClassScaling("diagonal").fit(p, y), "kind"), (lambda y, p: ClassScaling(penalty=-1).fit(p, y), "penalty"),
+    (lambda y, p: ClassScaling().fit(p, y).predict(p[:, :3] / p[:, :3].sum(axis=1, keepdims=True)), "4 classes"),
+    (lambda y, p: recalibrate_classes(y[:15], p[:15]), "at least 20"), (lambda y, p: recalibrate_classes(y, p, n_folds=1), "n_folds"),
+    (lambda y, p: recalibrate_classes(y, p, groups=np.zeros(len(y))), "at least 20|groups"),
+    (lambda y, p: uqcal.recalibrate(y, uqcal.Probabilities(p), by=np.arange(len(y)) % 2), "by itself")])
+def test_bad_input_is_refused_by_name(call, said):
+    with pytest.raises((ValueError, TypeError), match=said): call(*made(60))
+
+
+def test_the_command_line_writes_columns_and_applies_the_model(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    label, prob = made(500, change=lambda z: z / 1.6)
+    pd.DataFrame(prob, columns=[f"p_{name}" for name in NAMES]).assign(label=np.array(NAMES)[label]).to_csv("t.csv", index=False)
+
+    def run(*words, code=0):
+        with pytest.raises(SystemExit) as ended: main([*words])
+        said = capsys.readouterr()
+        assert ended.value.code == code, said.err
+        return " ".join((said.out + said.err).split())
+
+    asked = ("recalibrate", "t.csv", "--probs", "p_*")
+    shown = run(*asked, "--observed", "label", "--seed", "1", "--n-resamples", "199", "--out", "o.csv", "--model", "m.json")
+    assert "temperature scaling" in shown and "--apply m.json" in shown
+    assert "--probs 'recalibrated_*'" in run(*asked, "--apply", "m.json", "--out", "n.csv")
+    columns = [f"recalibrated_{name}" for name in NAMES]
+    new, out = pd.read_csv("n.csv")[columns], pd.read_csv("o.csv")[columns]
+    assert np.abs(new.sum(axis=1) - 1).max() < 1e-6 and np.abs(new - out).to_numpy().max() < 0.1
+    run("validate", "o.csv", "--observed", "label", "--probs", "recalibrated_*", "--n-resamples", "199", "--fail-on", "invalid")
+    assert "by itself" in run(*asked, "--observed", "label", "--by", "label", code=2)
+    pd.read_csv("t.csv").rename(columns={"p_cat": "p_cow"}).to_csv("c.csv", index=False)
+    assert "fitted to the classes" in run("recalibrate", "c.csv", "--probs", "p_*", "--apply", "m.json", "--out", "x.csv", code=2)
