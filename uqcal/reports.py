@@ -26,8 +26,9 @@ from ._base.inputs import check_choice
 from ._base.page import (Card, Picture, Section, Verdict, check_target, draw_picture,
                               render_page, write_whole)
 from ._base.results import Interval, Result, json_plain, new_axes, plain_text, three_digits
-from ._words import (comparisons, corrections, errors, file, groups, intervals, probabilities,
-                          predictive, predictive_corrections, streams, verbs)
+from ._words import (classes, comparisons, corrections, errors, file, groups, intervals,
+                          predictive, predictive_corrections, predictive_streams, probabilities,
+                          streams, verbs)
 from ._words.headlines import (CLAIMED, axis_text, caption, headline, question,
                                     rank, status_word)
 from ._words.text import capital, short_name, value_text
@@ -340,8 +341,8 @@ class Step(Result):
         return {"verb": self.verb, "why": self.why, "sentence": self.sentence}
 
 # %% ../nbs/reports/09_reports.ipynb #cell-023
-_ROOMS = (errors, intervals, probabilities, corrections, comparisons, groups, streams, file,
-          verbs, predictive, predictive_corrections)
+_ROOMS = (errors, intervals, probabilities, classes, corrections, comparisons, groups, streams,
+          file, verbs, predictive, predictive_corrections, predictive_streams)
 
 
 def _joined(tables):

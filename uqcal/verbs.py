@@ -23,11 +23,13 @@ from ._words import verbs as words
 from .adapters.error_streams import BoundRows, ErrorRows
 from .adapters.rows import ProbabilityRows
 from .comparison.model_comparison import compare_scores
+from .corrections.class_recalibration import ClassScaling, recalibrate_classes
 from .corrections.error_recalibration import random_folds, recalibrate_errors
 from .corrections.probability_recalibration import recalibrate_probabilities
 from .errors.validation import validate_errors
 from .intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
 from .intervals.coverage import interval_report
+from .intervals.several_levels import levels_report
 from .large import Parts
 from .options import ValidateOptions
 from .predictive.forecast_comparison import compare_forecasts
@@ -35,6 +37,8 @@ from .predictive.forecast_recalibration import (MemberMap, PitMap, ShiftByLevel,
                                                      recalibrate_forecasts)
 from .predictive.forecast_validation import forecast_report
 from .probabilities.calibration import calibration_report
+from .probabilities.many_classes import class_report
+from .probabilities.recalibration import TemperatureScaling
 from .reports import Finding, Report, Step
 from .statements import (Distribution, Intervals, LabelSets, MeanStd, Probabilities,
                               Quantiles, Samples, Statement, read_statement)
@@ -159,9 +163,7 @@ def _validate_mean_std(asked, options):
 
 def _validate_intervals(asked, options):
     statement = asked.statement
-    if isinstance(statement.level, tuple):
-        raise TypeError("validate takes one level at a time: write "
-                        f"validate(y_true, statement.at({statement.level[0]:g}))")
+    if isinstance(statement.level, tuple): return _validate_levels(asked, options)
     return interval_report(
         asked.y, np.column_stack([statement.lower, statement.upper]), statement.level,
         by=asked.named, groups=asked.labels, n_calibration=statement.n_calibration,
@@ -177,12 +179,35 @@ def _validate_sets(asked, options):
 
 def _validate_probabilities(asked, options):
     statement = asked.statement
-    if statement.n_classes > 2:
-        raise TypeError("validate takes probabilities of one event; of the top label write "
-                        "label, p = statement.top(); validate(y_true == label, Probabilities(p))")
+    if statement.n_classes > 2: return _validate_classes(asked, options)
     return calibration_report(
         asked.y, statement.prob, groups=asked.labels, by=asked.named, **asked.how,
         **options.known("n_boot", "n_resamples", "n_bins", "local_tolerance"))
+
+# %% ../nbs/verbs/101_verbs.ipynb #vb-validate-classes
+def _validate_classes(asked, options):
+    "The report on probabilities of more than two classes."
+    statement = asked.statement
+    if "sample_weight" in asked.how:
+        raise TypeError("sample_weight is known for probabilities of one event; leave it out for "
+                        f"{statement.n_classes} classes")
+    return class_report(
+        _class_labels(asked), statement.prob, classes=statement.classes, groups=asked.labels,
+        by=asked.named, **asked.how, **options.known("n_boot", "n_resamples", "n_bins", "local_tolerance"))
+
+# %% ../nbs/verbs/101_verbs.ipynb #vb-validate-levels
+def _validate_levels(asked, options):
+    "The report on intervals of several levels."
+    statement = asked.statement
+    if len(statement.level) == 1:
+        return _validate_intervals(replace(asked, statement=statement.at(statement.level[0])),
+                                   options)
+    if statement.n_calibration is not None:
+        raise TypeError("n_calibration is known for one level; validate each by itself: "
+                        f"validate(y_true, statement.at({statement.level[0]:g}))")
+    return levels_report(asked.y, statement.lower, statement.upper, statement.level,
+                         by=asked.named, groups=asked.labels, **asked.how,
+                         **options.known("n_resamples"))
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-forecasts
 def _validate_forecasts(asked, options):
@@ -553,6 +578,8 @@ def _applied(model, statement, level, columns, n_calibration=None):
     if isinstance(statement, MeanStd):
         mean, std = model.apply(statement.mean, statement.std, columns)
         return MeanStd(mean, std, n_calibration=n_calibration)
+    if isinstance(model, (TemperatureScaling, ClassScaling)):
+        return _applied_to_classes(model, statement)
     if columns is None: prob = model.predict(statement.prob)
     else: prob = model.predict(statement.prob, next(iter(columns.values())))
     return Probabilities(prob, pos_label=statement.pos_label)
@@ -578,6 +605,19 @@ def _all_classes(statement):
     if statement.prob.ndim == 2: return statement.prob
     return np.column_stack([1 - statement.prob, statement.prob])
 
+# %% ../nbs/verbs/101_verbs.ipynb #vb-applied-classes
+def _applied_to_classes(model, statement):
+    "Probabilities of K classes after a map."
+    if statement.n_classes != model.n_classes_:
+        raise ValueError(f"statement must hold {model.n_classes_} classes, as in the fit, got "
+                         f"{statement.n_classes}")
+    known = getattr(model, "labels_", None)
+    if known is not None and statement.classes is not None and (
+            list(map(str, known)) != list(map(str, statement.classes.tolist()))):
+        raise ValueError("statement must hold the classes of the fit in their order: "
+                         f"{', '.join(map(str, known[:12]))}")
+    return Probabilities(model.predict(statement.prob), classes=statement.classes)
+
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-kinds
 def _recalibrate_mean_std(asked):
     found = recalibrate_errors(asked.y - asked.statement.mean, asked.statement.std,
@@ -588,22 +628,41 @@ def _recalibrate_mean_std(asked):
 
 
 def _recalibrate_probabilities(asked):
+    if asked.statement.n_classes > 2: return _recalibrate_classes(asked)
     if asked.columns is not None and asked.columns.shape[1] > 1:
         raise ValueError("by must hold one column of groups to recalibrate probabilities, got "
                          f"{asked.columns.shape[1]}")
-    if asked.statement.n_classes > 2:
-        raise TypeError("recalibrate takes probabilities of one event, got "
-                        f"{asked.statement.n_classes} classes; take one column at a time")
     named = asked.named or {}
     found = recalibrate_probabilities(asked.y, asked.statement.prob, groups=asked.labels,
                                       by=next(iter(named.values()), None), **asked.how)
     held = Probabilities(found.recalibrated, pos_label=asked.statement.pos_label)
     return found, found.model, held, tuple(named) if found.by is not None else ()
 
+# %% ../nbs/verbs/101_verbs.ipynb #vb-recal-classes
+def _recalibrate_classes(asked):
+    "Probabilities of more than two classes, by a map of them all."
+    statement = asked.statement
+    if asked.columns is not None:
+        raise TypeError("by is known for probabilities of one event; recalibrate each group by "
+                        "itself: recalibrate(y_true[rows], statement.take(rows))")
+    found = recalibrate_classes(_class_labels(asked), statement.prob, classes=statement.classes,
+                                groups=asked.labels, **asked.how)
+    return found, found.model, Probabilities(found.recalibrated, classes=statement.classes), ()
+
+
+def _class_labels(asked):
+    "Observed labels, by their names where classes have names."
+    label = asked.y.astype(np.int64)
+    if asked.statement.classes is None: return label
+    return asked.statement.classes[label]
+
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-intervals
 def _recalibrate_intervals(asked):
     "Intervals moved or stretched by what scores best on held-out rows."
     statement = asked.statement
+    if isinstance(statement.level, tuple):
+        raise TypeError("recalibrate takes one level at a time: write "
+                        f"recalibrate(y_true, statement.at({statement.level[0]:g}))")
     was = _validate_intervals(asked, ValidateOptions())
     kept = dict(given=statement, level=statement.level, was=was)
     if was.correction is None:
@@ -1046,8 +1105,10 @@ def _stated(statement):
     "What a stream reads of a statement: shape (n,), or (n, 2) of bounds or mean and std."
     if isinstance(statement, MeanStd): return np.column_stack([statement.mean, statement.std])
     if isinstance(statement, Intervals): return np.column_stack([statement.lower, statement.upper])
-    if statement.n_classes > 2: raise TypeError("monitor takes probabilities of one event, got "
-                                                f"{statement.n_classes} classes")
+    if statement.n_classes > 2:
+        raise TypeError(f"monitor takes probabilities of one event, got {statement.n_classes} "
+                        "classes; of the top label write label, p = statement.top(); "
+                        "monitor(y_true == label, Probabilities(p))")
     return statement.prob
 
 
@@ -1293,6 +1354,7 @@ def compare_models(
     """
     models = _read_models(models)
     first = next(iter(models.values()))
+    if isinstance(first, Probabilities): _check_same_classes(models)
     chosen = {"rng": rng, "n_jobs": n_jobs, "progress": progress, "confidence": confidence,
               "groups": None if groups is None else np.asarray(groups), "in_time": in_time}
     if any(isinstance(one, (Quantiles, Samples, Distribution)) for one in models.values()):
@@ -1334,6 +1396,19 @@ def _read_models(models):
         raise TypeError(f"compare_models does not take {kind.__name__}; of label sets compare the "
                         "probabilities that they were made from")
     return read
+
+# %% ../nbs/verbs/101_verbs.ipynb #vb-cmp-classes
+def _check_same_classes(models):
+    "Refuse models whose probabilities are of other classes, or in another order."
+    sizes = {one.n_classes for one in models.values()}
+    if len(sizes) > 1:
+        raise ValueError("models must hold as many classes each, got "
+                         f"{', '.join(map(str, sorted(sizes)))}")
+    known = {tuple(map(str, one.classes.tolist())) for one in models.values()
+             if one.classes is not None}
+    if len(known) > 1:
+        raise ValueError("models must hold the same classes in one order, got "
+                         f"{' and '.join(', '.join(one[:8]) for one in sorted(known)[:2])}")
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-grp-f
 def compare_groups(

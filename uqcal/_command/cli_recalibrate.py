@@ -242,6 +242,54 @@ def _apply_probabilities(context, source, state, asked):
     _end_applied(given, told, validate_next(
         state, given.table, ["--prob recalibrated_probability"], out), rows, out)
 
+# %% ../../nbs/command/98_cli_recalibrate.ipynb #re-class-columns
+def _class_columns(classes, prob):
+    "What a recalibration adds to the columns of a table."
+    return {f"recalibrated_{name}": column for name, column in zip(classes, prob.T)}
+
+# %% ../../nbs/command/98_cli_recalibrate.ipynb #re-class-fit
+def _fit_classes(context, given, options):
+    "Recalibrate probabilities of several classes."
+    from uqcal.corrections.class_recalibration import recalibrate_classes
+    if given.by: raise ValueError("--by is known for probabilities of one event; recalibrate each "
+                                  "group by itself: --where COLUMN=GROUP")
+    p = given.values
+    if context.params["out"] is not None:
+        check_new_columns(given.table, [*_class_columns(given.classes, p)])
+    try: found = recalibrate_classes(given.observed, p, classes=given.classes, groups=given.groups,
+                                     **options)
+    except ValueError as wrong:
+        raise ValueError(str(wrong).replace("y_true", given.asked.said["observed"])) from wrong
+    text = _screen(_with_lines(found, given.table), given, context, "held-out verdict",
+                   found.candidates["verdict"])
+    return Done(text=text, report=found, model=found.model,
+                added=_class_columns(given.classes, found.recalibrated),
+                facts={"sentence": found.conclusion, "range": [p.min(), p.max()],
+                       "classes": [*map(str, given.classes)]})
+
+# %% ../../nbs/command/98_cli_recalibrate.ipynb #re-class-apply
+def _apply_classes(context, source, state, asked):
+    "Bring a map of several classes to other rows."
+    from uqcal.corrections.class_recalibration import ClassScaling
+    from uqcal.probabilities.recalibration import TemperatureScaling
+    path, out = context.params["apply_file"], context.params["out"]
+    given = new_rows(asked, "classes")
+    if [*map(str, given.classes)] != state["classes"]:
+        raise ValueError(f"--apply {path} was fitted to the classes {', '.join(state['classes'])}, "
+                         f"got {', '.join(map(str, given.classes))}")
+    before = after = given.values
+    told = ["Unchanged: the model changes nothing."]
+    if state["model"] is not None:
+        made = restored({one.__name__: one for one in (TemperatureScaling, ClassScaling)}, state,
+                        path)
+        after = made.predict(before)
+        top = before.max(axis=1), after.max(axis=1)
+        told = [f"Recalibrated: {made.sentence}.", "Probabilities of the top label: "
+                f"{span_of(top[0])} before, {span_of(top[1])} after."]
+    rows = write_rows(source, given.table, _class_columns(given.classes, after), out, asked.how)
+    _end_applied(given, told, validate_next(state, given.table, ["--probs 'recalibrated_*'"], out),
+                 rows, out)
+
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-bounds-fit
 def _fit_bounds(context, given, options):
     "Recalibrate intervals: conformalize them at their own level."
@@ -342,13 +390,13 @@ WAYS = {
     "mean-std": Way(_fit_errors, _apply_errors, _EFFORT),
     "probabilities": Way(_fit_probabilities, _apply_probabilities,
                          _EFFORT),
+    "classes": Way(_fit_classes, _apply_classes, _EFFORT),
     "intervals": Way(_fit_bounds, _apply_bounds, ()),
     **dict.fromkeys(("quantiles", "samples"), Way(_fit_forecasts, _apply_forecasts,
                                                   ("confidence", "figure", "report")))}
 _INSTEAD = {
-    "sets": "sets of labels are made anew from probabilities: uqcal conformalize --probs",
-    "classes": "recalibrate the probabilities of each class by itself (--prob), or make sets of "
-               "labels: uqcal conformalize --probs"}
+    "sets": "sets of labels are made anew from probabilities: uqcal conformalize --probs"}
+
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-help
 _RECALIBRATE = """Recalibrate what a model predicts, and keep the kind of its statement.
@@ -431,7 +479,7 @@ def _options(params, kind):
     if count != "auto" and not count.isdecimal(): raise ValueError(
         f"--n-resamples must be a number or auto, got {count!r}")
     if count != "auto": options["n_resamples"] = int(count)
-    elif kind == "probabilities": options.pop("n_resamples", None)
+    elif kind in ("probabilities", "classes"): options.pop("n_resamples", None)
     return options | dict(confidence=params["confidence"], rng=params["seed"],
                           n_jobs=cores(params["jobs"]), progress=shows_bar(params["progress"]))
 

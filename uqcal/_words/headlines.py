@@ -94,10 +94,31 @@ def _locally(finding):
     ends = f"{two_digits(finding.part.first)} to {two_digits(finding.part.last)}"
     return f"off by {two_digits(abs(finding.estimate))} for predictions of {ends}"
 
+# %% ../../nbs/words/89_headlines.ipynb #hl-classes
+def _class_off(finding):
+    "The class that is off the most."
+    return f"class {_brief(finding.part.first)} off (O/E {two_digits(finding.estimate)})"
+
+
+def _top_label(finding):
+    "How often the top label is right, or wrong."
+    if finding.facts["errors"]: what = "wrong"
+    else: what = "right"
+    return f"top label {what} {two_digits(finding.estimate)} × as often as predicted"
+
+
+def _class_place(finding):
+    "Where probabilities of a class, or of the top label, are off."
+    if finding.rows: return "probabilities contradicted by some rows"
+    return "probabilities are off in parts"
+
 # %% ../../nbs/words/89_headlines.ipynb #head-table
 _FAULTS: dict[str, Callable] = {
-    "average": _average, "average_in_parts": _average, "coverage": _coverage, "slope": _slope,
+    "average": _average, "average_in_parts": _average, "coverage": _coverage,
+    "level_coverage": _coverage, "slope": _slope,
     "overall": _overall, "bias": _bias, "bias_in_parts": _bias, "scores": _scores,
+    "class_slope": _slope, "top_label": _top_label, "each_class": _class_off,
+    "class_locally": _class_place,
     "sides": lambda finding: f"most misses lie {finding.direction}",
     "size": _size, "size_in_parts": _size, "locally": _locally,
     "ranking": lambda finding: "larger errors come with smaller std",
@@ -164,7 +185,7 @@ def _faults_in(found):
 def _recalibration(findings):
     "How many faults there were before and after."
     pairs = [(one.facts["before"], one.facts["after"]) for one in findings
-             if one.kind in ("recalibrated_answer", "recalibrated_calibration")]
+             if one.kind in ("recalibrated_answer", "recalibrated_calibration", "recalibrated_classes")]
     if any(after is None for _, after in pairs): return _unchanged(findings)
     before, after = (sum(map(_faults_in, side)) for side in zip(*pairs))
     if before: was = f"{before} fault{'s' * (before > 1)} before"
@@ -261,7 +282,9 @@ _QUESTIONS = {
 _SAME = {"scores": "bias", "bias_in_parts": "bias", "calibration_in_parts": "overall",
          "recalibrated_answer": "recalibration_gain", "difference_anywhere": "group_difference",
          "recalibrated_calibration": "recalibration_gain",
-         "forecast_method": "recalibration_gain", "model_difference": "best_model"}
+         "forecast_method": "recalibration_gain", "recalibrated_classes": "recalibration_gain",
+         "top_label": "overall", "level_coverage": "coverage", "class_slope": "overall",
+         "each_class": "overall", "model_difference": "best_model"}
 
 
 def question(findings: Iterable[Any],  # of one report
@@ -316,8 +339,9 @@ def status_word(finding: Any,  # of any report
 # %% ../../nbs/words/89_headlines.ipynb #head-axes
 AXES = {"bias": "mean error / predicted std", "size": "size of errors / predicted std",
         "coverage_by": "share covered", "calibration_by": "observed / predicted events",
+        "each_class": "observed / predicted cases",
         "recalibrated_groups": "observed / predicted events"}
-CLAIMED = {"bias": 0.0, "size": 1.0, "calibration_by": 1.0, "recalibrated_groups": 1.0}
+CLAIMED = {"bias": 0.0, "size": 1.0, "calibration_by": 1.0, "each_class": 1.0, "recalibrated_groups": 1.0}
 
 
 def axis_text(kind: str,  # of a finding in parts
@@ -369,8 +393,12 @@ _CAPTIONS = {
     "model_difference": "Scores behind the best model, with limits. Lower is better.",
     "stream alarms": "The measure so far, as outcomes arrive.",
     "group_difference": "The longer a line, the clearer the difference.",
-    "difference_anywhere": "The slope of the graph is the difference at those scores.", **predictive.CAPTIONS}
-_LIKE = {"forecast_tails": "forecast_spread", "ranking": "average", "scores": "average", "slope": "overall", "locally": "overall",
+    "difference_anywhere": "The slope of the graph is the difference at those scores.",
+    **predictive.CAPTIONS}
+_LIKE = {"forecast_tails": "forecast_spread", "ranking": "average", "scores": "average",
+         "slope": "overall", "top_label": "overall", "level_coverage": "coverage",
+         "class_slope": "overall", "class_locally": "overall", "each_class": "coverage",
+         "recalibrated_classes": "recalibration_gain", "locally": "overall",
           "ece": "overall", "calibration_in_parts": "overall",
           "recalibrated_answer": "recalibration_gain", "best_model": "model_difference",
           "recalibrated_calibration": "recalibration_gain", "difference_average":

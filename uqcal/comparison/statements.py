@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._base.inputs import check_binary, check_errors, check_labels_agree, read_vector
+from .._base.inputs import (check_binary, check_errors, check_labels_agree,
+                                check_multiclass, read_vector)
 from .._base.results import distinct_names, enumerated
 from .._sample.groups import check_group_number
-from .scores import BoundScoring, ErrorScoring, OutcomeScoring, read_bounds, scored_ends
+from .scores import (BoundScoring, ClassScoring, ErrorScoring, OutcomeScoring,
+                                     read_bounds, scored_ends)
 from ..reports import Caution
 from .._sample.repeats import copies_of, repeated_cases, repeats_of
 from .._sample.sample import Sample
@@ -29,6 +31,8 @@ SCORES = {"log": "log score", "crps": "CRPS", "interval": "interval score",
 
 def _read_model(y_true, stated, score, pos_label):
     "What one model states, checked: (error, width), (y, lower, upper) or (outcome, probability)."
+    if score in ("brier", "log loss") and np.ndim(stated) == 2:
+        return check_multiclass(y_true, stated)
     if score in ("brier", "log loss"): return check_binary(y_true, stated, pos_label=pos_label)[:2]
     if isinstance(stated, Sample): stated = (stated.error, stated.uncertainty)
     what = "(lower, upper)" if score == "interval" else (
@@ -237,6 +241,7 @@ def with_repeats(models: Mapping[str, tuple],  # what each model states
     """
     if table.groups is not None: return table, ()
     if not isinstance(scoring, ErrorScoring) or scoring.name == "interval":
+        if isinstance(scoring, ClassScoring): models = _of_what_happened(models)
         labels = _copied_rows(_finite(models), isinstance(scoring, OutcomeScoring))
         if labels is None: kinds = 0
         else: kinds = np.unique(labels).size
@@ -247,6 +252,12 @@ def with_repeats(models: Mapping[str, tuple],  # what each model states
         repeats = repeats_of(sample)
         if repeats.is_suspect: return _with_repeats(table, sample, repeats)
     return table, ()
+
+# %% ../../nbs/comparison/82_statements.ipynb #cl-happened
+def _of_what_happened(models):
+    "Labels and the probabilities of these labels."
+    return {name: (label.astype(float), prob[np.arange(label.size), label])
+            for name, (label, prob) in models.items()}
 
 # %% ../../nbs/comparison/82_statements.ipynb #cell-064-b
 def _with_repeats(table, sample, repeats):
