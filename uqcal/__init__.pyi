@@ -13,6 +13,7 @@ from uqcal import metrics as metrics
 from uqcal import online as online
 from uqcal import options as options
 from uqcal import parts as parts
+from uqcal import predictive as predictive
 from uqcal import probabilities as probabilities
 from uqcal import reports as reports
 from uqcal import sample as sample

@@ -26,8 +26,8 @@ from ._base.inputs import check_choice
 from ._base.page import (Card, Picture, Section, Verdict, check_target, draw_picture,
                               render_page, write_whole)
 from ._base.results import Interval, Result, json_plain, new_axes, plain_text, three_digits
-from ._words import (comparisons, corrections, errors, file, groups, intervals, probabilities,
-                          streams, verbs)
+from ._words import (comparisons, corrections, errors, file, groups, intervals, predictive_streams,
+                          probabilities, streams, verbs)
 from ._words.headlines import (CLAIMED, axis_text, caption, headline, question,
                                     rank, status_word)
 from ._words.text import capital, short_name, value_text
@@ -341,7 +341,7 @@ class Step(Result):
 
 # %% ../nbs/reports/09_reports.ipynb #cell-023
 _ROOMS = (errors, intervals, probabilities, corrections, comparisons, groups, streams, file,
-          verbs)
+          verbs, predictive_streams)
 
 
 def _joined(tables):

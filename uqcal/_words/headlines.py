@@ -225,7 +225,7 @@ _OTHERS: dict[str, Callable] = {
     "recalibration_gain": _recalibration, "recalibrated_answer": _recalibration,
     "recalibrated_calibration": _recalibration, "best_model": _models,
     "model_difference": _models, "group_difference": _groups, "difference_anywhere": _groups,
-    "stream alarms": _stream}
+    "stream alarms": _stream, "forecast alarms": _stream}
 
 
 def headline(findings: Iterable[Any],  # of one report
@@ -259,7 +259,8 @@ _QUESTIONS = {
     "stream alarms": "Does the model stay calibrated?"}
 _SAME = {"scores": "bias", "bias_in_parts": "bias", "calibration_in_parts": "overall",
          "recalibrated_answer": "recalibration_gain", "difference_anywhere": "group_difference",
-         "recalibrated_calibration": "recalibration_gain", "model_difference": "best_model"}
+         "recalibrated_calibration": "recalibration_gain", "model_difference": "best_model",
+         "forecast alarms": "stream alarms"}
 
 
 def question(findings: Iterable[Any],  # of one report
@@ -290,6 +291,7 @@ _WORDS = {"best_model": {"valid": "lowest score"},
           "model_difference": {"invalid": "worse", "minor": "slightly worse", "valid": "equal"},
           "group_difference": _GROUPS, "difference_anywhere": _GROUPS,
           "difference_average": _GROUPS, "stream alarms": {"invalid": "alarm", "valid": "quiet"},
+          "forecast alarms": {"invalid": "alarm", "valid": "quiet"},
           "online gain": {"valid": "better", "invalid": "worse"},
           "recalibration_gain": {"valid": "better"}}
 
@@ -370,7 +372,8 @@ _LIKE = {"ranking": "average", "scores": "average", "slope": "overall", "locally
           "recalibrated_answer": "recalibration_gain", "best_model": "model_difference",
           "recalibrated_calibration": "recalibration_gain", "difference_average":
           "difference_anywhere", "other_groups": "group_difference", "online gain":
-          "stream alarms", "recalibrated_groups": "recalibration_gain"}
+          "stream alarms", "forecast alarms": "stream alarms",
+          "recalibrated_groups": "recalibration_gain"}
 
 
 def caption(finding: Any,  # the one whose picture is shown
