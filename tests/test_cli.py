@@ -366,7 +366,7 @@ def test_features_in_parquet(parquet, capsys):
     (["validate", "errors.csv", *COLUMNS, "--by", "E", "--no-conclusions"], "--no-conclusions asks no questions: leave out --by"),
     (["validate", "errors.csv", *COLUMNS, "--groups", "molecule"], "errors.csv has no column 'molecule', its columns are 'E', 'uE'"),
     (["validate", "errors.csv", *COLUMNS, "--groups", "uE"], "--groups must name a column of its own, got 'uE'"),
-    (["validate", "demo", "--quantiles", "q*", "--observed", "temperature"], "--level is needed: quantiles and members are validated as the central interval at a level, so type for instance --level 0.9"),
+    (["conformalize", "demo", "--quantiles", "q*", "--observed", "temperature"], "--level is needed: the coverage that is claimed, such as 0.9"),
     (["validate", "demo", "--quantile", "q05", "--observed", "temperature", "--level", "0.9"], "--quantile must be a level and a column, as 0.05=q05, got 'q05'"),
     (["validate", "demo", "--quantiles", "x*", "--observed", "temperature", "--level", "0.9"], "--quantiles x* names no column; the file has 'date', 'season', 'temperature', 'rain', 'temperature_mean', 'temperature_std', 'q05', 'q10', 'q25', 'q40', 'q50', 'q60'"),
     (["validate", "demo", "--tolerance", "1"], "--tolerance must be a factor above 1, such as 1.25, got 1.0"),

@@ -1089,6 +1089,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                         'uqcal/_command/cli_validate.py'),
                                              'uqcal._command.cli_validate._validate_errors': ( 'command/cli_validate.html#_validate_errors',
                                                                                                'uqcal/_command/cli_validate.py'),
+                                             'uqcal._command.cli_validate._validate_forecasts': ( 'command/cli_validate.html#_validate_forecasts',
+                                                                                                  'uqcal/_command/cli_validate.py'),
                                              'uqcal._command.cli_validate._validate_intervals': ( 'command/cli_validate.html#_validate_intervals',
                                                                                                   'uqcal/_command/cli_validate.py'),
                                              'uqcal._command.cli_validate._validate_probabilities': ( 'command/cli_validate.html#_validate_probabilities',

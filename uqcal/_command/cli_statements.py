@@ -38,8 +38,8 @@ STATEMENT = """STATEMENT is one of
   --sets COL [--separator ';'] --level P            sets of labels
   --prob COL [--positive LABEL]                     probability of an event
   --probs 'p_*'                                     probabilities of classes
-  --quantiles 'q*' | --quantile 0.05=q05 ...        quantiles, with --level P
-  --samples 'm*'                                    members, with --level P"""
+  --quantiles 'q*' | --quantile 0.05=q05 ...        quantiles; with --level intervals
+  --samples 'm*'                                    members; with --level intervals"""
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-words
 def _column(text): return Annotated[str | None, option(text, "COL")]
@@ -232,7 +232,7 @@ class Given:
     Attributes
     ----------
     kind : str
-        A key of KINDS; quantiles and members have become intervals.
+        A key of KINDS; with a level quantiles and members are intervals.
     asked : Asked
         What was to be read.
     table : Table
@@ -240,7 +240,10 @@ class Given:
     observed : Any
         What happened, shape (n,); of mean ± std errors are beside it.
     values : Any
-        Standard deviations, bounds, sets or probabilities, a row for each.
+        Standard deviations, bounds, sets, probabilities, quantiles or members, a row for
+        each.
+    statement : Any
+        Quantiles or Samples, where no level was given.
     error : Any
         Observed minus predicted, of mean ± std.
     predicted : Any
@@ -253,11 +256,13 @@ class Given:
         Labels of clusters.
     """
 
-    kind: str  # a key of KINDS; quantiles and members have become intervals
+    kind: str  # a key of KINDS; with a level quantiles and members are intervals
     asked: Asked  # what was to be read
     table: Table  # the columns
     observed: Any = None  # what happened, shape (n,); of mean ± std errors are beside it
-    values: Any = None  # standard deviations, bounds, sets or probabilities, a row for each
+    values: Any = None  # standard deviations, bounds, sets, probabilities,
+                        # quantiles or members, a row for each
+    statement: Any = None  # Quantiles or Samples, where no level was given
     error: Any = None  # observed minus predicted, of mean ± std
     predicted: Any = None  # predictions, of mean ± std
     classes: Any = None  # the label of each column of sets or probabilities
@@ -782,17 +787,21 @@ def _classes(asked):
     return asked.given("classes", table, observed=seen, values=prob, classes=classes)
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-made
-def _made_of(asked, columns, make):
-    "The central interval that columns of numbers make, with what was observed."
-    level = need(asked.said, "level", "quantiles and members are validated as the central interval "
-                 "at a level, so type for instance --level 0.9")
-    numbers = {}
+def _made_of(asked, columns, kind, make):
+    "Quantiles or members with what was observed; with a level the central interval they make."
+    numbers, level = {}, None
+    if "level" in asked.said: level = level_of(asked.said)
     if "observed" in asked.said: numbers = {asked.said["observed"]: "error"}
     table = asked.table(numbers | dict.fromkeys(columns, "number"))
     frame = pd.DataFrame({name: table.columns[name] for name in columns})
-    try: made = make(frame).interval(level_of({"level": level}))
+    try:
+        made = make(frame)
+        if level is not None: made = made.interval(level)
     except (TypeError, ValueError) as wrong: raise ValueError(_as_typed(str(wrong))) from None
-    return asked.given("intervals", table, observed=table.columns.get(asked.said.get("observed")),
+    observed = table.columns.get(asked.said.get("observed"))
+    if level is None:
+        return asked.given(kind, table, observed=observed, statement=made, values=made.values)
+    return asked.given("intervals", table, observed=observed,
                        values=np.column_stack([made.lower, made.upper]))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-as-typed
@@ -806,7 +815,7 @@ def _as_typed(text):
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-quantiles
 def _quantiles(asked):
-    "Intervals between two quantiles."
+    "Quantiles, or the interval between two of them."
     from uqcal.statements import Quantiles
     said, levels = asked.said, None
     if "quantile" in said and "quantiles" in said:
@@ -815,7 +824,7 @@ def _quantiles(asked):
         pairs = dict(sorted(map(_level_and_column, said["quantile"])))
         columns, levels = [*pairs.values()], [*pairs]
     else: columns = [*chosen_columns(asked, said["quantiles"], "--quantiles")]
-    return _made_of(asked, columns, lambda frame: Quantiles.from_frame(
+    return _made_of(asked, columns, "quantiles", lambda frame: Quantiles.from_frame(
         frame, columns, levels, sort_quantiles="sort_bounds" in said))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-pair
@@ -829,10 +838,10 @@ def _level_and_column(text):
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-samples
 def _samples(asked):
-    "Central intervals of members."
+    "Members, or their central intervals."
     from uqcal.statements import Samples
     columns = [*chosen_columns(asked, asked.said["samples"], "--samples")]
-    return _made_of(asked, columns, lambda frame: Samples.from_frame(frame, columns))
+    return _made_of(asked, columns, "samples", lambda frame: Samples.from_frame(frame, columns))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-table
 KINDS = {
@@ -876,9 +885,10 @@ def python_statement(
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-c
 def _quantile_words(said):
     "Columns of quantiles, by a pattern or one by one with their levels."
-    if "quantile" not in said: return repr(said.get("quantiles"))
+    more = ", sort_quantiles=True" * ("sort_bounds" in said)
+    if "quantile" not in said: return f"{said.get('quantiles')!r}{more}"
     pairs = dict(sorted(map(_level_and_column, said["quantile"])))
-    return f"{[*pairs.values()]}, {[*pairs]}"
+    return f"{[*pairs.values()]}, {[*pairs]}{more}"
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-b
 def _positive_label(said):

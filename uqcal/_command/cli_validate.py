@@ -196,13 +196,23 @@ def _refuse_classes(given, options):
                      "uqcal conformalize makes sets of labels of them, and --prob validates the "
                      "column of one class")
 
+# %% ../../nbs/command/97_cli_validate.ipynb #va-forecasts
+def _validate_forecasts(given, options):
+    "The report on quantiles or members as predictive distributions."
+    from uqcal.verbs import validate
+    by, statement = dict(given.by) or None, given.statement
+    try: return validate(given.observed, statement, by=by, groups=given.groups, **options)
+    except TypeError as wrong: raise ValueError(str(wrong)) from None
+
 # %% ../../nbs/command/97_cli_validate.ipynb #va-table
 _COVERAGE = Way(_validate_intervals, ("n_calibration", "n_resamples"), _interval_tables,
                 _interval_numbers, _interval_step)
+_FORECAST = Way(_validate_forecasts, (), lambda result: [], lambda result: result.to_dict(),
+                lambda result, given: None)
 WAYS = {
     "mean-std": Way(_validate_errors, (*_EFFORT, "in_parts"), _error_tables,
                     lambda result: json.loads(result.to_json()), _error_step),
-    "intervals": _COVERAGE, "quantiles": _COVERAGE, "samples": _COVERAGE, "sets": _COVERAGE,
+    "intervals": _COVERAGE, "quantiles": _FORECAST, "samples": _FORECAST, "sets": _COVERAGE,
     "probabilities": Way(_validate_probabilities,
                          ("n_bins", "n_boot", "n_resamples", "weight", "in_parts"),
                          _probability_tables,
@@ -245,6 +255,7 @@ def _validate(context):
     source, said = source_of(context), typed_statement(context)
     kind = kind_of(said)
     way = WAYS[kind]
+    if way is _FORECAST and "level" in said: way = _COVERAGE  # of one interval
     refuse_others(context, kind, (*_ALWAYS, *way.acts))
     check_fail_on(params["fail_on"])
     if params["in_parts"]: return _IN_PARTS[kind](context, said)
