@@ -98,7 +98,7 @@ def forecast_alarm_sentence(alarm: Any,  # of a `ForecastMonitor`
 def _measure(finding):
     "What the central quantiles cover, and which side misses."
     facts, level = finding.facts, finding.facts["level"]
-    text = f"{percent(finding.estimate, level)} % within the central {three_digits(100 * level)} %"
+    text = f"{percent(finding.estimate, level)} % within the central {100 * level:.3g} %"
     return (f"{text} (below {percent(facts['below'], 1 - level)}, above "
             f"{percent(facts['above'], 1 - level)})")
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._base.inputs import (boxed, check_fraction, check_labels_agree, plain_array, read_vector,
-                                refuse)
+from .._base.inputs import (boxed, check_count, check_fraction, check_labels_agree, plain_array,
+                                read_vector, refuse)
 from .._base.kernels import kernel
 from .._base.tickets import Desk, locked
 from .._words.predictive_streams import tracked_sentence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # %% auto #0
-__all__ = ['OnlineQuantiles']
+__all__ = ['OnlineQuantiles', 'OnlineMembers']
 
 # %% ../../nbs/online/121_quantile_tracking.ipynb #qt-project
 _STEPS = np.array([0.005, 0.01, 0.02, 0.05, 0.1, 0.2])  # η of the trackers that are mixed
@@ -161,8 +161,8 @@ def _checked_levels(levels):
     return tau
 
 # %% ../../nbs/online/121_quantile_tracking.ipynb #qt-rows
-def _quantile_rows(quantiles, q):
-    "Rows of q quantiles that rise, and whether there were several."
+def _read_rows(quantiles, q):
+    "Rows of q numbers, and whether there were several."
     given = plain_array(quantiles, "quantiles", f"quantiles, shape (n, {q})")
     several = given.ndim != 1
     if not several: given = given.reshape(1, -1)
@@ -171,9 +171,15 @@ def _quantile_rows(quantiles, q):
                          f"{given.shape}")
     rows = np.column_stack([read_vector(column, f"quantiles[:, {k}]")
                             for k, column in enumerate(given.T)])
+    return np.ascontiguousarray(rows), several
+
+# %% ../../nbs/online/121_quantile_tracking.ipynb #qt-rising
+def _quantile_rows(quantiles, q):
+    "Rows of q quantiles that rise, and whether there were several."
+    rows, several = _read_rows(quantiles, q)
     refuse("quantiles", "rise from level to level in each row",
            (np.diff(rows, axis=1) < 0).any(axis=1), "crossing")
-    return np.ascontiguousarray(rows), several
+    return rows, several
 
 # %% ../../nbs/online/121_quantile_tracking.ipynb #qt-class
 class OnlineQuantiles(Desk):
@@ -235,6 +241,27 @@ class OnlineQuantiles(Desk):
         """
         self._now()
         return self
+
+    def read(self, quantiles: ArrayLike,  # shape (n, q), rising in each row; or one row
+             ) -> tuple[np.ndarray, bool]:  # rows, and whether there were several
+        """Checked quantiles.
+
+        Parameters
+        ----------
+        quantiles : ArrayLike
+            Shape (n, q), rising in each row; or one row.
+
+        Returns
+        -------
+        tuple[np.ndarray, bool]
+            Rows, and whether there were several.
+
+        Raises
+        ------
+        ValueError
+            For crossing ones.
+        """
+        return _quantile_rows(quantiles, self.levels_.size)
 
     def run(self, rows: np.ndarray,  # checked quantiles, shape (n, q)
             y: np.ndarray,  # checked outcomes, shape (n,)
@@ -303,7 +330,7 @@ class OnlineQuantiles(Desk):
             For crossing ones.
         """
         self._now()
-        rows, several = _quantile_rows(quantiles, self.levels_.size)
+        rows, several = self.read(quantiles)
         made = self.issue(rows)[0]
         if several: return made
         return made[0]
@@ -338,7 +365,7 @@ class OnlineQuantiles(Desk):
         """
         check_labels_agree(quantiles=quantiles, key=key)
         self._now()
-        rows, several = _quantile_rows(quantiles, self.levels_.size)
+        rows, several = self.read(quantiles)
         keys = self.check_new(key, len(rows), several, "rows of quantiles")
         made, held = self.issue(rows)
         self.__dict__.setdefault("tickets_", {}).update(
@@ -405,7 +432,7 @@ class OnlineQuantiles(Desk):
         """
         check_labels_agree(y_true=y_true, quantiles=quantiles)
         self._now()
-        y, (rows, _) = read_vector(y_true, "y_true"), _quantile_rows(quantiles, self.levels_.size)
+        y, (rows, _) = read_vector(y_true, "y_true"), self.read(quantiles)
         if y.size != len(rows):
             raise ValueError(f"y_true and quantiles must have the same length: {y.size} and "
                              f"{len(rows)}")
@@ -432,7 +459,7 @@ class OnlineQuantiles(Desk):
         """
         check_labels_agree(y_true=y_true, quantiles=quantiles)
         self._now()
-        self.prequential(boxed(y_true), _quantile_rows(quantiles, self.levels_.size)[0])
+        self.prequential(boxed(y_true), self.read(quantiles)[0])
         return self
 
     @property
@@ -473,3 +500,91 @@ class OnlineQuantiles(Desk):
         "Which level is farthest from its share so far, and what is promised."
         self._now()
         return tracked_sentence(self.levels_, self.shares_, self.outcomes_, self.bound_)
+
+# %% ../../nbs/online/121_quantile_tracking.ipynb #qt-members-class
+class OnlineMembers(OnlineQuantiles):
+    """Members of an ensemble, each moved as the quantile of its rank.
+
+    Parameters
+    ----------
+    members : int, default 20
+        Of each row, ≥ 2.
+    steps : float | str, default 0.05
+        `η`, how far an outcome moves a member, in ranges of the ensemble, in (0, 1);
+        "mixed": six of them, with no promise.
+    """
+
+    def __init__(self,
+                 members: int = 20,  # of each row, ≥ 2
+                 *,
+                 steps: float | str = 0.05,  # η, how far an outcome moves a member, in ranges of
+                 # the ensemble, in (0, 1); "mixed": six of them, with no promise
+                 ):
+        self.members, self.steps = members, steps
+
+    @property
+    def levels(self) -> np.ndarray:
+        "The levels of ordered members, shape (m,)."
+        m = check_count(self.members, "members", minimum=2)
+        return (np.arange(m) + 1) / (m + 1)
+
+    def read(self, quantiles: ArrayLike,  # members, shape (n, m), in any order; or one row
+             ) -> tuple[np.ndarray, bool]:  # rows, and whether there were several
+        """Rows of members, and whether there were several.
+
+        Parameters
+        ----------
+        quantiles : ArrayLike
+            Members, shape (n, m), in any order; or one row.
+
+        Returns
+        -------
+        tuple[np.ndarray, bool]
+            Rows, and whether there were several.
+        """
+        return _read_rows(quantiles, self.levels_.size)
+
+    def run(self, rows: np.ndarray,  # checked members, shape (n, m)
+            y: np.ndarray,  # checked outcomes, shape (n,)
+            held: list[Any] | None = None,  # tickets under which the rows were issued
+            ) -> np.ndarray:  # what was played, shape (n, m), each row before its outcome
+        """Play and learn rows in order, from the present state on.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Checked members, shape (n, m).
+        y : np.ndarray
+            Checked outcomes, shape (n,).
+        held : list[Any] | None, optional
+            Tickets under which the rows were issued.
+
+        Returns
+        -------
+        np.ndarray
+            What was played, shape (n, m), each row before its outcome.
+        """
+        order = np.argsort(rows, axis=1, kind="stable")
+        made, played = np.empty(rows.shape), super().run(np.take_along_axis(rows, order, 1), y, held)
+        np.put_along_axis(made, order, played, 1)
+        return made
+
+    def issue(self, rows: np.ndarray,  # checked members, shape (n, m)
+              ) -> tuple[np.ndarray, list[Any]]:  # what is played, shape (n, m), and tickets
+        """Play rows in the present state; nothing is learnt.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Checked members, shape (n, m).
+
+        Returns
+        -------
+        tuple[np.ndarray, list[Any]]
+            What is played, shape (n, m), and tickets.
+        """
+        order = np.argsort(rows, axis=1, kind="stable")
+        played, held = super().issue(np.take_along_axis(rows, order, 1))
+        made = np.empty(rows.shape)
+        np.put_along_axis(made, order, played, 1)
+        return made, held

@@ -52,8 +52,8 @@ def _mean_density(low, high):
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-pit-bets
 def pit_bets(low: np.ndarray,  # cdf just below each outcome, shape (n,)
              high: np.ndarray,  # cdf at each outcome, shape (n,)
-             ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # what rivals win, shape (n, 48); the
-             # middle of the PIT, and its expected distance from .5, times two, each (n,)
+             ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # the middle of the PIT, its
+             # expected distance from .5, times two, each (n,); what rivals win, shape (n, 48)
     """Bets on densities, Eq. 1; where the cdf has no jump, low and high are the same.
 
     Parameters
@@ -66,10 +66,10 @@ def pit_bets(low: np.ndarray,  # cdf just below each outcome, shape (n,)
     Returns
     -------
     tuple[np.ndarray, np.ndarray, np.ndarray]
-        What rivals win, shape (n, 48); the middle of the PIT, and its expected distance
-        from .5, times two, each (n,).
+        The middle of the PIT, its expected distance from .5, times two, each (n,); what
+        rivals win, shape (n, 48).
     """
-    return _mean_density(low, high), (low + high) / 2, np.full(low.size, 0.5)
+    return (low + high) / 2, np.full(low.size, 0.5), _mean_density(low, high)
 
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-member-bets
 def member_bets(y: np.ndarray,  # outcomes, shape (n,)
@@ -95,7 +95,7 @@ def member_bets(y: np.ndarray,  # outcomes, shape (n,)
     cells, where = np.unique(code, return_inverse=True)
     won = _mean_density(cells // (m + 2) / (m + 1), cells % (m + 2) / (m + 1))
     edge = np.arange(m + 2) / (m + 1)
-    return won[where], (low + high) / 2 / (m + 1), np.full(y.size, _distance(edge))
+    return (low + high) / 2 / (m + 1), np.full(y.size, _distance(edge)), won[where]
 
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-distance
 def _distance(edge):
@@ -128,7 +128,7 @@ def table_bets(y: np.ndarray,  # outcomes, shape (n,)
     cells, where = np.unique(low * edge.size + high, return_inverse=True)
     won = np.array([_cell_bets(edge, cell // edge.size, cell % edge.size) for cell in cells])
     middle = (edge[low] + edge[high + 1]) / 2
-    return won.reshape(cells.size, -1)[where], middle, np.full(y.size, _distance(edge))
+    return middle, np.full(y.size, _distance(edge)), won.reshape(cells.size, -1)[where]
 
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-cell-bets
 def _cell_bets(edge, low, high):
@@ -153,7 +153,7 @@ def _bets(y, statement):
 
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-watch
 @kernel
-def _watch_cells(won, middle, apart, first, threshold, lanes, wealth, table, clock, path):
+def _watch_cells(middle, apart, won, first, threshold, lanes, wealth, table, clock, path):
     "Go through bets from the first on, until an alarm; where it rings, or their number: in place."
     rivals, n = won.shape[1], middle.size
     for i in range(first, n):
@@ -293,7 +293,7 @@ class ForecastMonitor(Bell):
                 np.array([float(outcomes)]))
 
     def watch(self,
-              given: tuple[np.ndarray, ...],  # bets, middles and distances, as `pit_bets` gives
+              given: tuple[np.ndarray, ...],  # middles, distances and bets, as `pit_bets` gives
               first: int,  # position to begin from
               path: np.ndarray,  # gets the sum after each, shape (n,)
               ) -> int:
@@ -302,7 +302,7 @@ class ForecastMonitor(Bell):
         Parameters
         ----------
         given : tuple[np.ndarray, ...]
-            Bets, middles and distances, as `pit_bets` gives.
+            Middles, distances and bets, as `pit_bets` gives.
         first : int
             Position to begin from.
         path : np.ndarray
@@ -316,21 +316,21 @@ class ForecastMonitor(Bell):
         return _watch_cells(*given, first, float(self.run_length), lanes, wealth, table, clock,
                             path)
 
-    def found(self, won: np.ndarray,  # by each rival where it rang
-              middle: float,  # of the PIT there
+    def found(self, middle: float,  # of the PIT where it rang
               apart: float,  # expected there
+              won: np.ndarray,  # by each rival
               total: float,  # the sum
               ) -> tuple[Any, ...]:
         """What `alarm` is told of what rang.
 
         Parameters
         ----------
-        won : np.ndarray
-            By each rival where it rang.
         middle : float
-            Of the PIT there.
+            Of the PIT where it rang.
         apart : float
             Expected there.
+        won : np.ndarray
+            By each rival.
         total : float
             The sum.
 
@@ -456,6 +456,6 @@ class ForecastMonitor(Bell):
             Position of the outcome at which it rang, from 0; None if it did not.
         """
         given = _bets(statement.read_observed(y_true), statement)
-        taken, rang = self.advance(given, 0, np.empty(given[1].size))
+        taken, rang = self.advance(given, 0, np.empty(given[0].size))
         if rang: return taken - 1
         return None
