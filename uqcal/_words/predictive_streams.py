@@ -11,7 +11,7 @@ import numpy as np
 
 from .._base.results import three_digits
 from .streams import counts_text, rate_text, since_text
-from .text import capital, counted, percent
+from .text import capital, counted, percent, two_digits
 
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'tracked_sentence', 'forecast_alarm_line',
@@ -179,13 +179,15 @@ def _promise(caution):
 
 # %% ../../nbs/words/123_words_predictive_streams.ipynb #ps-horizon
 def _horizon(caution):
-    "What the false-alarm rate rests on."
+    "What the false-alarm rate rests on, and whether it can be relied on."
     facts = caution.facts
+    if facts["correlation"]:
+        return (f"Adjacent rows have correlated errors ({two_digits(facts['correlation'])}), so "
+                f"alarms come too often: use horizon={facts['needed']} (--horizon).")
     if facts["horizon"] > 1:
         return (f"False-alarm rate: about 1 per {facts['run_length']:,} outcomes, measured for "
                 f"errors that follow each other over {facts['horizon']} rows.")
-    return (f"{rate_text(facts['run_length'])}, for one-step forecasts. Errors that follow each "
-            "other need horizon= (--horizon).")
+    return f"{rate_text(facts['run_length'])}, for one-step forecasts."
 
 # %% ../../nbs/words/123_words_predictive_streams.ipynb #ps-tables-code
 LINES: dict[str, Any] = {"forecast alarms": forecast_line}

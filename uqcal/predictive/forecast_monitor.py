@@ -153,7 +153,16 @@ def _bets(y, statement):
 
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-watch
 @kernel
-def _watch_cells(middle, apart, won, first, threshold, lanes, wealth, table, clock, path):
+def _note(won, k, share, now, best, table):
+    "A rival's best stretch up to now; whether it begins here: in place."
+    if best[0, k] <= 0.0:
+        best[0, k], best[1, k] = 0.0, now
+        for one in range(4): table[one, k] = 0.0
+    best[0, k] += np.log(max(won, 1e-300)) * share
+
+# %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-watch-b
+@kernel
+def _watch_cells(middle, apart, won, first, threshold, wealth, best, table, lanes, clock, path):
     "Go through bets from the first on, until an alarm; where it rings, or their number: in place."
     rivals, n = won.shape[1], middle.size
     for i in range(first, n):
@@ -161,17 +170,13 @@ def _watch_cells(middle, apart, won, first, threshold, lanes, wealth, table, clo
         lane = int(clock[0] - 1.0) % lanes.size
         lanes[lane] = 0.0
         for k in range(rivals):
-            j = lane * rivals + k
-            wealth[0, j] = (wealth[0, j] + 1.0) * won[i, k]
-            lanes[lane] += wealth[0, j] / rivals
-            if wealth[1, j] <= 1.0:
-                wealth[1, j], wealth[2, j] = 1.0, clock[0]
-                for one in range(4): table[one, j] = 0.0
-            wealth[1, j] *= won[i, k]
-            table[0, j] += 1.0
-            table[1, j] += middle[i]
-            table[2, j] += abs(2.0 * middle[i] - 1.0)
-            table[3, j] += apart[i]
+            wealth[lane, k] = (wealth[lane, k] + 1.0) * won[i, k]
+            lanes[lane] += wealth[lane, k] / rivals
+            _note(won[i, k], k, 1.0 / lanes.size, clock[0], best, table)
+            table[0, k] += 1.0
+            table[1, k] += middle[i]
+            table[2, k] += abs(2.0 * middle[i] - 1.0)
+            table[3, k] += apart[i]
         path[i] = lanes.sum()
         if path[i] >= threshold: return i
     return n
@@ -188,13 +193,14 @@ class ForecastAlarm(Result):
     since : int
         The number of the first outcome of the stretch, an estimate of the change.
     likelier : float
-        What a stake on the leading rival was multiplied by in the stretch.
+        What a stake on the leading rival was multiplied by in the stretch, by each of the
+        detectors on average.
     run_length : int
         Outcomes from one false alarm to the next, on average, at least.
     horizon : int
         Detectors that take turns; the run length is proved for one.
     n : int
-        Outcomes of the stretch that the leading detector read.
+        Outcomes of the stretch.
     a : float
         Of the leading rival, a beta density of the PIT.
     b : float
@@ -209,10 +215,11 @@ class ForecastAlarm(Result):
 
     outcome: int  # the number of the outcome at which it rang, counted from 1
     since: int  # the number of the first outcome of the stretch, an estimate of the change
-    likelier: float  # what a stake on the leading rival was multiplied by in the stretch
+    likelier: float  # what a stake on the leading rival was multiplied by in the stretch, by each of
+    # the detectors on average
     run_length: int  # outcomes from one false alarm to the next, on average, at least
     horizon: int  # detectors that take turns; the run length is proved for one
-    n: int  # outcomes of the stretch that the leading detector read
+    n: int  # outcomes of the stretch
     a: float  # of the leading rival, a beta density of the PIT
     b: float  # its other parameter
     middle: float  # mean PIT of the stretch; .5 is calibrated
@@ -265,11 +272,6 @@ class ForecastMonitor(Bell):
                  ):
         self.run_length, self.horizon = run_length, horizon
 
-    @property
-    def shares(self) -> np.ndarray:
-        "The part of each rival in the sum, for every detector."
-        return np.full(_A.size * int(self.horizon), 1 / _A.size)
-
     def fresh(self, outcomes: int,  # outcomes so far
               ) -> tuple[np.ndarray, ...]:
         """A state without evidence.
@@ -289,8 +291,15 @@ class ForecastMonitor(Bell):
             For a horizon below 1.
         """
         lanes = check_count(self.horizon, "horizon", maximum=1000)
-        return (np.zeros((3, lanes * _A.size)), np.zeros((4, lanes * _A.size)), np.zeros(lanes),
-                np.array([float(outcomes)]))
+        return (np.zeros((lanes, _A.size)), np.zeros((2, _A.size)), np.zeros((4, _A.size)),
+                np.zeros(lanes), np.array([float(outcomes)]))
+
+    @property
+    @locked
+    def statistic(self) -> float:
+        "The present sum: 0 at the start and after an alarm, which rings when it is `run_length`."
+        if "state_" not in vars(self): return 0.0
+        return float(self.state_[3].sum())
 
     def watch(self,
               given: tuple[np.ndarray, ...],  # middles, distances and bets, as `pit_bets` gives
@@ -312,9 +321,7 @@ class ForecastMonitor(Bell):
         -------
         int
         """
-        wealth, table, lanes, clock = self.state_
-        return _watch_cells(*given, first, float(self.run_length), lanes, wealth, table, clock,
-                            path)
+        return _watch_cells(*given, first, float(self.run_length), *self.state_, path)
 
     def found(self, middle: float,  # of the PIT where it rang
               apart: float,  # expected there
@@ -338,12 +345,10 @@ class ForecastMonitor(Bell):
         -------
         tuple[Any, ...]
         """
-        wealth, table, _, _ = self.state_
-        best = np.log(np.maximum(wealth[1].reshape(-1, _A.size), 1.0))
-        k = int(best.sum(axis=0).argmax())
-        j = int(best[:, k].argmax()) * _A.size + k
-        n, *sums = table[:, j].tolist()
-        return (self.outcomes_, int(wealth[2, j]), float(wealth[1, j]), k, int(n),
+        _, best, table, _, _ = self.state_
+        k = int(best[0].argmax())
+        n, *sums = table[:, k].tolist()
+        return (self.outcomes_, int(best[1, k]), float(np.exp(min(best[0, k], 700.0))), k, int(n),
                 *(one / max(n, 1) for one in sums))
 
     def alarm(self, place: int,  # the number at which it rang

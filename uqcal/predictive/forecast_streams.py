@@ -179,6 +179,7 @@ class _ForecastTally(StreamTally):
         "Sums of nothing."
         self.below_, self.above_, self.scores_ = [0, 0], [0, 0], [0.0, 0.0]
         self.length_, self.batches_, self.open_ = 1, [], [0, 0.0]
+        self.neighbours_ = [0.0, 0.0, 0.0]  # last PIT − .5, sums of squares and of products
 
     def bets(self, y, rows):
         """What rivals of the monitor win.
@@ -205,7 +206,9 @@ class _ForecastTally(StreamTally):
         levels, alarms, scores = np.array(self.levels), (), []
         low, high = _central(levels)
         for k, (rows, monitor) in enumerate([(made, self.after_), (predicted, self.monitor_)]):
-            alarms = monitor.through(self.bets(y, rows)).alarms
+            bets = self.bets(y, rows)
+            alarms = monitor.through(bets).alarms
+            if not k: self._compare(bets[0] - 0.5)
             if self.of == "ensembles":
                 scores.append(_member_scores(y, rows))
                 rows = np.sort(rows, axis=1)
@@ -229,6 +232,19 @@ class _ForecastTally(StreamTally):
                 self.length_ *= 2
             gains = gains[part.size:]
 
+    def _compare(self, pit):
+        "Add PITs of corrected rows, less .5, to the sums for their correlation."
+        last, squares, products = self.neighbours_
+        before = np.r_[last, pit[:-1]]
+        self.neighbours_ = [float(pit[-1]), _summed(squares, pit**2),
+                            _summed(products, pit * before)]
+
+    def correlation(self):
+        "The correlation of neighbours' PITs after correction; 0 where it may be chance."
+        _, squares, products = self.neighbours_
+        if not squares or products <= 2.58 * squares / math.sqrt(self.learnt_): return 0.0
+        return products / squares
+
     def gain_error(self):
         "The standard error of the mean gain, larger where batches are few."
         k = len(self.batches_)
@@ -244,6 +260,12 @@ class _ForecastTally(StreamTally):
     def point(self):
         "Coverage before and after."
         return [1 - (low + high) / self.learnt_ for low, high in zip(self.below_, self.above_)]
+
+# %% ../../nbs/predictive/124_forecast_streams.ipynb #fs-horizon
+def _horizon_for(correlation):
+    "Over how many rows errors follow each other: until their correlation would be below .05."
+    if correlation < 0.1: return 1
+    return min(math.ceil(math.log(0.05) / math.log(min(correlation, 0.9))), 30)
 
 # %% ../../nbs/predictive/124_forecast_streams.ipynb #fs-rows-class
 class ForecastRows(KeyedRows):
@@ -409,10 +431,12 @@ class ForecastRows(KeyedRows):
                             n=tally.learnt_)
         is_late = tally.is_late_ or tally.booked_ > 0
         bound = None if is_late else self.forecaster_.bound_
-        findings = (was, corrected, gain)
+        findings, alike = (was, corrected, gain), tally.correlation()
+        far = _horizon_for(alike)
         cautions = (
             Caution(code="forecast_alarms", decides=tally.monitor_.alarms_ > 0,
-                    facts={"run_length": self.run_length, "horizon": self.horizon}),
+                    facts={"run_length": self.run_length, "horizon": self.horizon,
+                           "correlation": alike if far > self.horizon else 0.0, "needed": far}),
             Caution(code="quantile_guarantee", facts={"booked": is_late, "bound": bound}))
         return ForecastStreamSummary(
             **tally.counts(self), findings=findings, step=stream_step(findings), cautions=cautions,
