@@ -126,10 +126,11 @@ def _quantiles_run(held, rows, y, levels, steps, hidden, weight, reach, told, be
             unit = held[t, 0]
             for e in range(steps.size):
                 for k in range(levels.size): played[e, k] = held[t, 1 + e * levels.size + k]
+            out[t] = held[t, 1 + played.size:]
         else:
             unit = _unit(rows[t], told)
             _play(rows[t], unit, hidden, played, work)
-        _mix(played, weight, out[t], work)
+            _mix(played, weight, out[t], work)
         if unit > 0.0:
             _learn(rows[t], unit, y[t], levels, steps, played, hidden, weight, reach, told)
             for k in range(levels.size):
@@ -147,6 +148,7 @@ def _quantiles_now(rows, hidden, weight, told, held, out):
         held[t, 0] = unit
         for e in range(hidden.shape[0]):
             for k in range(hidden.shape[1]): held[t, 1 + e * hidden.shape[1] + k] = played[e, k]
+        held[t, 1 + hidden.size:] = out[t]
 
 # %% ../../nbs/online/121_quantile_tracking.ipynb #qt-levels
 def _checked_levels(levels):
@@ -242,13 +244,13 @@ class OnlineQuantiles(Desk):
         self._now()
         return self
 
-    def read(self, quantiles: ArrayLike,  # shape (n, q), rising in each row; or one row
+    def read(self, quantiles: Any,  # shape (n, q), rising in each row; or one row
              ) -> tuple[np.ndarray, bool]:  # rows, and whether there were several
         """Checked quantiles.
 
         Parameters
         ----------
-        quantiles : ArrayLike
+        quantiles : Any
             Shape (n, q), rising in each row; or one row.
 
         Returns
@@ -304,7 +306,8 @@ class OnlineQuantiles(Desk):
             What is played, shape (n, q), and tickets.
         """
         hidden, weight, _, told, _ = self._now()
-        held, out = np.empty((len(rows), 1 + hidden.size)), np.empty(rows.shape)
+        held = np.empty((len(rows), 1 + hidden.size + rows.shape[1]))
+        out = np.empty(rows.shape)
         _quantiles_now(rows, hidden, weight, told, held, out)
         return out, held.tolist()
 
@@ -528,13 +531,13 @@ class OnlineMembers(OnlineQuantiles):
         m = check_count(self.members, "members", minimum=2)
         return (np.arange(m) + 1) / (m + 1)
 
-    def read(self, quantiles: ArrayLike,  # members, shape (n, m), in any order; or one row
+    def read(self, quantiles: Any,  # members, shape (n, m), in any order; or one row
              ) -> tuple[np.ndarray, bool]:  # rows, and whether there were several
         """Rows of members, and whether there were several.
 
         Parameters
         ----------
-        quantiles : ArrayLike
+        quantiles : Any
             Members, shape (n, m), in any order; or one row.
 
         Returns

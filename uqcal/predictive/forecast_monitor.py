@@ -105,7 +105,7 @@ def _distance(edge):
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-table-bets
 def table_bets(y: np.ndarray,  # outcomes, shape (n,)
                rows: np.ndarray,  # quantiles, shape (n, q), rising
-               levels: ArrayLike,  # their levels, shape (q,)
+               levels: np.ndarray,  # their levels, shape (q,)
                ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # as `pit_bets`
     """Bets on the cell of an outcome among quantiles; for ties, the least over atoms there may be.
 
@@ -115,7 +115,7 @@ def table_bets(y: np.ndarray,  # outcomes, shape (n,)
         Outcomes, shape (n,).
     rows : np.ndarray
         Quantiles, shape (n, q), rising.
-    levels : ArrayLike
+    levels : np.ndarray
         Their levels, shape (q,).
 
     Returns

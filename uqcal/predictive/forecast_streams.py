@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import stats
 from typing_extensions import Self
 
@@ -514,7 +513,7 @@ HUB_LEVELS = (0.01, 0.025, *(round(0.05 * k, 2) for k in range(1, 20)), 0.975, 0
 
 
 def density_quantiles(statement: Distribution,  # n rows
-                      levels: ArrayLike = HUB_LEVELS,  # in (0, 1), rising
+                      levels: Sequence[float] = HUB_LEVELS,  # in (0, 1), rising
                       ) -> np.ndarray:  # shape (n, q)
     """Quantiles of a density, by its ppf, or by halving where it has none.
 
@@ -522,7 +521,7 @@ def density_quantiles(statement: Distribution,  # n rows
     ----------
     statement : Distribution
         `n` rows.
-    levels : ArrayLike, default HUB_LEVELS
+    levels : Sequence[float], default HUB_LEVELS
         In (0, 1), rising.
 
     Returns
@@ -576,13 +575,13 @@ class MovedDensity:
                  ):
         self.statement, self.stated, self.moved = statement, stated, moved
 
-    def cdf(self, y: ArrayLike,  # one value for all rows, or shape (n,)
+    def cdf(self, y: float | np.ndarray,  # one value for all rows, or shape (n,)
             ) -> np.ndarray:  # shape (n,)
         """The probability of a value at most y, row by row.
 
         Parameters
         ----------
-        y : ArrayLike
+        y : float | np.ndarray
             One value for all rows, or shape (n,).
 
         Returns
@@ -593,13 +592,13 @@ class MovedDensity:
         y = np.broadcast_to(np.asarray(y, float), len(self.moved)).copy()
         return self.statement.cdf(_carried(y, self.moved, self.stated))
 
-    def ppf(self, level: ArrayLike,  # one probability for all rows, or shape (n,)
+    def ppf(self, level: float | np.ndarray,  # one probability for all rows, or shape (n,)
             ) -> np.ndarray:  # shape (n,)
         """The quantile of each row at a level.
 
         Parameters
         ----------
-        level : ArrayLike
+        level : float | np.ndarray
             One probability for all rows, or shape (n,).
 
         Returns
