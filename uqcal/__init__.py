@@ -22,8 +22,8 @@ _MODULES = ("statements", "reports", "options", "large", "tests", "metrics", "sc
             "datasets")
 
 # The rooms in which they are derived: folders of modules, such as uqcal.errors.bias. Those that begin with an underscore are engines.
-_FOLDERS = ("adapters", "comparison", "corrections", "errors", "intervals", "online", "parts", "predictive", "probabilities", "sample",
-            "statistics", "subgroups", "verbs")
+_FOLDERS = ("adapters", "comparison", "corrections", "errors", "intervals", "online", "parts", "probabilities", "sample", "statistics",
+            "subgroups", "verbs", "predictive")
 
 
 def __getattr__(name):
