@@ -26,6 +26,8 @@ from uqcal.online.calibeating import FosterForecaster, Hedging, OneAgainstAll, T
 from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
 from uqcal.online.error_monitor import UncertaintyMonitor
 from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, OnlineIntervals, QuantileTracker
+from uqcal.online.quantile_tracking import OnlineMembers, OnlineQuantiles
+from uqcal.predictive.forecast_monitor import ForecastMonitor
 from uqcal.online.mixture import OnlineMixture
 from uqcal.comparison.model_comparison import compare_scores
 from uqcal.online.monitor import CalibrationMonitor, RestartingForecaster
@@ -374,6 +376,14 @@ TABLE = {
     **rows("interval_streams", "OnlineBounds.forecast", "intervals", of=OnlineBounds, given={"key": list(range(N))}, kinds={"key": "free"}),
     **rows("interval_streams", "OnlineBounds.outcome", "intervals", of=lambda: asked(OnlineBounds(), BOUNDS), given={"key": list(range(N))}, kinds={"key": "free"}),
 
+    # quantiles and forecasts on a stream
+    **{f"quantile_tracking.{made}.{method}": Row("single", of=of if method != "outcome" else (lambda of=of: asked(of(), BOUNDS)), given={"y_true": E, "quantiles": BOUNDS, "key": list(range(N))},
+                                                 kinds={"y_true": "numbers" + " -scalar" * (method == "partial_fit"), "quantiles": "free", "key": "free"})
+       for made, of in (("OnlineQuantiles", lambda: OnlineQuantiles((0.1, 0.9))), ("OnlineMembers", lambda: OnlineMembers(2)))
+       for method in ("prequential", "partial_fit", "predict", "forecast", "outcome")},
+    **{f"forecast_monitor.ForecastMonitor.{method}": Row("single", of=ForecastMonitor, given={"y_true": E, "statement": statements.Quantiles(BOUNDS, [0.1, 0.9])},
+                                                         kinds={"y_true": "numbers", "statement": "free"}) for method in ("prequential", "partial_fit", "until_alarm")},
+
     **rows("error_monitor", "UncertaintyMonitor.prequential UncertaintyMonitor.until_alarm", "errors", of=UncertaintyMonitor),
     **rows("error_monitor", "UncertaintyMonitor.partial_fit", "errors", of=UncertaintyMonitor, kinds={"uncertainty": "positive -scalar", "error": "numbers -scalar"}),
     **rows("online_scaling", "OnlineScaling.prequential", "errors", of=OnlineScaling),
@@ -544,7 +554,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "sample.Sample.with_groups sample.RegressionErrors.with_groups conformal.ConformalIntervals.fit+groups conformal.ConformalBounds.fit+groups "
         "coverage.interval_report+groups",
 }.items() for name in names.split()} | {f"statements.{kind}.read_observed": ("one point", "two points") for kind in STATED} | {
-    "statements.Distribution.cdf": ("one point", "two points"), **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
+    "statements.Distribution.cdf": ("one point", "two points"), **{f"forecast_monitor.ForecastMonitor.{method}": ("one point", "two points") for method in ("prequential", "partial_fit", "until_alarm")}, **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "quantile_tracking.OnlineQuantiles", "quantile_tracking.OnlineMembers", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
 EXEMPT = {"coverage.clusters_of_rows",  # takes what a report has checked
           "statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
           "resampling.monte_carlo_pvalue", "resampling.is_settled",  # take what a simulation made, undefined values included

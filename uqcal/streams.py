@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['OnlineForecaster', 'OnlinePlattScaling', 'OnlineBetaScaling', 'OnlineMixture', 'OnlineScaling', 'OnlineBounds',
-           'OnlineIntervals', 'CalibrationMonitor', 'UncertaintyMonitor', 'recalibrate_rows', 'recalibrate_error_rows',
-           'recalibrate_bound_rows']
+           'OnlineIntervals', 'OnlineQuantiles', 'OnlineMembers', 'CalibrationMonitor', 'UncertaintyMonitor',
+           'ForecastMonitor', 'recalibrate_rows', 'recalibrate_error_rows', 'recalibrate_bound_rows',
+           'recalibrate_forecast_rows']
 
 # %% ../nbs/modules/108_streams.ipynb #m4-names
 from ._base.tickets import OnlineForecaster
@@ -17,8 +18,11 @@ from .online.mixture import OnlineMixture
 from .online.monitor import CalibrationMonitor
 from .online.online import OnlinePlattScaling, OnlineBetaScaling
 from .online.online_scaling import OnlineScaling
+from .online.quantile_tracking import OnlineMembers, OnlineQuantiles
+from .predictive.forecast_monitor import ForecastMonitor
+from .predictive.forecast_streams import recalibrate_forecast_rows
 
 _all_ = ["OnlineForecaster", "OnlinePlattScaling", "OnlineBetaScaling", "OnlineMixture",
-         "OnlineScaling", "OnlineBounds", "OnlineIntervals", "CalibrationMonitor",
-         "UncertaintyMonitor", "recalibrate_rows", "recalibrate_error_rows",
-         "recalibrate_bound_rows"]
+         "OnlineScaling", "OnlineBounds", "OnlineIntervals", "OnlineQuantiles", "OnlineMembers",
+         "CalibrationMonitor", "UncertaintyMonitor", "ForecastMonitor", "recalibrate_rows", "recalibrate_error_rows",
+         "recalibrate_bound_rows", "recalibrate_forecast_rows"]

@@ -176,7 +176,7 @@ class StreamCounts(Report):
         rang = [{"finding": one.name, "alarms": one.facts["alarms"],
                  "first": getattr(one.facts["alarm"], "at", None),
                  "since": getattr(one.facts["alarm"], "since", None)}
-                for one in self.findings if one.kind == "stream alarms"]
+                for one in self.findings if "alarms" in one.facts]
         return super().tables() | {"curve": self.curve_table(), "alarms": pd.DataFrame(rang)}
 
     def draw(self, finding: Finding,  # one of the report

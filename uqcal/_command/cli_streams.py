@@ -37,7 +37,8 @@ _MONITOR = """Monitor predictions for drift, and recalibrate each by the outcome
 FILE is a CSV file with a line of column names, oldest row first, as it is or in .gz, .bz2,
 .xz, .zst or .zip, or - for standard input; demo for a table that travels with uqcal. Name
 what was observed, and what was predicted: a probability (--prob), a prediction with its
-standard deviation (--predicted, --std), or an interval (--lower, --upper, --level).
+standard deviation (--predicted, --std), an interval (--lower, --upper, --level), quantiles
+(--quantiles 'q*', levels from the names) or members of an ensemble (--samples 'm*').
 
 The screen is about this run: the rows of this file, and the alarms among them. With --state
 the next run goes on from here. For a job, --fail-on alarm ends with exit code 1 if there was
@@ -55,6 +56,7 @@ Examples:
   uqcal monitor load.csv --observed load --predicted mu --std sd --out corrected.csv
   uqcal monitor load.csv --observed load --lower q05 --upper q95 --level 0.9 \\
     --key day --state load.json
+  uqcal monitor load.csv --observed load --quantiles 'q*' --out corrected.csv
   cat scores.csv | uqcal monitor - --observed y --prob p --out - > corrected.csv
 
 Exit code: 0 done; 1 an alarm, with --fail-on alarm; 2 input or options can't be used, and
@@ -64,8 +66,8 @@ the message names the line of a broken row.
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-041sc
 _METHOD = option("Of probabilities: mixture (of eight ways, weighted by their past), ops, tops, "
                  "hops (Platt scaling: plain, tracked, hedged) or obs, tobs, hobs (beta "
-                 "scaling). Of standard deviations: mixture. Of intervals: tracker, aci or dtaci.  "
-                 "[default: the first]", "NAME")
+                 "scaling). Of standard deviations: mixture. Of intervals: tracker, mixed, "
+                 "aci or dtaci. Of quantiles and members: tracker or mixed.  [default: the first]", "NAME")
 _OUT = option("Write the rows to this file, which appears when the last row is through, or with "
               "--state add them to it; - for standard output.  [default: no rows]", "FILE")
 _Key = Annotated[str | None, option("Column of keys, where outcomes come in later rows.", "COL")]
@@ -99,6 +101,12 @@ _Level = Annotated[float | None, option("Claimed coverage of the intervals, such
 _Kurtosis = Annotated[float | None, option(
     "Largest kurtosis of errors for which the false-alarm rate of standard deviations holds; inf "
     "to look for too small ones only.  [default: 9]", "NUMBER")]
+_Quantiles = Annotated[str | None, option("Columns of quantiles whose names say their level, as "
+                                          "'q*'.", "COL")]
+_Samples = Annotated[str | None, option("Columns of members of an ensemble, as 'm*'.", "COL")]
+_Horizon = Annotated[int | None, option(
+    "Rows over which errors of quantiles or members follow each other, such as the steps that "
+    "forecasts look ahead.  [default: 1]", "NUMBER")]
 _FailOn = Annotated[str | None, option("With the word alarm: end with exit code 1 if there was an "
                                        "alarm in this run.", "WORD", "--fail-on")]
 _NotHere = Annotated[str | None, typer.Option(hidden=True)]
@@ -155,12 +163,13 @@ def _monitor(
     context: typer.Context, file: Annotated[str, FILE], observed: _Observed = None,
     prob: _Prob = None, positive: Positive = None, predicted: _Predicted = None, std: _Std = None,
     error: _Error = None, lower: _Bound = None, upper: _Bound = None, level: _Level = None,
+    quantiles: _Quantiles = None, samples: _Samples = None, horizon: _Horizon = None,
     key: _Key = None, state: _State = None, out: Annotated[str | None, _OUT] = None,
     fail_on: _FailOn = None, run_length: _RunLength = 1_000_000,
     method: Annotated[str | None, _METHOD] = None, kurtosis: _Kurtosis = None,
     on_alarm: _OnAlarm = None, on_error: _OnError = "stop", every: _Every = 1000,
     resume: _Resume = False,
-    name: Annotated[str, option("Name of the column that is added; of two, what they begin with.",
+    name: Annotated[str, option("Name of the column that is added; of several, what they begin with.",
                                 "NAME", default=True)] = "recalibrated", seed: _StreamSeed = None,
     verbose: Verbose = False, json_file: JsonFile = None, report: Report = None,
     figure: Figure = None,
@@ -168,8 +177,7 @@ def _monitor(
     drop_missing: Annotated[bool, option("Leave out rows without a prediction.", None,
                                          "--drop-missing")] = False, progress: Progress = None,
     where: _NotHere = None, weight: _NotHere = None, variance: _NotHere = None,
-    quantiles: _NotHere = None, samples: _NotHere = None, probs: _NotHere = None,
-    sets: _NotHere = None):
+    probs: _NotHere = None, sets: _NotHere = None, quantile: _NotHere = None):
     _check_stream(context.params)
     file, label = data_file(file)
     kind, columns, own = _stream_kind(context.params)
@@ -181,6 +189,7 @@ def _monitor(
     with contextlib.ExitStack() as opened:
         source = _stream(file, label, opened)
         found = encoding or encoding_of(source.peek(4))
+        if kind in _FORECASTS: own |= _forecast_columns(source, found, kind, columns[kind])
         write = opened.enter_context(_place(out, state, found)(out, _writer(found, name)))
         source = opened.enter_context(_watched(source, file, label, progress))
         summary = _monitored(source, write, label, kind, columns, own | dict(
@@ -192,14 +201,19 @@ def _monitor(
 
 # %% ../../nbs/command/68_cli_streams.ipynb #9957612f
 _STATED = {"probabilities": ("observed", "prob"), "predictions": ("observed", "predicted", "std"),
-           "errors": ("error", "std"), "intervals": ("observed", "lower", "upper")}
+           "errors": ("error", "std"), "intervals": ("observed", "lower", "upper"),
+           "quantiles": ("observed", "quantiles"), "samples": ("observed", "samples")}
 _METHODS = {"probabilities": ("mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"),
             "predictions": ("mixture",), "errors": ("mixture",),
-            "intervals": ("tracker", "aci", "dtaci")}
+            "intervals": ("tracker", "mixed", "aci", "dtaci"),
+            "quantiles": ("tracker", "mixed"), "samples": ("tracker", "mixed")}
+_FORECASTS = ("quantiles", "samples")
 _OWN = {"seed": ("probabilities",), "on_alarm": ("probabilities",), "positive": ("probabilities",),
-        "level": ("intervals",), "kurtosis": ("predictions", "errors")}
-_WAYS = ("--observed COL with --prob COL, with --predicted COL --std COL, or with --lower COL "
-         "--upper COL --level P; or --error COL --std COL")
+        "level": ("intervals",), "kurtosis": ("predictions", "errors"),
+        "horizon": _FORECASTS}
+_WAYS = ("--observed COL with --prob COL, with --predicted COL --std COL, with --lower COL "
+         "--upper COL --level P, with --quantiles 'q*' or with --samples 'm*'; or --error COL "
+         "--std COL")
 
 
 def _stream_kind(params):
@@ -227,7 +241,7 @@ def _stream_kind(params):
 # %% ../../nbs/command/68_cli_streams.ipynb #own-options
 def _own_options(kind, method, params):
     "The options of a kind of statement, by their names in Python."
-    from uqcal._base.inputs import check_choice, check_fraction
+    from uqcal._base.inputs import check_choice, check_count, check_fraction
     if kind == "probabilities":
         if params["on_alarm"] is not None:
             check_choice(params["on_alarm"], "--on-alarm", ("restart",))
@@ -238,10 +252,36 @@ def _own_options(kind, method, params):
             raise ValueError("--level must say which coverage the intervals claim, such as 0.9")
         check_fraction(params["level"], "--level")
         return {"method": method, "level": params["level"]}
+    if kind in _FORECASTS: return {"method": method, "horizon": check_count(
+        1 if params["horizon"] is None else params["horizon"], "--horizon", maximum=1000)}
     if params["kurtosis"] is None: return {"kurtosis": 9.0}
     if not params["kurtosis"] >= 1:
         raise ValueError(f"--kurtosis must be at least 1, got {params['kurtosis']:g}")
     return {"kurtosis": params["kurtosis"]}
+
+# %% ../../nbs/command/68_cli_streams.ipynb #own-columns
+def _forecast_columns(source, encoding, kind, pattern):
+    "Columns that a pattern names in the first line of a table, and the levels of quantiles."
+    import csv
+    import pandas as pd
+    from uqcal.predictive.forecast_streams import columns_like
+    from uqcal.statements import Quantiles
+    line = source.peek(1 << 16).decode(encoding, errors="replace").partition("\n")[0].rstrip("\r")
+    header = next(csv.reader([line], delimiter=max(",;\t", key=line.count),
+                             skipinitialspace=True), [])
+    columns = columns_like([name.strip() for name in header], pattern)
+    if kind == "samples":
+        if len(columns) < 2: raise ValueError("--samples must name at least two columns, got "
+                                              f"{columns[0]!r} alone")
+        return {"columns": columns, "levels": None}
+    frame = pd.DataFrame([range(len(columns))], columns=list(columns))
+    try: levels = Quantiles(frame).levels
+    except (TypeError, ValueError) as error: raise ValueError(f"--quantiles {pattern}: "
+                                                              f"{error}") from None
+    if len(levels) < 2: raise ValueError("--quantiles must name at least two columns, since they "
+                                         "move in units of their outer width, got "
+                                         f"{columns[0]!r} alone")
+    return {"columns": columns, "levels": levels}
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-043
 _NOT_HERE = {
@@ -250,10 +290,8 @@ _NOT_HERE = {
     "weight": "--weight can't be used with monitor: its alarms count rows one by one",
     "variance": "monitor reads standard deviations: add a column with the square roots, and name "
                 "it by --std",
-    "quantiles": "quantiles are monitored as intervals: name two of them, such as --lower q05 "
-                 "--upper q95 --level 0.9",
-    "samples": "ensembles are monitored as predictions: add columns with their mean and standard "
-               "deviation, and name them by --predicted and --std",
+    "quantile": "monitor reads the levels of quantiles from the names of their columns: name them by "
+                "--quantiles, such as --quantiles 'q*'",
     "probs": "probabilities of several classes are monitored one by one: name the column of one "
              "class by --prob, and its label by --positive",
     "sets": "label sets are not monitored: add a column that says whether the label is in the set, "
@@ -396,7 +434,10 @@ def _gone_through(source, write, kind, columns, options):
     from uqcal.adapters.error_streams import (recalibrate_bound_rows, recalibrate_error_rows,
                                               recalibrate_mean_rows)
     from uqcal.adapters.rows import recalibrate_rows
+    from uqcal.predictive.forecast_streams import recalibrate_forecast_rows
     observed = columns.get("observed")
+    if kind in _FORECASTS:
+        return recalibrate_forecast_rows(source, write, y_true=observed, **options)
     if kind == "probabilities":
         return recalibrate_rows(source, write, score=columns["prob"], y_true=observed, **options)
     if kind == "predictions":
@@ -446,7 +487,7 @@ def _next_command(step, columns, context):
     if step.verb != "monitor": return ""
     params = context.params
     named = [f"--{name} {shlex.quote(column)}" for name, column in columns.items()]
-    more = typed(context, "positive", "level", "key", "method", "kurtosis", "on_alarm",
+    more = typed(context, "positive", "level", "key", "method", "kurtosis", "horizon", "on_alarm",
                  "run_length", "on_error", "decimal", "thousands", "encoding", "drop_missing",
                  "fail_on")
     more.append(f"--state {shlex.quote(params['state'] or 'state.json')}")
@@ -473,7 +514,8 @@ def _tell(summary, kind, label, command, params):
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-044b
 _ALONG = {"probabilities": ("calibration error", None), "predictions": ("mean Z²", 1.0),
-          "errors": ("mean Z²", 1.0), "intervals": ("coverage", "level")}  # and where it should be
+          "errors": ("mean Z²", 1.0), "intervals": ("coverage", "level"),
+          "quantiles": ("coverage", "level"), "samples": ("coverage", "level")}  # and where it should be
 
 
 def _draw_stream(summary, kind, ax):
@@ -505,6 +547,8 @@ def _write_stream_report(summary, kind, label, path):
     sections = [Section("Along the stream", paragraphs=tuple(summary.details()), pictures=pictures),
                 Section("Settings and versions", facts=facts)]
     title = {"probabilities": "Do these probabilities stay calibrated?",
-             "intervals": "Do these intervals keep their coverage?"}.get(
+             "intervals": "Do these intervals keep their coverage?",
+             "quantiles": "Do these quantiles stay calibrated?",
+             "samples": "Does this ensemble stay calibrated?"}.get(
                  kind, "Do these standard deviations stay calibrated?")
     write_whole(render_page(title, summary.page_verdict(), sections), path)

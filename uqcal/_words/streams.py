@@ -315,7 +315,7 @@ def stream_sentence(finding: Any,  # of kind "stream alarms"
     return f"{text} The recalibration restarted {counted(facts['restarts'], 'time')}."
 
 # %% ../../nbs/words/36_streams.ipynb #cell-028
-_SCORES = {"brier": "Brier score", "log": "normal log score"}
+_SCORES = {"brier": "Brier score", "log": "normal log score", "crps": "CRPS"}
 
 
 def _change(finding):

@@ -20,8 +20,7 @@ __all__ = ['ErrorStreamSummary', 'ErrorRows', 'recalibrate_error_rows', 'recalib
 # %% ../../nbs/adapters/62_error_streams.ipynb #a2bb30ac
 from ..online.error_monitor import UncertaintyAlarm, UncertaintyMonitor
 from .._base.inputs import check_choice, check_fraction
-from ..online.interval_streams import (AdaptiveConformal, AggregatedAdaptive, OnlineBounds,
-                                           QuantileTracker)
+from ..online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds
 from ..online.monitor import CalibrationMonitor
 from ..online.online_scaling import OnlineScaling, gain_finding
 from .._base.results import Result
@@ -645,7 +644,10 @@ class _BoundTally(StreamTally):
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-052
 _TRACKERS: dict[str, Callable[..., Any]] = {
-    "tracker": QuantileTracker, "aci": AdaptiveConformal, "dtaci": AggregatedAdaptive}
+    "tracker": lambda level: OnlineBounds(level=level),
+    "mixed": lambda level: OnlineBounds(level=level, steps="mixed"),
+    "aci": lambda level: OnlineBounds(AdaptiveConformal(level)),
+    "dtaci": lambda level: OnlineBounds(AggregatedAdaptive(level))}
 
 
 def _bound_text(value, width):
@@ -683,7 +685,7 @@ class BoundRows(KeyedRows):
     level : float, default 0.9
         Of the intervals.
     method : str, default "tracker"
-        Or "aci", "dtaci".
+        Or "mixed", "aci", "dtaci".
     run_length : int, default 1_000_000
         Outcomes between false alarms, on average.
     """
@@ -692,7 +694,7 @@ class BoundRows(KeyedRows):
     width = 2
 
     def __init__(self, level: float = 0.9,  # of the intervals
-                 method: str = "tracker",  # or "aci", "dtaci"
+                 method: str = "tracker",  # or "mixed", "aci", "dtaci"
                  run_length: int = 1_000_000,  # outcomes between false alarms, on average
                  ):
         self.level, self.method, self.run_length, self.told = level, method, run_length, []
@@ -707,7 +709,7 @@ class BoundRows(KeyedRows):
         """
         make = _TRACKERS[check_choice(self.method, "method", list(_TRACKERS))]
         check_fraction(self.level, "level")
-        return self.opened(OnlineBounds(make(self.level)),
+        return self.opened(make(self.level),
                            _BoundTally(self.run_length, self.level).begin())
 
     def read(self, texts: list[str],  # cells of a row
@@ -783,10 +785,10 @@ class BoundRows(KeyedRows):
         width, width_after = (math.inf if infinite else total / n
                            for total, infinite in zip(tally.width_, tally.infinite_))
         is_late = tally.is_late_ or tally.booked_ > 0
-        known = not is_late and hasattr(self.forecaster_, "tracker_")
-        if known: bound = getattr(self.forecaster_.tracker_, "bound_", None)
+        known = not is_late
+        if known: bound = self.forecaster_.bound_
         else: bound = None
-        one_sided = known and self.forecaster_.coverage_ > self.forecaster_.tracker_.coverage_
+        one_sided = known and self.forecaster_.one_sided_
         first, second = (_coverage_alarm(tally.counted_here(one.first_alarm_), self.level)
                          for one in (tally.monitor_, tally.after_))
         findings = tuple(
@@ -816,7 +818,7 @@ def recalibrate_bound_rows(
     upper: str,  # the column of upper bounds, above the lower ones; inf where there is none
     y_true: str,  # the column of true values, or nothing where not known
     level: float = 0.9,  # the coverage that is wanted, in (0, 1)
-    method: str = "tracker",  # "tracker", "aci" or "dtaci"
+    method: str = "tracker",  # "tracker", "mixed", "aci" or "dtaci"
     key: str | None = None,  # the column of keys, where true values come in later rows
     name: str = "recalibrated",  # what the two added columns begin with
     run_length: int = 1_000_000,  # of the monitors: outcomes between false alarms, on average
@@ -840,7 +842,7 @@ def recalibrate_bound_rows(
     level : float, default 0.9
         The coverage that is wanted, in (0, 1).
     method : str, default "tracker"
-        "tracker", "aci" or "dtaci".
+        "tracker", "mixed", "aci" or "dtaci".
     key : str | None, optional
         The column of keys, where true values come in later rows.
     name : str, default "recalibrated"

@@ -18,6 +18,7 @@ from .._base.inputs import (boxed, check_count, check_errors, check_fraction,
 from ..intervals.intervals import check_bounds, check_no_sets
 from .._base.kernels import kernel
 from .._base.tickets import Desk, Storable, locked
+from .quantile_tracking import OnlineQuantiles
 from .._words.streams import coverage_sentence
 
 if TYPE_CHECKING:
@@ -630,25 +631,97 @@ def _distances(y, middle, half):
            ratio > 1e150, "larger", ratio)
     return gap, half
 
+# %% ../../nbs/online/57_interval_streams.ipynb #ib-counts
+def _counted(made, y):
+    "Outcomes, and how many intervals hold theirs, are infinite, or empty."
+    inside, width = (made[:, 0] <= y) & (y <= made[:, 1]), made[:, 1] - made[:, 0]
+    return np.array([y.size, inside.sum(), np.isinf(width).sum(), np.sum((width == 0) & ~inside)])
+
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-035
 class OnlineBounds(_Spoken):
-    """Bounds, moved about their middle so that they cover as promised in the long run.
+    """Bounds, moved so that they cover as promised in the long run: each side by itself, or both.
 
     Parameters
     ----------
     tracker : Any, optional
-        A tracker of distances from the middle in half-widths; None for `QuantileTracker()`.
+        A tracker of distances from the middle in half-widths, which moves both bounds by
+        one factor; None: each side by itself.
+    level : float, default 0.9
+        The coverage that is wanted, in (0, 1), where tracker is None.
+    steps : float | str, default 0.05
+        `η`, how far an outcome moves a bound, in widths, or "mixed", where tracker is None.
 
     References
     ----------
-    Gibbs and Candès (2021); Sesia and Candès (2020) for the score.
+    Angelopoulos, Candès and Tibshirani (2023), § 2.1, for each side; for one factor about
+    the middle Gibbs and Candès (2021), and Sesia and Candès (2020) for its score.
     """
 
     def __init__(self,
-                 tracker: Any = None,  # a tracker of distances from the middle in half-widths; None
-                                       # for `QuantileTracker()`
+                 tracker: Any = None,  # a tracker of distances from the middle in half-widths, which
+                                       # moves both bounds by one factor; None: each side by itself
+                 *,
+                 level: float = 0.9,  # the coverage that is wanted, in (0, 1), where tracker is None
+                 steps: float | str = 0.05,  # η, how far an outcome moves a bound, in widths, or
+                                             # "mixed", where tracker is None
                  ):
-        self.tracker = tracker
+        self.tracker, self.level, self.steps = tracker, level, steps
+
+    def _now(self):
+        if not hasattr(self, "tracker_") and self.tracker is None:
+            tail = round((1 - check_fraction(self.level, "level")) / 2, 12)
+            self.tracker_ = OnlineQuantiles((tail, 1 - tail), steps=self.steps).begin()
+            self.told_ = np.zeros(4)
+        return super()._now()
+
+    def _sides(self):
+        "The tracker of each side; None where one factor moves both."
+        tracker = self._now()
+        if isinstance(tracker, OnlineQuantiles): return tracker
+        return None
+
+    def _told(self, made, y):
+        "Bounds that were played, with fourteen digits; they are counted with their outcomes."
+        made = as_decimals(made[:, 0], made[:, 1])
+        self.told_ = self.told_ + _counted(made, y)
+        return made
+
+    @property
+    @locked
+    def coverage_(self) -> float:
+        "Share of outcomes so far in their intervals as issued; NaN before the first."
+        if self._sides() is None: return super().coverage_
+        if self.told_[0]: return float(self.told_[1] / self.told_[0])
+        return math.nan
+
+    @property
+    @locked
+    def bound_(self) -> float | None:
+        "How far the coverage so far can be from the level at most, with the outcomes seen; None without a promise."
+        sides = self._sides()
+        if sides is None: return getattr(self.tracker_, "bound_", None)
+        if sides.bound_ is None: return None
+        return 2 * sides.bound_
+
+    @property
+    @locked
+    def one_sided_(self) -> bool:
+        "Whether coverage can be more than the bound allows, since more was covered than was booked so."
+        sides = self._sides()
+        if sides is None: return bool(self.coverage_ > self.tracker_.coverage_)
+        if not sides.outcomes_: return False
+        booked = round(float(np.diff(sides.shares_)[0]) * sides.outcomes_)
+        return bool(self.told_[1] > booked)
+
+    @property
+    @locked
+    def sentence(self) -> str:
+        "What was covered so far and what is guaranteed."
+        if self._sides() is None: return super().sentence
+        seen, held, infinite, empty = (int(one) for one in self.told_)
+        bound = self.bound_ if seen else None
+        return coverage_sentence(held, seen, self.level, bound=bound, one_sided=self.one_sided_,
+                                 infinite=infinite, empty=empty)
 
     @locked
     def forecast(self,
@@ -682,8 +755,13 @@ class OnlineBounds(_Spoken):
         check_labels_agree(y_intervals=y_intervals, key=key)
         given, several = _rows(y_intervals)
         middle, half = _halves(given)
-        keys = self.check_new(key, half.size, several, "rows of y_intervals")
-        made = _bounds(middle, half, self._state(given, keys))
+        keys, sides = self.check_new(key, half.size, several, "rows of y_intervals"), self._sides()
+        if sides is None: made = _bounds(middle, half, self._state(given, keys))
+        else:
+            played, held = sides.issue(np.array(given, float))
+            made = as_decimals(played[:, 0], played[:, 1])
+            self.__dict__.setdefault("tickets_", {}).update(
+                zip(keys, zip(given.tolist(), made.tolist(), held)))
         if several: return made
         return made[0]
 
@@ -710,8 +788,9 @@ class OnlineBounds(_Spoken):
             For crossed bounds.
         """
         given, several = _rows(y_intervals)
-        middle, half = _halves(given)
-        made = _bounds(middle, half, self._now()._threshold())
+        (middle, half), sides = _halves(given), self._sides()
+        if sides is None: made = _bounds(middle, half, self._now()._threshold())
+        else: made = as_decimals(*sides.issue(np.array(given, float))[0].T)
         if several: return made
         return made[0]
 
@@ -742,9 +821,16 @@ class OnlineBounds(_Spoken):
         check_labels_agree(y_true=y_true, key=key)
         y, several = read_vector(boxed(y_true), "y_true"), np.ndim(y_true) > 0
         keys, found = self.check_open(key, y.size, several, "values of y_true")
-        middle, half = _halves([ticket.score for ticket in found])
-        self._book(keys, found, *_distances(y, middle, half))
-        made = _bounds(middle, half, np.array([ticket.forecast for ticket in found]))
+        given, sides = np.array([ticket.score for ticket in found], float), self._sides()
+        middle, half = _halves(given)
+        error, scale = _distances(y, middle, half)
+        if sides is None:
+            self._book(keys, found, error, scale)
+            made = _bounds(middle, half, np.array([ticket.forecast for ticket in found]))
+        else:
+            sides.run(given, y, [ticket.held for ticket in found])
+            made = self._told(np.array([ticket.forecast for ticket in found], float), y)
+            for one in keys: del self.tickets_[one]
         if several: return made
         return made[0]
 
@@ -779,7 +865,11 @@ class OnlineBounds(_Spoken):
         if y.size != half.size:
             raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "
                              f"{half.size}")
-        return _bounds(middle, half, self._through(*_distances(y, middle, half)))
+        error, scale = _distances(y, middle, half)
+        sides = self._sides()
+        if sides is None: return _bounds(middle, half, self._through(error, scale))
+        given = plain_array(y_intervals, "y_intervals").astype(float).reshape(y.size, -1)
+        return self._told(sides.run(np.ascontiguousarray(given), y), y)
 
     @locked
     def partial_fit(self,
