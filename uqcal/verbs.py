@@ -37,6 +37,8 @@ from .predictive.forecast_recalibration import (MemberMap, PitMap, ShiftByLevel,
                                                      recalibrate_forecasts)
 from .predictive.forecast_validation import forecast_report
 from .probabilities.calibration import calibration_report
+from .predictive.forecast_streams import (HUB_LEVELS, ForecastRows, MovedDensity,
+                                               density_quantiles)
 from .probabilities.many_classes import class_report
 from .probabilities.recalibration import TemperatureScaling
 from .reports import Finding, Report, Step
@@ -935,7 +937,9 @@ class Reading:
 
 
 _STREAMS = {"mean_std": (MeanStd, ErrorRows), "probabilities": (Probabilities, ProbabilityRows),
-            "intervals": (Intervals, BoundRows)}
+            "intervals": (Intervals, BoundRows),
+            "quantiles": (Quantiles, ForecastRows), "samples": (Samples, ForecastRows),
+            "distribution": (Distribution, ForecastRows)}
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-mon-class
 class Monitor(Storable):
@@ -952,21 +956,28 @@ class Monitor(Storable):
     Parameters
     ----------
     kind : str, default "auto"
-        "mean_std", "intervals", "probabilities"; "auto": that of the first statement.
+        "mean_std", "intervals", "probabilities", "quantiles", "samples", "distribution";
+        "auto": that of the first statement.
     run_length : int, default 1_000_000
         Outcomes between false alarms, on average.
     level : float | None, optional
         Of intervals, if not the level that they claim.
+    horizon : int, default 1
+        Of quantiles, samples and distributions: rows over which errors follow each other,
+        such as the steps that forecasts look ahead, ≥ 1.
     """
 
     obeyed = ()
 
-    def __init__(self, kind: str = "auto",  # "mean_std", "intervals", "probabilities"; "auto":
-                                            # that of the first statement
+    def __init__(self, kind: str = "auto",  # "mean_std", "intervals", "probabilities",
+                                            # "quantiles", "samples", "distribution"; "auto": that
+                                            # of the first statement
                  *, run_length: int = 1_000_000,  # outcomes between false alarms, on average
                  level: float | None = None,  # of intervals, if not the level that they claim
+                 horizon: int = 1,  # of quantiles, samples and distributions: rows over which
+                 # errors follow each other, such as the steps that forecasts look ahead, ≥ 1
                  ):
-        self.kind, self.run_length, self.level = kind, run_length, level
+        self.kind, self.run_length, self.level, self.horizon = kind, run_length, level, horizon
 
     def _begin(self, statement):
         "Rows of this kind, none seen yet; those seen before, if there are any."
@@ -981,6 +992,7 @@ class Monitor(Storable):
             more = {}
             if kind == "intervals": more = {"level": self.level or _one_level(statement)}
             if kind == "mean_std": more = {"kind": "predictions"}
+            if _STREAMS[kind][1] is ForecastRows: more = _forecasts(statement, self.horizon)
             self.rows_ = _STREAMS[kind][1](run_length=self.run_length, **more).begin()
             self.kind_ = kind
         return self.rows_
@@ -1102,9 +1114,11 @@ def _one_level(statement):
 
 
 def _stated(statement):
-    "What a stream reads of a statement: shape (n,), or (n, 2) of bounds or mean and std."
+    "What a stream reads of a statement: shape (n,), or (n, k) of bounds, quantiles, members."
     if isinstance(statement, MeanStd): return np.column_stack([statement.mean, statement.std])
     if isinstance(statement, Intervals): return np.column_stack([statement.lower, statement.upper])
+    if isinstance(statement, (Quantiles, Samples)): return statement.values
+    if isinstance(statement, Distribution): return density_quantiles(statement)
     if statement.n_classes > 2:
         raise TypeError(f"monitor takes probabilities of one event, got {statement.n_classes} "
                         "classes; of the top label write label, p = statement.top(); "
@@ -1124,6 +1138,10 @@ def _spoken(made, statement):
     if isinstance(statement, MeanStd): return MeanStd(statement.mean, made)
     if isinstance(statement, Intervals):
         return Intervals(made[:, 0], made[:, 1], level=statement.level)
+    if isinstance(statement, Quantiles): return Quantiles(made, statement.levels)
+    if isinstance(statement, Samples): return Samples(made)
+    if isinstance(statement, Distribution):
+        return Distribution(MovedDensity(statement, density_quantiles(statement), made))
     return Probabilities(made, pos_label=statement.pos_label)
 
 
@@ -1133,6 +1151,20 @@ def _keys(key, n):
     if len(keys) != n: raise ValueError(f"key must hold one key for each of the {n} rows, got "
                                         f"{len(keys)}")
     return keys
+
+# %% ../nbs/verbs/101_verbs.ipynb #vb-mon-forecasts
+def _forecasts(statement, horizon):
+    "How a stream of predictive distributions is followed: what rows are, and their levels."
+    if isinstance(statement, Quantiles):
+        if len(statement.levels) < 2:
+            raise ValueError("monitor needs at least two levels, since quantiles move in units of "
+                             f"their outer width, got {statement.levels[0]:g} alone")
+        return {"of": "quantiles", "levels": statement.levels, "horizon": horizon}
+    if isinstance(statement, Samples):
+        m = statement.values.shape[1]
+        levels = tuple(float(one) for one in (np.arange(m) + 1) / (m + 1))
+        return {"of": "ensembles", "levels": levels, "horizon": horizon}
+    return {"of": "densities", "levels": HUB_LEVELS, "horizon": horizon}
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-mon-report
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1247,10 +1279,13 @@ class Monitoring(Report):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-mon-f
 def monitor(
     y_true: ArrayLike,  # what happened, shape (n,), in the order of time
-    statement: Any,  # what was predicted: MeanStd, Intervals or Probabilities
+    statement: Any,  # what was predicted: MeanStd, Intervals, Probabilities, Quantiles, Samples or
+                     # Distribution
     *,
     run_length: int = 1_000_000,  # outcomes between false alarms, on average
     level: float | None = None,  # of intervals, if not the level that they claim
+    horizon: int = 1,  # of quantiles, samples and distributions: rows over which errors follow each
+                       # other, such as the steps that forecasts look ahead, ≥ 1
 ) -> Monitoring:  # `.alarms`, `.statement` corrected row by row, `.monitor` to go on with
     """Whether calibration changes along the rows, since when, and what correcting online does.
 
@@ -1267,11 +1302,15 @@ def monitor(
     y_true : ArrayLike
         What happened, shape (n,), in the order of time.
     statement : Any
-        What was predicted: MeanStd, Intervals or Probabilities.
+        What was predicted: MeanStd, Intervals, Probabilities, Quantiles, Samples or
+        Distribution.
     run_length : int, default 1_000_000
         Outcomes between false alarms, on average.
     level : float | None, optional
         Of intervals, if not the level that they claim.
+    horizon : int, default 1
+        Of quantiles, samples and distributions: rows over which errors follow each other,
+        such as the steps that forecasts look ahead, ≥ 1.
 
     Returns
     -------
@@ -1284,7 +1323,7 @@ def monitor(
         As `validate` does.
     """
     statement = read_statement(statement)
-    watch = Monitor(run_length=run_length, level=level)
+    watch = Monitor(run_length=run_length, level=level, horizon=horizon)
     corrected = watch._learn(y_true, statement)
     rang, found = watch.rows_.settle(), watch.report()
     return Monitoring(findings=found.findings, cautions=found.cautions, step=found.step,

@@ -247,7 +247,7 @@ _OTHERS: dict[str, Callable] = {
     "recalibration_gain": _recalibration, "recalibrated_answer": _recalibration,
     "recalibrated_calibration": _recalibration, "best_model": _models,
     "model_difference": _models, "group_difference": _groups, "difference_anywhere": _groups,
-    "stream alarms": _stream}
+    "stream alarms": _stream, "forecast alarms": _stream}
 
 
 def headline(findings: Iterable[Any],  # of one report
@@ -284,7 +284,8 @@ _SAME = {"scores": "bias", "bias_in_parts": "bias", "calibration_in_parts": "ove
          "recalibrated_calibration": "recalibration_gain",
          "forecast_method": "recalibration_gain", "recalibrated_classes": "recalibration_gain",
          "top_label": "overall", "level_coverage": "coverage", "class_slope": "overall",
-         "each_class": "overall", "model_difference": "best_model"}
+         "each_class": "overall", "model_difference": "best_model",
+         "forecast alarms": "stream alarms"}
 
 
 def question(findings: Iterable[Any],  # of one report
@@ -315,6 +316,7 @@ _WORDS = {"best_model": {"valid": "lowest score"},
           "model_difference": {"invalid": "worse", "minor": "slightly worse", "valid": "equal"},
           "group_difference": _GROUPS, "difference_anywhere": _GROUPS,
           "difference_average": _GROUPS, "stream alarms": {"invalid": "alarm", "valid": "quiet"},
+          "forecast alarms": {"invalid": "alarm", "valid": "quiet"},
           "online gain": {"valid": "better", "invalid": "worse"},
           "recalibration_gain": {"valid": "better"}, "forecast_gain": {"valid": "better"},
           "forecast_fault": {"invalid": "shown"}}
@@ -403,7 +405,8 @@ _LIKE = {"forecast_tails": "forecast_spread", "ranking": "average", "scores": "a
           "recalibrated_answer": "recalibration_gain", "best_model": "model_difference",
           "recalibrated_calibration": "recalibration_gain", "difference_average":
           "difference_anywhere", "other_groups": "group_difference", "online gain":
-          "stream alarms", "recalibrated_groups": "recalibration_gain"}
+          "stream alarms", "forecast alarms": "stream alarms",
+          "recalibrated_groups": "recalibration_gain"}
 _FORECAST = ("forecast_method", "forecast_gain", "forecast_fault")
 
 
