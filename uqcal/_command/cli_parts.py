@@ -44,7 +44,7 @@ def option(
     text: str,  # what the help says
     metavar: str | None = None,  # word that stands for the value; none where there is no value
     *names: str,  # how it is typed, where that does not follow from the parameter's name
-    default: bool = False,  # whether the help shows what it is where nobody gives it
+    default: bool = False,  # whether the help shows what it is where it is not given
 ) -> Any:  # what Typer takes as the second part of an `Annotated` type
     """An option of a command, with its help.
 
@@ -57,7 +57,7 @@ def option(
     *names : str
         How it is typed, where that does not follow from the parameter's name.
     default : bool, default False
-        Whether the help shows what it is where nobody gives it.
+        Whether the help shows what it is where it is not given.
 
     Returns
     -------
@@ -138,10 +138,10 @@ def how_read(
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-shared
 Groups = Annotated[str | None, option(
-    "Column that says which rows belong together, such as the molecule; rows are independent "
-    "without it.", "NAME", "--groups")]
+    "Column of clusters: rows with one label, such as a molecule, are correlated; rows are "
+    "independent without it.", "NAME", "--groups")]
 Cluster = Annotated[str | None, option(
-    "Column of labels of rows that belong together (one patient, one household).  "
+    "Column of clusters: rows with one label are correlated (one patient, one household).  "
     "[default: each row by itself]", "NAME")]
 Positive = Annotated[str | None, option(
     "Which of two labels in the column of outcomes counts as 1.  [default: it holds 0 and 1]",
