@@ -27,6 +27,7 @@ from .._base.files import display_name, names_csv
 from .._base.results import enumerated, json_plain, three_digits
 from .._base.rows_again import exact_encoding, rows_again
 from .._base.tables import Table
+from .._words.text import one_hint
 
 # %% auto #0
 __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'SEEN', 'Groups', 'Cluster',
@@ -635,7 +636,7 @@ def wrapped(
     -------
     str
     """
-    return textwrap.fill(text, _width(), initial_indent=first, subsequent_indent=rest,
+    return textwrap.fill(one_hint(text, True), _width(), initial_indent=first, subsequent_indent=rest,
                          break_on_hyphens=False, break_long_words=False)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-018c

@@ -370,6 +370,9 @@ class ModelComparison(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     n : int
         Number of rows.
     n_groups : int | None
@@ -763,6 +766,8 @@ def _compared(scoring, models, table, margin, cautions, rng, options):
         n=n, n_groups=None if table.groups is None else table.groups.labels.size,
         score=scoring.name, bound=bound, best=names[0], confidence=options["confidence"],
         tolerance=harmless, tolerance_of=of, n_resamples=found.n_resamples, deciders=deciders,
-        cautions=cautions, models=board, pairs=pairs, points=pd.DataFrame(points))
+        cautions=cautions, models=board, pairs=pairs, points=pd.DataFrame(points),
+        settings={"score": scoring.name, "confidence": options["confidence"],
+                  "tolerance": harmless})
     compared = replace(compared, findings=model_findings(compared))
     return replace(compared, step=model_step(compared))
