@@ -145,7 +145,7 @@ STEPS = [
     ("collect", "coverage", dict(by_cluster=False, needs_calibrations=False, open=[("coverage", 3000.0, 900), ("sides", None, 900)]), "Collect more rows"),
     ("collect", "coverage", dict(by_cluster=True, needs_calibrations=False, open=[("coverage", np.inf, 900)]), "Collect more clusters"),
     ("collect", "coverage", dict(by_cluster=False, needs_calibrations=False, open=[("coverage", 320_000.0, 900), ("sides", 1600.0, 900)]),
-     "Coverage lies at the tolerance: consider whether that is good enough. More rows would decide on sides."),
+     "Coverage lies at the tolerance: consider whether that is enough. More rows would decide on sides."),
     ("collect", "coverage", dict(by_cluster=False, needs_calibrations=False, open=[("coverage", 320_000.0, 900)]), "More rows would not decide."),
     ("collect", "coverage", dict(by_cluster=False, needs_calibrations=True), "Calibrate on more rows"),
     ("use", "coverage", dict(has_small=True, has_ranges=True), "Validate small groups or parts on more of their rows. A fault in fewer rows"), ("use", "coverage", dict(has_small=False, has_ranges=False), "Use them for rows like these.")]

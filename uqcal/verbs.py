@@ -871,7 +871,8 @@ class Monitor(Storable):
                      if isinstance(statement, cls)), None)
         if kind is None: raise TypeError(_turned(statement, "monitor"))
         if self.kind not in ("auto", kind) or kind != getattr(self, "kind_", kind):
-            raise TypeError(f"statement must be {_STREAMS[getattr(self, 'kind_', self.kind)][0].__name__}, "
+            kind = _STREAMS[getattr(self, "kind_", self.kind)][0]
+            raise TypeError(f"statement must be {kind.__name__}, "
                             f"as this monitor is of those, got {type(statement).__name__}")
         if not hasattr(self, "rows_"):
             more = {}
@@ -1406,7 +1407,7 @@ def load(path: Any,  # a file that `Recalibration.save` or `Monitor.save` wrote
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-saved
 class SavedRecalibration:
-    """A recalibration that was loaded: `.apply` corrects new rows, `.conclusion` says how it was made.
+    """A recalibration that was loaded: `.apply` corrects new rows, `.conclusion` says how.
 
     Parameters
     ----------

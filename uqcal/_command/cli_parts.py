@@ -636,8 +636,8 @@ def wrapped(
     -------
     str
     """
-    return textwrap.fill(one_hint(text, True), _width(), initial_indent=first, subsequent_indent=rest,
-                         break_on_hyphens=False, break_long_words=False)
+    return textwrap.fill(one_hint(text, True), _width(), initial_indent=first,
+                         subsequent_indent=rest, break_on_hyphens=False, break_long_words=False)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-018c
 def visible(

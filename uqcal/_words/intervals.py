@@ -703,11 +703,13 @@ def _collect(step):
     at = [name for name, needed, n in step.facts["open"] if lies_at_tolerance(needed, n)]
     more = [name for name, *_ in step.facts["open"] if name not in at]
     if not at:
-        return f"Collect more {what}: no fault is found, and more would decide what is inconclusive."
-    lies = "lies" if len(at) == 1 else "lie"
-    there = f"{capital(enumerated(at))} {lies} at the tolerance: consider whether that is good enough"
-    if not more: return f"{there}. More {what} would not decide."
-    return f"{there}. More {what} would decide on {enumerated(more)}."
+        return (f"Collect more {what}: no fault is found, and more would decide what is "
+                "inconclusive.")
+    if len(at) == 1: lie = "lies"
+    else: lie = "lie"
+    there = f"{capital(enumerated(at))} {lie} at the tolerance: consider whether that is enough."
+    if not more: return f"{there} More {what} would not decide."
+    return f"{there} More {what} would decide on {enumerated(more)}."
 
 # %% ../../nbs/words/07_intervals.ipynb #words-use
 def _use(step):
@@ -759,7 +761,8 @@ def moved(thresholds: Any,  # one, or upper and lower
     if per_width: unit = " of the width"
     else: unit = ""
     if len(thresholds) == 1: return f"both by {three_digits(thresholds[0])}{unit}"
-    return f"lower by {three_digits(thresholds[1])} and upper by {three_digits(thresholds[0])}{unit}"
+    upper, lower = map(three_digits, thresholds)
+    return f"lower by {lower} and upper by {upper}{unit}"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-enters
 def enters(thresholds: Any,  # one
