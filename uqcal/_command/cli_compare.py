@@ -440,8 +440,9 @@ FILE is one table as of compare-groups, with a column of what was observed, and 
 all models: join two files first. Write demo for a table that travels with uqcal. A model is
 NAME=KIND:COLUMNS, and KIND one of mean-std:MEAN,STD (CRPS, of normal distributions; log with
 --score log), intervals:LOWER,UPPER with --level (interval score), prob:COLUMN (log loss; brier
-with --score brier), or quantiles:'q*'. With --level means with std and quantiles are compared as central intervals,
-with each other too. Models given by errors are error-std:ERROR,STD, without --observed.
+with --score brier), or quantiles:'q*'. With --level means with std and quantiles are compared
+as central intervals, with each other too. Models given by errors are error-std:ERROR,STD,
+without --observed.
 
 \b
 Examples:

@@ -342,6 +342,9 @@ def _read(context, source):
     said = typed_statement(context)
     kind = kind_of(said)
     if kind not in WAYS: raise ValueError(_INSTEAD[kind])
+    if "observed" not in said and "error" not in said:
+        raise ValueError("--observed is needed: the column of what happened; rows of which that "
+                         "is not known are recalibrated with --apply MODEL")
     if kind == "intervals": return read_to_conform(context, source)
     refuse_others(context, kind, ("by", "as_groups", "groups", "seed", "jobs", "json_file",
                                   *FITTING, *ROWS_READ, *WAYS[kind].acts))
