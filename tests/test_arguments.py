@@ -21,7 +21,6 @@ KEPT = {
     "uqcal.online.online.regret": {"features"},  # the matrix of a learner
     "uqcal.sample.datasets.LabelledTable": {"features", "outcome"},  # columns of a data set, not arguments of a question
 }
-NOT_YET = {"adapters", "intervals", "online", "parts", "probabilities", "subgroups"}  # rooms whose arguments are not yet renamed
 
 
 def callables(module):
@@ -48,7 +47,7 @@ def old_words(address, function):
     return sorted(set(names) & set(OLD) - KEPT.get(address, set()))
 
 
-@pytest.mark.parametrize("room", [pytest.param(room, marks=pytest.mark.xfail(strict=False)) if room.split(".")[1] in NOT_YET else room for room in ROOMS])
+@pytest.mark.parametrize("room", ROOMS)
 def test_one_word_for_each_argument(room):
     wrong = {address: words for address, function in callables(importlib.import_module(room)) if (words := old_words(address, function))}
     assert not wrong, "\n".join(f"{address}: {', '.join(f'{word} is {OLD[word]}' for word in words)}" for address, words in wrong.items())
@@ -56,9 +55,8 @@ def test_one_word_for_each_argument(room):
 
 def test_names_at_the_top_have_no_old_words():
     import uqcal
-    names = [name for name in uqcal.__all__ if uqcal._HOME[name].split(".")[0] not in NOT_YET]
-    wrong = [(name, words) for name in names if callable(getattr(uqcal, name)) and (words := old_words(f"uqcal.{uqcal._HOME[name]}.{name}", getattr(uqcal, name)))]
-    assert not wrong and len(names) >= 14
+    wrong = [(name, words) for name in uqcal.__all__ if callable(getattr(uqcal, name)) and (words := old_words(f"uqcal.{uqcal._HOME[name]}.{name}", getattr(uqcal, name)))]
+    assert not wrong
 
 
 @pytest.mark.parametrize("room", [room for room in ROOMS if room.split(".")[1] in ("comparison", "corrections", "errors", "statistics")])

@@ -181,7 +181,7 @@ def test_clustered_members_of_a_file_are_counted_as_blocks(tmp_path, monkeypatch
     for options in (PLAIN, (*PLAIN, "--only", "1")):
         said = json.loads(run(capsys, "visits.csv", *options, "--n-resamples", "199", "--json", "-"))
         assert said["cautions"][0]["code"] == "members_correlated" and said["kuiper_pvalue"] > 0.03
-    assert "Adjacent members have correlated responses" in " ".join(run(capsys, "visits.csv", *PLAIN, "--n-resamples", "199").split())
+    assert "Adjacent rows have correlated outcomes" in " ".join(run(capsys, "visits.csv", *PLAIN, "--n-resamples", "199").split())
 
 
 def test_two_questions_of_two_groups_share_their_level():

@@ -207,7 +207,7 @@ def test_what_apply_prints_is_of_these_rows(capsys, fitted, low, high):
     made, said = pd.read_csv("made.csv"), " ".join(out.split())
     shift, factor = made["recalibrated_prediction"] - made["yhat"], made["recalibrated_std"] / made["u"]
     words = [three_digits(one.min()) if three_digits(one.min()) == three_digits(one.max()) else f"{three_digits(one.min())} to {three_digits(one.max())}" for one in (shift, factor)]
-    assert (code, err) == (0, "") and f"Recalibrated: {words[0]} added to predictions; std times {words[1]}." in said and "outside" not in said
+    assert (code, err) == (0, "") and f"Recalibrated: predictions shifted by {words[0]}; std × {words[1]}." in said and "outside" not in said
 
 
 @pytest.mark.parametrize("u", [0.0022, 900.0])

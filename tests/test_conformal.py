@@ -214,7 +214,7 @@ def test_equal_scores_are_said_to_make_it_more_and_the_range_holds(kind):
         table = found.to_frame().iloc[0]
         inside += table["low"] <= true <= table["high"]
     assert inside >= 190 - 3.5 * np.sqrt(200 * 0.05 * 0.95)
-    assert ": coverage at least 90.0 % on average" in found.sentence and found.sentence.endswith("for 95 % of them; equal scores raise it")
+    assert ": coverage at least 90.0 % on average" in found.sentence and found.sentence.endswith(" rows; equal scores raise it")
     smooth = ConformalIntervals(0.9).fit(np.ones(300), rng.standard_normal(300))
     assert "at least" not in smooth.sentence and "equal" not in smooth.sentence
 

@@ -172,6 +172,9 @@ def test_models_of_one_kind_are_compared(table):
 def test_groups_are_compared_at_equal_scores(table):
     found = verbs.compare_groups(table["event"], table["p"], by=table["kind"], groups=table["molecule"], rng=1)
     assert found.outcome in ("differ", "no difference found") and len(found.findings) == 2
+    one = verbs.compare_groups(table["event"], table["p"], by=table["molecule"] % 3, reference=2, rng=1)
+    assert set(one.to_frame("comparisons")["b"]) == {2} and len(one.findings) == 2 and one.settings == {"reference": 2, "rng": 1}
+    with pytest.raises(ValueError, match="reference must be one of 'pairs', 'all', 'glass', 'steel'"): verbs.compare_groups(table["event"], table["p"], by=table["kind"], reference="gold")
     with pytest.raises(TypeError, match="needs by"): verbs.compare_groups(table["event"], table["p"])
     with pytest.raises(ValueError, match="by must hold one value"): verbs.compare_groups(table["event"], table["p"], by=["a", "b"])
 
@@ -223,6 +226,7 @@ def test_every_answer_has_a_page_tables_and_numbers(table, tmp_path):
     for k, answer in enumerate(answers):
         page = answer.to_html(tmp_path / f"{k}.html")
         assert answer.headline.split()[0].rstrip(":") in page and (not answer.python or "In Python" in page) and "<svg" not in answer.headline
+        assert answer.settings and json.dumps(answer.settings)
         assert answer.n == 500 and len(answer.headline.split()) <= 12 and len(answer.to_frame()) == len(answer.findings)
         json.loads(answer.to_json())
         assert answer.plot() is not None and "<pre>" in answer._repr_html_()

@@ -183,7 +183,7 @@ def test_every_sign_of_repeats_is_tried():
 
 
 CAUTIONS = [
-    (Caution(code="members_correlated", facts={"blocks": 20, "length": 1024, "still": True}), ["Adjacent members have correlated responses", "1,024", "Even these blocks"]),
+    (Caution(code="members_correlated", facts={"blocks": 20, "length": 1024, "still": True}), ["Adjacent rows have correlated outcomes", "1,024", "Even these blocks"]),
     (Caution(code="repeated_members", facts={"repeated": 800, "n": 1000}), ["800 of 1,000 members repeat an earlier one"]),
     (Caution(code="counted_once", facts={"repeated": 10, "n": 100, "of": "rows"}), ["10 of 100 rows repeat an earlier one, so each set of repeats counts once"]),
     (Caution(code="copies", facts={"repeated": 10, "n": 100, "of": "scaled errors"}), ["10 of 100 scaled errors repeat"]),
@@ -193,7 +193,7 @@ CAUTIONS = [
         "126 rows stand at a limit", "The 190 of 400 rows that are predicted more than 2 u from it are validated.", "Not tested along site, year."]),
     (Caution(code="off_limits", facts={"n": 40, "clear": 9, "judged": False, "at_limit": 26, "not_asked": ()}), ["only 9 are predicted clear of it"]),
     (Caution(code="shared_uncertainty"), ["Rows with the same u"]),
-    (Caution(code="members_periodic", facts={"period": 240, "times": 10}), ["Members 240 rows apart", "10 times", "--groups"]),
+    (Caution(code="members_periodic", facts={"period": 240, "times": 10}), ["Rows 240 rows apart", "10 times", "--groups"]),
     (Caution(code="stretches_as_groups", facts={"sign": "nearby", "stretches": 25, "correlation": 0.05, "pvalue": 1e-4}), ["Rows up to 20 apart", "25 stretches"]),
     (Caution(code="stretches_as_groups", facts={"sign": "neighbours", "stretches": 25, "correlation": 0.2, "pvalue": 1e-9}), ["Adjacent rows", "0.20"]),
     (Caution(code="groups_correlated", facts={"correlation": 0.31, "pvalue": 1e-4}), ["Adjacent groups", "0.31", "--groups"]),

@@ -31,7 +31,7 @@ from ._words import (classes, comparisons, corrections, errors, file, groups, in
                           streams, verbs)
 from ._words.headlines import (CLAIMED, axis_text, caption, headline, question,
                                     rank, status_word)
-from ._words.text import capital, short_name, value_text
+from ._words.text import capital, one_hint, short_name, value_text
 
 # %% auto #0
 __all__ = ['Place', 'Finding', 'Caution', 'Step', 'Report']
@@ -378,6 +378,9 @@ class Report(Result):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     """
 
     findings: tuple[Finding, ...] = ()  # one for each question
@@ -385,6 +388,8 @@ class Report(Result):
     step: Step | None = None  # what to do next
     statement: Any = field(default=None, repr=False, compare=False)  # what was predicted
     python: str = field(default="", repr=False)  # the next step as a line of Python
+    settings: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what was
+    # asked, by name: tolerance, confidence, rng, by …; empty where no verb was called
 
     def __getitem__(self, name: str,  # the name of a finding, such as "bias"
                     ) -> Finding:
@@ -452,7 +457,7 @@ class Report(Result):
         str
             At most 24 lines of at most 80 columns.
         """
-        return _screen(self, title or self.title, command or self.python)
+        return _screen(self, title or self.title, command or self.python, bool(title))
 
     def table_lines(self) -> list[str]:  # of at most 80 columns, none where there is no table
         """A table of a few rows for the screen, below the findings.
@@ -751,16 +756,16 @@ class Report(Result):
 _WIDTH, _HEIGHT = 80, 24
 
 # %% ../nbs/reports/09_reports.ipynb #cell-027-b
-def _screen(report, title, command):
+def _screen(report, title, command, of_command):
     "Title, a line for each finding, verdict, cautions, next step."
     room = _WIDTH - len(report.limits) - 2 * bool(report.limits)
     first = textwrap.wrap(title, room, subsequent_indent="  ", max_lines=3, placeholder=" …",
                           break_on_hyphens=False)  # which options hold
     if report.limits: first[0] = f"{first[0]:<{room + 2}}{report.limits}"
-    last = ["", *_paragraph("VERDICT  ", report.conclusion)]
+    last = ["", *_paragraph("VERDICT  ", one_hint(report.conclusion, of_command))]
     for caution in _deciding_cautions(report):
-        last += _paragraph("CAUTION  ", caution.sentence)
-    if report.step: last += _paragraph("NEXT     ", report.step.sentence)
+        last += _paragraph("CAUTION  ", one_hint(caution.sentence, of_command))
+    if report.step: last += _paragraph("NEXT     ", one_hint(report.step.sentence, of_command))
     if command: last += [f"         {line}" for line in command.split("\n")]
     room, table = _HEIGHT - len(first) - 1 - len(last), report.table_lines()
     if table: table = ["", *table]

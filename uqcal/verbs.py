@@ -103,6 +103,18 @@ def _asked(y_true, statement, by, groups, sample_weight, **how):
     return _Asked(y_true=y_true, y=y, statement=statement, columns=columns, groups=groups,
                   how=how)
 
+# %% ../nbs/verbs/101_verbs.ipynb #vb-settings
+def _seed(rng):
+    "A seed as it was given; of a generator that it was one."
+    if isinstance(rng, np.random.Generator): return "a generator"
+    return rng
+
+
+def _settings(asked, **more):
+    "What was asked, by name, without the data."
+    known = {name: asked.how[name] for name in ("tolerance", "confidence") if name in asked.how}
+    return known | {"rng": _seed(asked.how.get("rng")), "by": list(asked.named or ()), **more}
+
 # %% ../nbs/verbs/101_verbs.ipynb #vb-python-f
 def _column_of(values, other):
     "A column of the user's table, if its name is known; else another word."
@@ -150,7 +162,8 @@ def _finished(report, asked):
     line = ""
     if report.step is not None and report.step.verb in _CALLS:
         line = _call(_CALLS[report.step.verb], asked)
-    return replace(report, statement=asked.statement, python=line)
+    return replace(report, statement=asked.statement, python=line,
+                   settings=report.settings | _settings(asked))
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-errors
 def _validate_mean_std(asked, options):
@@ -342,6 +355,9 @@ class Recalibration(Report):
         The same rows, each corrected by a map fitted to other rows.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     given : Statement
         As it was predicted.
     model : Any
@@ -669,7 +685,8 @@ def _recalibrate_intervals(asked):
     kept = dict(given=statement, level=statement.level, was=was)
     if was.correction is None:
         return Recalibration(findings=was.findings, cautions=was.cautions, step=was.step,
-                             statement=statement, model=None, found=was, **kept)
+                             statement=statement, model=None, found=was,
+                             settings=_settings(asked), **kept)
     held = Intervals(was.held_out[:, 0], was.held_out[:, 1], level=statement.level)
     names = () if was.correction.by is None else (was.correction.by,)
     return _conformal_answer(replace(asked, statement=held), was.correction, held, names, **kept)
@@ -681,7 +698,8 @@ def _conformal_answer(asked, model, held, names, **kept):
     return Recalibration(
         findings=found.findings, cautions=found.cautions,
         step=Step(verb="validate", why="conformal"), statement=held, model=model, found=found,
-        by=names, python=_apply_line(names), **kept)
+        by=names, python=_apply_line(names), settings=_settings(asked, level=kept["level"]),
+        **kept)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-distributions
 def _recalibrate_distributions(asked):
@@ -771,7 +789,7 @@ def recalibrate(
         findings=found.findings, cautions=found.cautions, step=found.step, statement=held,
         given=asked.statement, model=model, found=found, by=names,
         n_calibration=getattr(found, "n_calibration", None),
-        python=_apply_line(names) if model is not None else "")
+        python=_apply_line(names) if model is not None else "", settings=_settings(asked))
 
 
 def _apply_line(names):
@@ -899,7 +917,8 @@ def _conformalized(asked, level, symmetric, confidence, rng):
     if asked.columns is not None and asked.columns.shape[1] > 1:
         raise ValueError("by must hold one column of groups that get bounds of their own, got "
                          f"{asked.columns.shape[1]}")
-    rng, names, given = check_generator(rng), tuple(asked.named or ()), asked.statement
+    seed, rng = rng, check_generator(rng)
+    names, given = tuple(asked.named or ()), asked.statement
     statement = _turned_into(given, level)
     models = _conformal_models(statement, level, next(iter(names), None), symmetric, rng)
     fold = _folds(asked, rng)
@@ -909,7 +928,8 @@ def _conformalized(asked, level, symmetric, confidence, rng):
     if len(made) > 1: best = int(np.argmin([_interval_score(asked.y, one) for one in made]))
     fitted = _fitted(models[best], asked.y, statement, asked.named, asked.labels)
     asked = replace(asked, how={"confidence": confidence, "rng": rng}, statement=made[best])
-    return _conformal_answer(asked, fitted, made[best], names, given=given, level=level)
+    made = _conformal_answer(asked, fitted, made[best], names, given=given, level=level)
+    return replace(made, settings=made.settings | {"rng": _seed(seed), "symmetric": symmetric})
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-mon-reading
 @dataclass(frozen=True, kw_only=True)
@@ -986,7 +1006,8 @@ class Monitor(Storable):
                      if isinstance(statement, cls)), None)
         if kind is None: raise TypeError(_turned(statement, "monitor"))
         if self.kind not in ("auto", kind) or kind != getattr(self, "kind_", kind):
-            raise TypeError(f"statement must be {_STREAMS[getattr(self, 'kind_', self.kind)][0].__name__}, "
+            kind = _STREAMS[getattr(self, "kind_", self.kind)][0]
+            raise TypeError(f"statement must be {kind.__name__}, "
                             f"as this monitor is of those, got {type(statement).__name__}")
         if not hasattr(self, "rows_"):
             more = {}
@@ -1183,6 +1204,9 @@ class Monitoring(Report):
         Each row corrected from earlier rows.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     alarms : tuple[Any, ...]
         With `.outcome`, where it rang, and `.since`.
     monitor : Monitor
@@ -1328,7 +1352,8 @@ def monitor(
     rang, found = watch.rows_.settle(), watch.report()
     return Monitoring(findings=found.findings, cautions=found.cautions, step=found.step,
                       found=found, statement=corrected, alarms=tuple(rang), monitor=watch,
-                      python="monitoring.monitor.update(new_y_true, new_statement)")
+                      python="monitoring.monitor.update(new_y_true, new_statement)",
+                      settings={"run_length": run_length, "level": level})
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-cmp-f
 def compare_models(
@@ -1456,7 +1481,8 @@ def compare_groups(
     score: ArrayLike | None = None,  # the score at which groups are compared, shape (n,)
     *,
     by: ArrayLike | None = None,  # the group of each row, shape (n,)
-    reference: str = "all",  # "all": each group against everyone; "pairs": all pairs
+    reference: Any = "all",  # "all": each group against everyone; "pairs": all pairs; or the
+                             # label of the group with which each other one is compared
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
     sample_weight: ArrayLike | None = None,  # weights, shape (n,), ≥ 0
     pos_label: Any = None,  # which of two labels in y_true counts as 1
@@ -1483,8 +1509,9 @@ def compare_groups(
         The score at which groups are compared, shape (n,).
     by : ArrayLike | None, optional
         The group of each row, shape (n,).
-    reference : str, default "all"
-        "all": each group against everyone; "pairs": all pairs.
+    reference : Any, default "all"
+        "all": each group against everyone; "pairs": all pairs; or the label of the group
+        with which each other one is compared.
     groups : ArrayLike | None, optional
         Clusters of rows, labels, shape (n,); None: independent.
     sample_weight : ArrayLike | None, optional
@@ -1508,8 +1535,8 @@ def compare_groups(
     ValueError, TypeError
         For other lengths, missing values, and one group only.
     """
-    check_choice(reference, "reference", ["all", "pairs"])
     if isinstance(y_true, Parts):
+        check_choice(reference, "reference", ["all", "pairs"])
         return y_true.compare_groups(reference=reference, progress=progress)
     if score is None or by is None:
         missing = "score" if score is None else "by"
@@ -1525,8 +1552,9 @@ def compare_groups(
                          f"{sizes[wrong]}")
     frame = pd.DataFrame({name: np.asarray(values) for name, values in given.items()})
     known = {name: name for name in ("sample_weight", "groups") if name in frame}
-    return screen(frame, y_true="y_true", score="score", by="by", reference=reference,
-                  pos_label=pos_label, rng=rng, n_jobs=n_jobs, progress=progress, **known)
+    found = screen(frame, y_true="y_true", score="score", by="by", reference=reference,
+                   pos_label=pos_label, rng=rng, n_jobs=n_jobs, progress=progress, **known)
+    return replace(found, settings={"reference": reference, "rng": _seed(rng)})
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-load-f
 def load(path: Any,  # a file that `Recalibration.save` or `Monitor.save` wrote
@@ -1569,7 +1597,7 @@ def load(path: Any,  # a file that `Recalibration.save` or `Monitor.save` wrote
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-saved
 class SavedRecalibration:
-    """A recalibration that was loaded: `.apply` corrects new rows, `.conclusion` says how it was made.
+    """A recalibration that was loaded: `.apply` corrects new rows, `.conclusion` says how.
 
     Parameters
     ----------

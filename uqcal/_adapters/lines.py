@@ -54,6 +54,9 @@ class StreamCounts(Report):
         What was predicted.
     python : str, optional
         The next step as a line of Python.
+    settings : dict[str, Any], optional
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     method : str
         The method's short name.
     rows : int

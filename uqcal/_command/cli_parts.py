@@ -27,6 +27,7 @@ from .._base.files import display_name, names_csv
 from .._base.results import enumerated, json_plain, three_digits
 from .._base.rows_again import exact_encoding, rows_again
 from .._base.tables import Table
+from .._words.text import one_hint
 
 # %% auto #0
 __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'SEEN', 'Groups', 'Cluster',
@@ -44,7 +45,7 @@ def option(
     text: str,  # what the help says
     metavar: str | None = None,  # word that stands for the value; none where there is no value
     *names: str,  # how it is typed, where that does not follow from the parameter's name
-    default: bool = False,  # whether the help shows what it is where nobody gives it
+    default: bool = False,  # whether the help shows what it is where it is not given
 ) -> Any:  # what Typer takes as the second part of an `Annotated` type
     """An option of a command, with its help.
 
@@ -57,7 +58,7 @@ def option(
     *names : str
         How it is typed, where that does not follow from the parameter's name.
     default : bool, default False
-        Whether the help shows what it is where nobody gives it.
+        Whether the help shows what it is where it is not given.
 
     Returns
     -------
@@ -138,10 +139,10 @@ def how_read(
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-shared
 Groups = Annotated[str | None, option(
-    "Column that says which rows belong together, such as the molecule; rows are independent "
-    "without it.", "NAME", "--groups")]
+    "Column of clusters: rows with one label, such as a molecule, are correlated; rows are "
+    "independent without it.", "NAME", "--groups")]
 Cluster = Annotated[str | None, option(
-    "Column of labels of rows that belong together (one patient, one household).  "
+    "Column of clusters: rows with one label are correlated (one patient, one household).  "
     "[default: each row by itself]", "NAME")]
 Positive = Annotated[str | None, option(
     "Which of two labels in the column of outcomes counts as 1.  [default: it holds 0 and 1]",
@@ -635,8 +636,8 @@ def wrapped(
     -------
     str
     """
-    return textwrap.fill(text, _width(), initial_indent=first, subsequent_indent=rest,
-                         break_on_hyphens=False, break_long_words=False)
+    return textwrap.fill(one_hint(text, True), _width(), initial_indent=first,
+                         subsequent_indent=rest, break_on_hyphens=False, break_long_words=False)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-018c
 def visible(

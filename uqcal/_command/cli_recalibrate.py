@@ -155,9 +155,9 @@ def _end_applied(given, told, after, rows, out):
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-done-words
 def _done(shift, factor):
     "What was done to the rows of a file, by their own numbers."
-    if shift.any(): told = [f"{span_of(shift)} added to predictions"]
+    if shift.any(): told = [f"predictions shifted by {span_of(shift)}"]
     else: told = []
-    told.append("std unchanged" if (factor == 1).all() else f"std times {span_of(factor)}")
+    told.append("std unchanged" if (factor == 1).all() else f"std × {span_of(factor)}")
     return f"Recalibrated: {'; '.join(told)}."
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-beyond
@@ -456,6 +456,9 @@ def _read(context, source):
     said = typed_statement(context)
     kind = kind_of(said)
     if kind not in WAYS: raise ValueError(_INSTEAD[kind])
+    if "observed" not in said and "error" not in said:
+        raise ValueError("--observed is needed: the column of what happened; rows of which that "
+                         "is not known are recalibrated with --apply MODEL")
     if kind == "intervals": return read_to_conform(context, source)
     is_forecast = kind in ("quantiles", "samples")
     if is_forecast and "level" in said: raise ValueError(

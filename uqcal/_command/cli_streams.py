@@ -34,8 +34,8 @@ __all__ = ['Figure', 'stream_commands', 'write_figure', 'data_file']
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-041
 _MONITOR = """Monitor predictions for drift, and recalibrate each by the outcomes before it.
 
-FILE is a CSV file with a line of column names, oldest row first, as it is or in .gz, .bz2,
-.xz, .zst or .zip, or - for standard input; demo for a table that travels with uqcal. Name
+FILE is a CSV file with a line of column names, oldest row first. It is plain or in .gz,
+.bz2, .xz, .zst or .zip; - is standard input, and demo a table that travels with uqcal. Name
 what was observed, and what was predicted: a probability (--prob), a prediction with its
 standard deviation (--predicted, --std), an interval (--lower, --upper, --level), quantiles
 (--quantiles 'q*', levels from the names) or members of an ensemble (--samples 'm*').

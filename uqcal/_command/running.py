@@ -59,7 +59,7 @@ def _message(error):
 # %% ../../nbs/command/88_running.ipynb #cell-062b
 @contextlib.contextmanager
 def _signals_end(came):
-    """SIGTERM and SIGHUP unwind the command as Ctrl-C does, unless somebody else looks after them;
+    """SIGTERM and SIGHUP unwind the command as Ctrl-C does, unless other code handles them;
     the list gets the number of the one that came."""
     def end(number,  # of the signal
             frame):  # where it came, which does not matter
@@ -143,7 +143,7 @@ def run_command(
             code = typer.main.get_group(app).main(args=args, prog_name="uqcal",
                                                   standalone_mode=False)
         if sys.stdout is not None: sys.stdout.flush()
-    # whoever read the output has gone, as `head` does; the parser would end with 1
+    # the reader of the output has gone, as `head` does; the parser would end with 1
     except (BrokenPipeError, SystemExit):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141

@@ -153,7 +153,7 @@ def _rows_line(finding):
 
 
 def _unseen_line(finding):
-    return f"{_worse(finding)}; what would count against {_loser(finding)} was hardly seen"
+    return f"{_worse(finding)}; too few rows count against {_loser(finding)} to decide"
 
 
 def _loser(finding):

@@ -228,7 +228,9 @@ def recalibration_conclusion(report: Any,  # a `ErrorRecalibration`
 # %% ../../nbs/words/33_corrections.ipynb #w-conclusion-b
 def _done(effect):
     "What a map does, a sentence for each step."
-    return ". ".join(map_text(step) for step in effect["steps"])
+    first, *others = map(map_text, effect["steps"])
+    then = [f"Then {one}" if one.startswith("predictions") else one for one in others]
+    return ". ".join([first, *then])
 
 # %% ../../nbs/words/33_corrections.ipynb #w-conclusion-c
 def unseen_text(by: Any,  # the group of each row, shape (n,)

@@ -63,19 +63,19 @@ def _rows_line(finding):
     "That a few rows decide; empty where none do."
     if not finding.rows: return ""
     who = row_names(finding.rows, finding.facts["row_names"])
-    if len(finding.rows) == 1: verb = "decides"
-    else: verb = "decide"
-    return f"{who} alone {verb}; without: {finding.facts['without'].line}"
+    if len(finding.rows) == 1: told = "alone decides this; without it"
+    else: told = "alone decide this; without them"
+    return f"{who} {told}, {finding.facts['without'].line}"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-018
 def _rows_sentence(finding):
     "That a few rows decide, with the answer without and with them; empty where none do."
     if not finding.rows: return ""
     who = capital(row_names(finding.rows, finding.facts["row_names"]))
-    if len(finding.rows) == 1: verb = "decides"
-    else: verb = "decide"
-    return (f"{who} alone {verb}. Without: {finding.facts['without'].sentence} "
-            f"With: {finding.facts['with'].sentence}")
+    if len(finding.rows) == 1: verb, them = "decides", "it"
+    else: verb, them = "decide", "them"
+    return (f"{who} alone {verb} this. Without {them}: {finding.facts['without'].sentence} "
+            f"With {them}: {finding.facts['with'].sentence}")
 
 # %% ../../nbs/words/06_errors.ipynb #cell-019
 def _also(finding):
@@ -333,7 +333,7 @@ def average_line(finding: Any,  # of kind "average"
     if finding.status == "valid": return f"{size} (tolerance {finding.tolerance:g}){removed}"
     if finding.facts["tails"] == "few": return f"{size}{removed}; too few rows for these tails"
     if finding.facts["tails"]: return f"{size}{removed}, but a few large errors decide"
-    decide = would_decide(finding.rows_needed, finding.n)
+    decide = would_decide(finding.rows_needed, finding.n, of_estimate=True)
     if finding.facts["fit_decides"]: decide = "the std was fitted to too few errors"
     return f"{size}{removed}; no fault found ({decide})"
 
@@ -381,8 +381,8 @@ def average_sentence(finding: Any,  # of kind "average"
         text += (f" No fault is found ({_p(finding)}). The std was fitted to "
                  f"{facts['n_calibration']:,} errors only, so no number of rows would decide.")
     else:
-        text += (f" No fault is found ({_p(finding)}). "
-                 f"{capital(would_decide(finding.rows_needed, finding.n))}.")
+        decide = would_decide(finding.rows_needed, finding.n, of_estimate=True)
+        text += f" No fault is found ({_p(finding)}). {capital(decide)}."
     return text + _also(finding)
 
 # %% ../../nbs/words/06_errors.ipynb #cell-036

@@ -130,19 +130,19 @@ def _copies(caution):
 # %% ../../nbs/words/37_file.ipynb #cell-118
 def _correlated_members(caution):
     facts = caution.facts
-    text = ("Adjacent members have correlated responses, given scores and groups. They form "
+    text = ("Adjacent rows have correlated outcomes, given scores and groups. They form "
             "clusters, or the file is sorted by something that matters. Its "
-            f"{facts['blocks']:,} blocks of {facts['length']:,} are treated as clusters.")
+            f"{facts['blocks']:,} blocks of {facts['length']:,} rows count as clusters.")
     if facts["still"]:
         text += " Even these blocks are correlated, so what is found may be chance."
-    return f"{text} Pass groups= (--groups), or shuffle members that are independent."
+    return f"{text} Pass groups= (--groups), or shuffle rows that are independent."
 
 # %% ../../nbs/words/37_file.ipynb #dep-members
 def _periodic_members(caution):
     facts = caution.facts
-    return (f"Members {facts['period']:,} rows apart have correlated responses, given scores and "
-            f"groups, as if the file held the same members {facts['times']} times. Members at the "
-            "same place of each part are treated as one cluster. If you know the clusters, pass "
+    return (f"Rows {facts['period']:,} rows apart have correlated outcomes, given scores and "
+            f"groups, as if the file held the same rows {facts['times']} times. Rows at the "
+            "same place of each part count as one cluster. If you know the clusters, pass "
             "groups= (--groups).")
 
 # %% ../../nbs/words/37_file.ipynb #cell-119
@@ -230,7 +230,7 @@ def _reading(reading):
 # %% ../../nbs/words/37_file.ipynb #cell-124
 def _because(cause, text):
     "What may have happened, and how sure that is."
-    if cause.strength == "possible": return _possibly(text)
+    if cause.strength == "possible" or cause.facts.get("others"): return _possibly(text)
     return f"Likely cause: {text}."
 
 # %% ../../nbs/words/37_file.ipynb #cell-124b

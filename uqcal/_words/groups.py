@@ -623,7 +623,7 @@ def _look(step):
 STEPS: dict[Any, Any] = {
     ("look", "groups"): _look,
     ("look", "graph"): lambda step: (
-        "Look at the graph (.plot(), --report): its slope is the difference at those scores."),
+        "Draw the graph by .plot() (--report): its slope is the difference at those scores."),
     ("check", "scores"): lambda step: (
         "Check over which scores both groups have rows, and compare there."),
     ("repeat", "shuffles"): lambda step: (

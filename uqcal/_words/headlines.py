@@ -221,12 +221,14 @@ def _groups(findings):
     a, b = _brief(first.facts["a"]), first.facts["b"]
     if first.kind != "group_difference" and b is not None:
         return f"groups {a} and {_brief(b)} differ at equal scores"
-    if b is None: whom, more = "everyone", "groups"
-    else: whom, more = _brief(b), "pairs"
+    if b is None: whom, more = "everyone", "group"
+    else: whom, more = _brief(b), "pair"
     if first.kind != "group_difference" or len(differ) == 1:
         return f"group {a} differs from {whom} at equal scores"
     left = len(differ) - 1
-    return f"group {a} differs from {whom}; so do {left} more {more}"
+    if left == 1: rest = "so does 1 more"
+    else: rest, more = f"so do {left} more", f"{more}s"
+    return f"group {a} differs from {whom}; {rest} {more}"
 
 # %% ../../nbs/words/89_headlines.ipynb #head-streams
 def _stream(findings):

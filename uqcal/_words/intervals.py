@@ -11,8 +11,8 @@ import numpy as np
 
 from .._base.inputs import printable
 from .._base.results import enumerated, plus_minus, three_digits
-from .text import (capital, counted, p_text, percent, place_text, value_text,
-                               would_decide)
+from .text import (capital, counted, lies_at_tolerance, p_text, percent, place_text,
+                               value_text, would_decide)
 
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'part_lines', 'part_name', 'range_text', 'coverage_along',
@@ -62,7 +62,7 @@ def _seen(finding):
 def _what_decides(finding):
     "What would decide about the coverage."
     if finding.facts["needs_calibrations"]: return "only other calibrations would decide"
-    return would_decide(finding.rows_needed, finding.n)
+    return would_decide(finding.rows_needed, finding.n, of_estimate=True)
 
 # %% ../../nbs/words/07_intervals.ipynb #words-coverage-line
 def _coverage_line(finding):
@@ -240,7 +240,7 @@ def _sides_line(finding):
     if finding.status == "minor":
         return f"{seen}, 50 % expected; within the tolerance ({p_text(finding.pvalue)})"
     if finding.status == "valid": return f"{seen}; outside {_side_span(finding)} is excluded"
-    return f"{seen}; {would_decide(finding.rows_needed, finding.n)}"
+    return f"{seen}; {would_decide(finding.rows_needed, finding.n, of_estimate=True)}"
 
 # %% ../../nbs/words/07_intervals.ipynb #sides-line-c
 def _side_span(finding):
@@ -260,9 +260,9 @@ def _sides_sentence(finding):
     if finding.status in ("valid", "minor"):
         parts.append(f"A share outside {_side_span(finding)} is excluded.")
     if finding.status == "inconclusive":
+        decide = would_decide(finding.rows_needed, finding.n, of_estimate=True)
         parts.append(f"No fault is found, but {100 * finding.low:.0f} to "
-                     f"{100 * finding.high:.0f} % is not excluded; "
-                     f"{would_decide(finding.rows_needed, finding.n)}.")
+                     f"{100 * finding.high:.0f} % is not excluded; {decide}.")
     return " ".join(parts)
 
 # %% ../../nbs/words/07_intervals.ipynb #sides-line-e
@@ -701,7 +701,16 @@ def _collect(step):
         return "Calibrate on more rows: no fault is found, and further test rows would not decide."
     if step.facts["by_cluster"]: what = "clusters"
     else: what = "rows"
-    return f"Collect more {what}: no fault is found, and more would decide what is inconclusive."
+    at = [name for name, needed, n in step.facts["open"] if lies_at_tolerance(needed, n)]
+    more = [name for name, *_ in step.facts["open"] if name not in at]
+    if not at:
+        return (f"Collect more {what}: no fault is found, and more would decide what is "
+                "inconclusive.")
+    if len(at) == 1: lie = "lies"
+    else: lie = "lie"
+    there = f"{capital(enumerated(at))} {lie} at the tolerance: consider whether that is enough."
+    if not more: return f"{there} More {what} would not decide."
+    return f"{there} More {what} would decide on {enumerated(more)}."
 
 # %% ../../nbs/words/07_intervals.ipynb #words-use
 def _use(step):
@@ -735,7 +744,7 @@ def reach(thresholds: Any,  # one, or upper and lower
 # %% ../../nbs/words/07_intervals.ipynb #words-moved
 def moved(thresholds: Any,  # one, or upper and lower
           per_width: bool,  # whether they are shares of the width
-          ) -> str:  # "25.0 outwards"
+          ) -> str:  # "both by 25.0"
     """How far outwards bounds are moved.
 
     Parameters
@@ -748,12 +757,13 @@ def moved(thresholds: Any,  # one, or upper and lower
     Returns
     -------
     str
-        "25.0 outwards".
+        "both by 25.0".
     """
     if per_width: unit = " of the width"
     else: unit = ""
-    if len(thresholds) == 1: return f"{three_digits(thresholds[0])}{unit} outwards"
-    return f"{three_digits(thresholds[1])} and {three_digits(thresholds[0])}{unit} outwards"
+    if len(thresholds) == 1: return f"both by {three_digits(thresholds[0])}{unit}"
+    upper, lower = map(three_digits, thresholds)
+    return f"lower by {lower} and upper by {upper}{unit}"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-enters
 def enters(thresholds: Any,  # one
@@ -812,7 +822,7 @@ def in_groups(shown: Any,  # name and phrase of a few groups; the name is None w
 # %% ../../nbs/words/07_intervals.ipynb #words-guarantee
 def guarantee(facts: Any,  # level, rows, clustered, by_group, copies, tied, infinite, average,
                            # low, high
-              ) -> str:  # "coverage 90.0 % on average over calibrations on 200 rows, …"
+              ) -> str:  # "coverage 90.0 % on average, 85.7 to 93.6 % in 95 % of calibrations …"
     """What thresholds guarantee.
 
     Parameters
@@ -823,7 +833,7 @@ def guarantee(facts: Any,  # level, rows, clustered, by_group, copies, tied, inf
     Returns
     -------
     str
-        "coverage 90.0 % on average over calibrations on 200 rows, …".
+        "coverage 90.0 % on average, 85.7 to 93.6 % in 95 % of calibrations …".
     """
     level, on = f"{100 * facts['level']:.10g} %", _calibrated_on(facts)
     if facts["clustered"] or facts["by_group"]:
@@ -840,8 +850,8 @@ def guarantee(facts: Any,  # level, rows, clustered, by_group, copies, tied, inf
     else: least = ""
     if facts["tied"]: more = "; equal scores raise it"
     else: more = ""
-    return (f"coverage {least}{average} % on average over calibrations on {on}, {low} to {high} % "
-            f"for 95 % of them{more}")
+    return (f"coverage {least}{average} % on average, {low} to {high} % in 95 % of calibrations on "
+            f"{on}{more}")
 
 # %% ../../nbs/words/07_intervals.ipynb #words-conformal-intervals
 def conformal_intervals(groups: str,  # how far intervals reach, in each group

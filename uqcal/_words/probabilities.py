@@ -460,8 +460,8 @@ def _by_sentence(finding):
 
 
 def _by_method(finding):
-    return ("Score statistics of events and slope in each part, relative to the line in the "
-            "log-odds that fits all rows. The largest is compared with that of every draw.")
+    return ("score statistics of events and slope in each part, relative to the line in the "
+            "log-odds that fits all rows; the largest is compared with that of every draw")
 
 # %% ../../nbs/words/08_probabilities.ipynb #by-words-3
 def _by_fragment(finding):
@@ -481,7 +481,7 @@ def _by_fragments(findings):
     return "; ".join(map(_by_fragment, findings))
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-040
-_NAME_CLUSTERS = "pass them as clusters (groups=, --groups)"
+_NAME_CLUSTERS = "pass groups= (--groups)"
 
 
 def _ece_from_zero(caution):

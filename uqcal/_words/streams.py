@@ -609,9 +609,9 @@ STEPS = {
     ("collect", "outcomes"): lambda step: (
         "Add rows with outcomes: without them nothing can be recalibrated."),
     ("monitor", "drift"): lambda step: (
-        "Go on with the next rows and the same state (--state, Monitor.save). "
+        "Go on with the next rows and the same state: Monitor.save (--state). "
         "Refit the model where you can."),
     ("monitor", "worse"): lambda step: (
         "Use the original predictions, and keep the monitor running on the next file."),
     ("monitor", "continue"): lambda step: (
-        "Go on with the next rows and the same state (--state, Monitor.save).")}
+        "Go on with the next rows and the same state: Monitor.save (--state).")}

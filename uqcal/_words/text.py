@@ -5,6 +5,7 @@
 # %% ../../nbs/words/05_text.ipynb #cell-013
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from .._base.results import enumerated
 
 # %% auto #0
 __all__ = ['minus', 'two_digits', 'value_text', 'signed', 'decimals_apart', 'decimals_for', 'limits_text', 'factor_text',
-           'percent', 'p_text', 'counted', 'parts_text', 'would_decide', 'short_name', 'place_text', 'is_part',
-           'row_names', 'capital', 'small']
+           'percent', 'p_text', 'counted', 'parts_text', 'would_decide', 'lies_at_tolerance', 'one_hint', 'short_name',
+           'place_text', 'is_part', 'row_names', 'capital', 'small']
 
 # %% ../../nbs/words/05_text.ipynb #cell-015
 def minus(text: str,  # any text with numbers in it
@@ -301,8 +302,10 @@ def would_decide(
     needed: float | None,  # rows in all that would decide; None or ∞ where no number would
     n: int,  # rows at hand
     what: str = "row",  # what is counted
+    *, of_estimate: bool = False,  # whether the number rests on how far an estimate lies from the
+                                   # tolerance
 ) -> str:  # "about 3,300 rows would decide"
-    """How many rows would decide.
+    """How many rows would decide; that none would, where an estimate lies at its tolerance.
 
     Parameters
     ----------
@@ -312,15 +315,63 @@ def would_decide(
         Rows at hand.
     what : str, default "row"
         What is counted.
+    of_estimate : bool, default False
+        Whether the number rests on how far an estimate lies from the tolerance.
 
     Returns
     -------
     str
         "about 3,300 rows would decide".
     """
+    if of_estimate and lies_at_tolerance(needed, n):
+        return f"it lies at the tolerance, so more {what}s would not decide"
     if needed is None or not needed < 1e10: return f"many more {what}s would be needed"
     if needed <= n: return f"a few more {what}s would decide"
     return f"about {float(f'{needed:.2g}'):,.0f} {what}s would decide"
+
+# %% ../../nbs/words/05_text.ipynb #at-tolerance
+def lies_at_tolerance(needed: float | None,  # rows in all that would decide, by an estimate
+                      n: int,  # rows at hand
+                      ) -> bool:  # whether that is more than fifty times as many
+    """Whether an estimate lies so near its tolerance that no number of rows would decide.
+
+    Parameters
+    ----------
+    needed : float | None
+        Rows in all that would decide, by an estimate.
+    n : int
+        Rows at hand.
+
+    Returns
+    -------
+    bool
+        Whether that is more than fifty times as many.
+    """
+    return needed is not None and 50 * n < needed < np.inf
+
+# %% ../../nbs/words/05_text.ipynb #one-hint
+_HINT = re.compile(r"(\w+=|[A-Z]\w+\.\w+|\.\w+\(\)) \((--[a-z-]+)\)")
+
+
+def one_hint(text: str,  # a sentence with a hint for both, such as "pass groups= (--groups)"
+             of_command: bool,  # whether it is shown by a command
+             ) -> str:  # "pass --groups", or in Python "pass groups="
+    """A sentence whose hints are those of the command line alone, or those of Python alone.
+
+    Parameters
+    ----------
+    text : str
+        A sentence with a hint for both, such as "pass groups= (--groups)".
+    of_command : bool
+        Whether it is shown by a command.
+
+    Returns
+    -------
+    str
+        "pass --groups", or in Python "pass groups=".
+    """
+    if of_command: return _HINT.sub(r"\2", text)
+    return _HINT.sub(r"\1", text)
 
 # %% ../../nbs/words/05_text.ipynb #cell-032b
 def short_name(

@@ -399,6 +399,9 @@ class ModelComparison(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     n : int
         Number of rows.
     n_groups : int | None
@@ -891,6 +894,8 @@ def compared_models(
         levels=getattr(scoring, "levels", None), bound=bound, best=names[0],
         confidence=options["confidence"],
         tolerance=harmless, tolerance_of=of, n_resamples=found.n_resamples, deciders=deciders,
-        cautions=cautions, models=board, pairs=pairs, points=pd.DataFrame(points))
+        cautions=cautions, models=board, pairs=pairs, points=pd.DataFrame(points),
+        settings={"score": scoring.name, "confidence": options["confidence"],
+                  "tolerance": harmless})
     compared = replace(compared, findings=model_findings(compared))
     return replace(compared, step=model_step(compared))

@@ -472,6 +472,9 @@ class ErrorRecalibration(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     sample : Sample
         Errors and uncertainties as they were given.
     model : ErrorMap

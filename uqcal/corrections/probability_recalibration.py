@@ -253,6 +253,9 @@ class ProbabilityRecalibration(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     model : Any
         The map, fitted to all cases; None where nothing is recalibrated.
     chosen : str

@@ -341,6 +341,8 @@ class Validation(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What it was made with, by name: n, n_bins, tolerance, groups ….
     sample : Sample
         The errors and uncertainties that were validated.
     given : Sample
@@ -351,8 +353,6 @@ class Validation(Report):
         Mistakes whose traces the two columns carry.
     repeats : Repeats | None
         Whether rows repeat others, as found; None with groups given.
-    settings : dict[str, Any]
-        What it was made with, by name: n, n_bins, tolerance, groups ….
     """
     sample: Sample = field(compare=False)  # the errors and uncertainties that were validated
     given: Sample = field(compare=False, repr=False)  # all rows, also those near a limit

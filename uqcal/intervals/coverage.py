@@ -614,6 +614,9 @@ class IntervalReport(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     n : int
         Number of rows.
     coverage : float
@@ -807,6 +810,7 @@ def _next_step(report):
                    if finding.status == "inconclusive" and finding.scope == "whole"]
         return Step(verb="collect", why="coverage", facts={
             "by_cluster": report.n_groups is not None,
+            "open": [(finding.name, finding.rows_needed, finding.n) for finding in unclear],
             "needs_calibrations": all(finding.facts.get("needs_calibrations")
                                       for finding in unclear)})
     asked = report.along()

@@ -45,6 +45,9 @@ class PartitionedErrors(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     pvalues : dict[str, float]
         Of those of "bias", "average" and "consistency" that the limits serve, the last two
         without the bias where one is shown.

@@ -538,6 +538,9 @@ class PartitionedCalibration(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     limit : float
         No true mean difference over a fifth of the weight is larger in size, (4).
     brier : float

@@ -558,6 +558,9 @@ class CalibrationReport(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     tests : JointTests
         All tests that can be made, and their p-values alone and together.
     coefficients : dict[str, Coefficient]

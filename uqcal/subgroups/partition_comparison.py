@@ -205,6 +205,9 @@ class PartitionedComparison(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     a : str
         The first group.
     b : str | None
@@ -638,6 +641,9 @@ class PartitionedComparisons(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     comparisons : tuple[PartitionedComparison, ...]
         In the order of their p-values.
     skipped : tuple[tuple[str, str | None], ...]

@@ -56,6 +56,9 @@ class Screening(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     table : pd.DataFrame
         A row for each comparison, the largest deviation first.
     skipped : tuple[tuple[Hashable, ...], ...]
@@ -521,6 +524,9 @@ class GroupPair(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     graph : CumulativeGraph
         Of their cumulative differences.
     """
