@@ -436,14 +436,14 @@ def _bins_picture(frame, sides):
 # %% ../../nbs/command/69_cli_compare.ipynb #df97f35e
 _COMPARE_MODELS = """Say which model's predictions are better, by a proper scoring rule, and why.
 
-FILE is a table as of compare-groups, with a column of what was observed, and the columns of
-each model; demo for a table that travels with uqcal. A model is NAME=KIND:COLUMNS, and KIND
-one of mean-std:MEAN,STD (CRPS, of normal distributions; log with --score log), quantiles:'q*'
-or samples:'m*' (CRPS), intervals:LOWER,UPPER with --level (interval score), or prob:COLUMN (log
-loss; brier with --score brier). Means with std, quantiles and members are compared with each
-other too, at the levels of the quantiles; with --level all of them as central intervals. Models
-given by errors are error-std:ERROR,STD, without --observed. With --in-time rows follow each
-other, and neighbours may be correlated.
+FILE is one table as of compare-groups, with a column of what was observed, and the columns of
+all models: join two files first. Write demo for a table that travels with uqcal. A model is
+NAME=KIND:COLUMNS, and KIND one of mean-std:MEAN,STD (CRPS, of normal distributions; log with
+--score log), quantiles:'q*' or samples:'m*' (CRPS), intervals:LOWER,UPPER with --level
+(interval score), or prob:COLUMN (log loss; brier with --score brier). Means with std,
+quantiles and members are compared with each other too, at the levels of the quantiles; with
+--level all of them as central intervals. Models given by errors are error-std:ERROR,STD,
+without --observed. With --in-time rows follow each other, and neighbours may be correlated.
 
 \b
 Examples:

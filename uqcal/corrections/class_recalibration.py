@@ -252,6 +252,9 @@ class ClassRecalibration(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     model : Any
         The map, fitted to all rows; None where nothing is changed.
     chosen : str

@@ -246,6 +246,9 @@ class LevelsReport(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     levels : pd.DataFrame
         A row for each level: first (claimed), estimate (covered), low, high, pvalue.
     asked : IntervalReport

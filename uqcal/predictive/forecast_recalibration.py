@@ -965,6 +965,9 @@ class ForecastRecalibration(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     given : Statement
         As it was predicted.
     held : Statement

@@ -76,6 +76,9 @@ class ForecastStreamSummary(StreamCounts):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     method : str
         The method's short name.
     rows : int

@@ -516,6 +516,9 @@ class ForecastReport(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     n : int
         Number of rows.
     n_groups : int | None

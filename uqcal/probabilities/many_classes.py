@@ -640,6 +640,9 @@ class ClassReport(Report):
         What was predicted.
     python : str
         The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
     tests : ClassTests
         Seven tests, and their p-values alone and together.
     classes : pd.DataFrame
