@@ -29,7 +29,7 @@ from ..reports import Caution, Finding, Report, Step
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from typing_extensions import Self
+    from typing import Self
 
 # %% auto #0
 __all__ = ['ClassScaling', 'ClassRecalibration', 'recalibrate_classes']

@@ -19,7 +19,7 @@ from .._base.tickets import Desk, locked
 from .._words.predictive_streams import tracked_sentence
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 # %% auto #0
 __all__ = ['OnlineQuantiles', 'OnlineMembers']

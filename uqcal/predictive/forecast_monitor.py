@@ -21,7 +21,7 @@ from ..online.monitor import Bell, MonitorReading
 from ..statements import Distribution, Quantiles, Samples
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 # %% auto #0
 __all__ = ['pit_bets', 'member_bets', 'table_bets', 'ForecastAlarm', 'ForecastMonitor']

@@ -28,7 +28,7 @@ from ..statements import Distribution, Quantiles, Samples, Statement, read_state
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from typing_extensions import Self
+    from typing import Self
 
 # %% auto #0
 __all__ = ['PitMap', 'ShiftByLevel', 'MemberMap', 'ForecastRecalibration', 'recalibrate_forecasts']

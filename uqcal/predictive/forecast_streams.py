@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import stats
-from typing_extensions import Self
+from typing import Self
 
 from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_finding, stream_rows,
                                    stream_step)
