@@ -103,7 +103,8 @@ _FAULTS: dict[str, Callable] = {
     "ranking": lambda finding: "larger errors come with smaller std",
     "coverage_by": _coverage_by,
     "calibration_by": lambda finding: f"calibration differs by {_brief(finding.by)}",
-    "calibration_in_parts": lambda finding: "probabilities are off beyond chance", **predictive.FAULTS}
+    "calibration_in_parts": lambda finding: "probabilities are off beyond chance",
+    **predictive.FAULTS}
 _FIRST = list(_FAULTS)  # kinds, those first that matter most to a reader
 
 # %% ../../nbs/words/89_headlines.ipynb #head-rank
@@ -257,7 +258,8 @@ _QUESTIONS = {
     "often as claimed?", "overall": "Are these probabilities calibrated?",
     "recalibration_gain": "What does recalibration change?", "best_model": "Which model is better?",
     "group_difference": "Do groups with equal scores have equal outcomes?",
-    "stream alarms": "Does the model stay calibrated?", "forecast_bias": predictive.QUESTION}
+    "stream alarms": "Does the model stay calibrated?",
+    "forecast_bias": predictive.QUESTION}
 _SAME = {"scores": "bias", "bias_in_parts": "bias", "calibration_in_parts": "overall",
          "recalibrated_answer": "recalibration_gain", "difference_anywhere": "group_difference",
          "recalibrated_calibration": "recalibration_gain", "model_difference": "best_model"}
@@ -365,8 +367,10 @@ _CAPTIONS = {
     "model_difference": "Scores behind the best model, with limits. Lower is better.",
     "stream alarms": "The measure so far, as outcomes arrive.",
     "group_difference": "The longer a line, the clearer the difference.",
-    "difference_anywhere": "The slope of the graph is the difference at those scores.", **predictive.CAPTIONS}
-_LIKE = {"forecast_tails": "forecast_spread", "ranking": "average", "scores": "average", "slope": "overall", "locally": "overall",
+    "difference_anywhere": "The slope of the graph is the difference at those scores.",
+    **predictive.CAPTIONS}
+_LIKE = {"forecast_tails": "forecast_spread",
+         "ranking": "average", "scores": "average", "slope": "overall", "locally": "overall",
           "ece": "overall", "calibration_in_parts": "overall",
           "recalibrated_answer": "recalibration_gain", "best_model": "model_difference",
           "recalibrated_calibration": "recalibration_gain", "difference_average":

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from .._base.inputs import check_count, check_fraction, check_generator
+from .._base.inputs import check_count, check_fraction, check_generator, check_jobs
 from .._base.results import Result, new_axes
 from .._chance.resampling import affordable
 from .._sample.sample import Sample, whole_run_bins
@@ -797,6 +797,7 @@ def forecast_report(
     """
     tolerance, confidence = check_tolerance(tolerance), check_fraction(confidence, "confidence")
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
+    check_jobs(n_jobs)
     statement = read_statement(statement)
     cells = forecast_cells(y_true, statement, rng=rng)
     if cells.n < 10: raise ValueError(f"y_true must hold at least ten values, got {cells.n}")
