@@ -523,9 +523,10 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "two_groups.comparison_graph+cluster against_everyone.subpopulation_graph+cluster model_comparison.compare_scores+groups "
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
         "sample.Sample.with_groups sample.RegressionErrors.with_groups conformal.ConformalIntervals.fit+groups conformal.ConformalBounds.fit+groups "
-        "coverage.interval_report+groups",
+        "coverage.interval_report+groups forecast_tests.forecast_test forecast_tests.forecast_test+quantiles "
+        "forecast_validation.forecast_report forecast_validation.forecast_report+quantiles",
 }.items() for name in names.split()} | {f"statements.{kind}.read_observed": ("one point", "two points") for kind in STATED} | {
-    "statements.Distribution.cdf": ("one point", "two points"), **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
+    "statements.Distribution.cdf": ("one point", "two points"), **dict.fromkeys(("forecast_cells.forecast_cells", "forecast_cells.forecast_cells+quantiles"), ("one point", "two points")), **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
 EXEMPT = {"statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
           "resampling.monte_carlo_pvalue", "resampling.is_settled",  # take what a simulation made, undefined values included
           "known_causes.row_names",  # names positions that were found
