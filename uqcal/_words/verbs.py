@@ -16,35 +16,88 @@ __all__ = ['STEPS', 'conformal_title', 'conformal_conclusion', 'conformal_headli
 # %% ../../nbs/words/103_verbs.ipynb #wv-all
 def conformal_title(found: Any,  # the report on the intervals or sets, out of fold
                     ) -> str:
-    "The kind of statement and the number of rows."
+    """The kind of statement and the number of rows.
+
+    Parameters
+    ----------
+    found : Any
+        The report on the intervals or sets, out of fold.
+
+    Returns
+    -------
+    str
+    """
     return f"conformal {found.title}"
 
 
 def conformal_conclusion(model: Any,  # what was fitted
                          found: Any,  # the report on the intervals or sets, out of fold
                          ) -> str:
-    "How bounds or sets are made, and what is found of them out of fold."
+    """How bounds or sets are made, and what is found of them out of fold.
+
+    Parameters
+    ----------
+    model : Any
+        What was fitted.
+    found : Any
+        The report on the intervals or sets, out of fold.
+
+    Returns
+    -------
+    str
+    """
     text = found.conclusion
     return f"Conformal: {model.sentence}. Out of fold: {text[:1].lower()}{text[1:]}"
 
 
 def conformal_headline(found: Any,  # the report on the intervals or sets, out of fold
                        ) -> str:  # at most twelve words
-    "What is covered out of fold."
+    """What is covered out of fold.
+
+    Parameters
+    ----------
+    found : Any
+        The report on the intervals or sets, out of fold.
+
+    Returns
+    -------
+    str
+        At most twelve words.
+    """
     share = percent(found["coverage"].estimate, found.coverage)
     return f"Conformal: {share} % covered out of fold, {100 * found.coverage:g} % claimed"
 
 
 def unchanged_conclusion(found: Any,  # the report on intervals that were left as they are
                          ) -> str:
-    "Why intervals are left as they are."
+    """Why intervals are left as they are.
+
+    Parameters
+    ----------
+    found : Any
+        The report on intervals that were left as they are.
+
+    Returns
+    -------
+    str
+    """
     why = f", since {found.why_unchanged}" if found.why_unchanged else ""
     return f"Unchanged{why}. {found.conclusion}"
 
 
 def reading_text(reading: Any,  # a `Reading`
                  ) -> str:
-    "What a monitor says after some outcomes."
+    """What a monitor says after some outcomes.
+
+    Parameters
+    ----------
+    reading : Any
+        A `Reading`.
+
+    Returns
+    -------
+    str
+    """
     if reading.alarm is None: return f"No alarm after {counted(reading.n, 'outcome')}."
     return reading.alarm.sentence
 

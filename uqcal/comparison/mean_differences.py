@@ -52,7 +52,25 @@ _BATCHES = 5000  # so many sums have the tails of a mean of all
 
 @dataclass(frozen=True)
 class MeanDifferences:
-    "Mean differences of pairs, and what chance does to all of them at once."
+    """Mean differences of pairs, and what chance does to all of them at once.
+
+    Attributes
+    ----------
+    mean : np.ndarray
+        Shape (m,).
+    standard_error : np.ndarray
+        Shape (m,); zero where all differences of a pair are equal.
+    low : np.ndarray
+        Where the interval of each begins; all hold together.
+    high : np.ndarray
+        Where it ends.
+    pvalue : np.ndarray
+        Of no difference, adjusted for the number of pairs.
+    critical : np.ndarray
+        Standard errors that the interval of each reaches; infinite for too few.
+    n_resamples : int
+        Sets that were drawn.
+    """
 
     mean: np.ndarray  # shape (m,)
     standard_error: np.ndarray  # shape (m,); zero where all differences of a pair are equal
@@ -77,7 +95,31 @@ def mean_differences(
 
     By a bootstrap of whole groups.
 
-    Source: Efron (1981); Westfall & Young (1993)."""
+    Parameters
+    ----------
+    difference : np.ndarray
+        Of each pair at each point, shape (m, n).
+    unit : np.ndarray
+        Cluster of each row: whole numbers from 0, shape (n,).
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1; fewer where they are costly.
+    confidence : float, default 0.95
+        Of all intervals together.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    MeanDifferences
+
+    References
+    ----------
+    Efron (1981); Westfall & Young (1993).
+    """
     (m, n), count = difference.shape, np.bincount(unit).astype(np.float64)
     mean, size = difference.mean(axis=1), count.size
     total = np.stack([np.bincount(unit, row) for row in difference - mean[:, None]], axis=1)
@@ -176,8 +218,30 @@ def pair_differences(
     unit: np.ndarray,  # cluster of each row, shape (n,)
     **options: Any,  # of `mean_differences`
 ) -> tuple[MeanDifferences, np.ndarray]:  # the second of shape (m,)
-    """Mean differences of all pairs, with limits that allow for what has hardly been seen, and the
-    typical stakes paid by the model that this concerns; −1 where enough were, or there are none."""
+    """Mean differences of all pairs, with limits that allow for what has hardly been seen, and the typical stakes paid by the model that this concerns; −1 where enough were, or there are none.
+
+    Parameters
+    ----------
+    scoring : Any
+        How a row is scored.
+    models : Mapping[str, tuple]
+        What each model states.
+    order : Sequence[tuple[str, str]]
+        The names of each pair, the better first.
+    copied : bool
+        Whether rows that are copies count once.
+    difference : np.ndarray
+        Of each pair at each point, shape (m, n).
+    unit : np.ndarray
+        Cluster of each row, shape (n,).
+    **options : Any
+        Of `mean_differences`.
+
+    Returns
+    -------
+    tuple[MeanDifferences, np.ndarray]
+        The second of shape (m,).
+    """
     found = mean_differences(difference, unit, **options)
     if scoring.name in ("log", "crps"): return found, np.full(len(order), -1.0)
     rows = np.array([[_most_unseen(*stakes, unit, copied) for stakes in
