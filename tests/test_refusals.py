@@ -371,7 +371,7 @@ TABLE = {
     **rows("online_scaling", "OnlineScaling.forecast", "errors", of=OnlineScaling, given={"key": list(range(N))}, kinds={"key": "free", "uncertainty": "positive -scalar"}),
     **rows("online_scaling", "OnlineScaling.outcome", "errors", of=lambda: asked(OnlineScaling(), U), given={"key": list(range(N))}, kinds={"key": "free", "error": "numbers"}),
 
-    **{f"{room}{more}": Row("single", given={"y_true": E, "statement": statement, "horizon": 1} | given, kinds={"y_true": "numbers", "statement": "free", "in_time": "free", "horizon": "count"} | kinds)
+    **{f"{room}{more}": Row("single", given={"y_true": E, "statement": statement, "horizon": 1} | given, kinds={"y_true": "numbers", "statement": "free", "in_time": "free", "horizon": "count"} | kinds, nan="report" in room)
        for more, statement in (("", statements.Samples(BOUNDS + E[:, None])), ("+quantiles", statements.Quantiles(BOUNDS, [0.1, 0.9])))
        for room, given, kinds in (("forecast_cells.forecast_cells", {}, {}), ("forecast_tests.forecast_test", {"groups": np.arange(N) // 3}, {"groups": "array -None"}),
                                   ("forecast_validation.forecast_report", {"by": {"x": X}, "groups": np.arange(N) // 3}, {"by": "table -None", "groups": "array -None"}))},
