@@ -392,7 +392,7 @@ TABLE = {
     **rows("online_scaling", "OnlineScaling.forecast", "errors", of=OnlineScaling, given={"key": list(range(N))}, kinds={"key": "free", "uncertainty": "positive -scalar"}),
     **rows("online_scaling", "OnlineScaling.outcome", "errors", of=lambda: asked(OnlineScaling(), U), given={"key": list(range(N))}, kinds={"key": "free", "error": "numbers"}),
 
-    **{f"{room}{more}": Row("single", given={"y_true": E, "statement": statement, "horizon": 1} | given, kinds={"y_true": "numbers", "statement": "free", "in_time": "free", "horizon": "count"} | kinds)
+    **{f"{room}{more}": Row("single", given={"y_true": E, "statement": statement, "horizon": 1} | given, kinds={"y_true": "numbers", "statement": "free", "in_time": "free", "horizon": "count"} | kinds, nan="report" in room)
        for more, statement in (("", statements.Samples(BOUNDS + E[:, None])), ("+quantiles", statements.Quantiles(BOUNDS, [0.1, 0.9])))
        for room, given, kinds in (("forecast_cells.forecast_cells", {}, {}), ("forecast_tests.forecast_test", {"groups": np.arange(N) // 3}, {"groups": "array -None"}),
                                   ("forecast_validation.forecast_report", {"by": {"x": X}, "groups": np.arange(N) // 3}, {"by": "table -None", "groups": "array -None"}))},
@@ -552,11 +552,17 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "two_groups.comparison_graph+cluster against_everyone.subpopulation_graph+cluster model_comparison.compare_scores+groups "
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
         "sample.Sample.with_groups sample.RegressionErrors.with_groups conformal.ConformalIntervals.fit+groups conformal.ConformalBounds.fit+groups "
-        "coverage.interval_report+groups",
+        "coverage.interval_report+groups forecast_tests.forecast_test forecast_tests.forecast_test+quantiles "
+        "forecast_validation.forecast_report forecast_validation.forecast_report+quantiles",
 }.items() for name in names.split()} | {f"statements.{kind}.read_observed": ("one point", "two points") for kind in STATED} | {
+<<<<<<< HEAD
     "statements.Distribution.cdf": ("one point", "two points"), **{f"forecast_monitor.ForecastMonitor.{method}": ("one point", "two points") for method in ("prequential", "partial_fit", "until_alarm")}, **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "quantile_tracking.OnlineQuantiles", "quantile_tracking.OnlineMembers", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
 EXEMPT = {"coverage.clusters_of_rows",  # takes what a report has checked
           "statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
+=======
+    "statements.Distribution.cdf": ("one point", "two points"), **dict.fromkeys(("forecast_cells.forecast_cells", "forecast_cells.forecast_cells+quantiles"), ("one point", "two points")), **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
+EXEMPT = {"statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
+>>>>>>> 6028fb3c379336cbc7a5b6e820e7d02a02c52e98
           "resampling.monte_carlo_pvalue", "resampling.is_settled",  # take what a simulation made, undefined values included
           "forecast_recalibration.recalibrate_forecasts",  # a statement reads its outcomes, tests/test_forecast_recalibration.py
           "known_causes.row_names",  # names positions that were found
