@@ -38,15 +38,9 @@ def test_no_private_class_is_cut_into_ancestors():
 def test_inheritance_is_at_most_four_deep(): assert max(map(depth, CLASSES)) <= 4
 
 
-<<<<<<< HEAD
-def test_folders_hold_at_most_fourteen_rooms():
-    folders = collections.Counter(str(path.parent.relative_to(PACKAGE)) for path in PATHS if path.name != "__init__.py" and path.parent != PACKAGE)
-    assert max(folders.values()) <= 14, folders
-=======
 def test_folders_hold_at_most_sixteen_rooms():
     folders = collections.Counter(str(path.parent.relative_to(PACKAGE)) for path in PATHS if path.name != "__init__.py" and path.parent != PACKAGE)
     assert max(folders.values()) <= 16, folders
->>>>>>> 6028fb3c379336cbc7a5b6e820e7d02a02c52e98
 
 
 def test_conditional_expressions_stay_few():
