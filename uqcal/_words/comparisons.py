@@ -51,7 +51,18 @@ _CORRECTIONS = {"shift": "a shift of {}", "factor": "a factor of {}",
 def correction_text(
     corrections: Any,  # pairs of a step and its size, or None: ("factor", 1.9), ("line", None)
 ) -> str:  # "a factor of 1.90 and isotonic regression"; empty where there is none
-    "What recalibration would do to a model."
+    """What recalibration would do to a model.
+
+    Parameters
+    ----------
+    corrections : Any
+        Pairs of a step and its size, or None: ("factor", 1.9), ("line", None).
+
+    Returns
+    -------
+    str
+        "a factor of 1.90 and isotonic regression"; empty where there is none.
+    """
     return enumerated([_CORRECTIONS[step].format(three_digits(size))
                        for step, size in corrections])
 
@@ -66,7 +77,20 @@ _HARMLESS = {"std": "uncertainties wrong by a factor of {}", "width": "widths wr
 def tolerance_text(kind: str,  # "std", "width", "bound", "probability" or "given"
                    size: float,  # how wrong these are
                    ) -> str:  # "what uncertainties wrong by a factor of 1.25 would cost"
-    "What a harmless difference in score stands for."
+    """What a harmless difference in score stands for.
+
+    Parameters
+    ----------
+    kind : str
+        "std", "width", "bound", "probability" or "given".
+    size : float
+        How wrong these are.
+
+    Returns
+    -------
+    str
+        "what uncertainties wrong by a factor of 1.25 would cost".
+    """
     if kind == "given": return "the tolerance"
     return f"what {_HARMLESS[kind].format(three_digits(size))} would cost"
 
@@ -298,7 +322,18 @@ def _best_sentence(finding):
 # %% ../../nbs/words/34_comparisons.ipynb #w-conclusion
 def models_conclusion(report: Any,  # a `ModelComparison`
                       ) -> str:  # a sentence or two
-    "Which model is best, as far as the differences show."
+    """Which model is best, as far as the differences show.
+
+    Parameters
+    ----------
+    report : Any
+        A `ModelComparison`.
+
+    Returns
+    -------
+    str
+        A sentence or two.
+    """
     best, *others = report.findings
     if len(others) == 1: return _of_two(others[0])
     worse = [one for one in others if one.status in ("invalid", "minor")]
