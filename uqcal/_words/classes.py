@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._base.results import enumerated
-from .text import (capital, counted, factor_text, limits_text, p_text, percent, row_names,
+from .text import (capital, counted, factor_text, p_text, percent, row_names,
                                short_name, two_digits, value_text, would_decide)
 
 # %% auto #0
