@@ -29,7 +29,7 @@ def test_the_map_that_is_needed_is_chosen_and_helps_fresh_rows(change, kind):
     label, prob = made(4000, 9, change)
     rows = np.arange(4000)
     assert np.log(found.model.predict(prob)[rows, label]).mean() > np.log(prob[rows, label]).mean() + 0.01
-    assert found.step.verb == "validate" and found.before.verdict == "invalid"
+    assert found.step.verb == "validate" and found.before.verdict == "invalid" and found.plot() is not None
 
 
 def test_right_probabilities_are_left_alone():

@@ -378,7 +378,7 @@ class ClassRecalibration(Report):
         if self.is_recalibrated: shown.append((self.after, "#0072B2", "s"))
         for report, colour, mark in shown:
             bins = report.diagram.bins
-            ax.plot(bins["mean_score"], bins["event_rate"], mark, color=colour, ms=6)
+            ax.plot(bins["mean_prob"], bins["mean_outcome"], mark, color=colour, ms=6)
         ax.set(xlabel="probability of the top label", ylabel="share of right labels",
                xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         return ax
