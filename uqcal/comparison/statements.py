@@ -14,7 +14,8 @@ import pandas as pd
 from .._base.inputs import check_binary, check_errors, check_labels_agree, read_vector
 from .._base.results import distinct_names, enumerated
 from .._sample.groups import check_group_number
-from .scores import BoundScoring, ErrorScoring, OutcomeScoring, read_bounds, scored_ends
+from .scores import (BoundScoring, ErrorScoring, OutcomeScoring, read_bounds,
+                                     scored_ends)
 from ..reports import Caution
 from .._sample.repeats import copies_of, repeated_cases, repeats_of
 from .._sample.sample import Sample
