@@ -461,7 +461,7 @@ def crps_of_distribution(
         return part * part * scale * np.cosh(u)
     edges = np.arcsinh((np.stack([low, y, high]) - centre) / scale)
     found, error = _adaptive(_along, edges, accuracy, 200)
-    refuse("dist", f"have a cdf that can be integrated to {accuracy:g}; 200 halvings are too few",
+    refuse("dist", f"have a cdf that can be integrated to {accuracy:g}; 200 halvings are few",
            error > accuracy * np.abs(found), "off by more",
            hint="a larger accuracy is less precise")
     return found
