@@ -55,11 +55,11 @@ def main():
             x = rng.normal(size=(n, m))
             for kind, fair in (("qd", False), ("nrg", False), ("pwm", True)):
                 if kind == "nrg" and n * m * m > 3e8: continue
-                row(f"{m} members, scoringrules ({kind})", n, lambda x=x, fair=fair: crps_of_samples(y, x, fair=fair),
-                    lambda x=x, kind=kind: sr.crps_ensemble(y, x, estimator=kind, backend="numba"))
-            if ps: row(f"{m} members, properscoring", n, lambda x=x: crps_of_samples(y, x), lambda x=x: ps.crps_ensemble(y, x))
+                row(f"{m} members, scoringrules ({kind})", n, lambda x=x, y=y, fair=fair: crps_of_samples(y, x, fair=fair),
+                    lambda x=x, y=y, kind=kind: sr.crps_ensemble(y, x, estimator=kind, backend="numba"))
+            if ps: row(f"{m} members, properscoring", n, lambda x=x, y=y: crps_of_samples(y, x), lambda x=x, y=y: ps.crps_ensemble(y, x))
         q = np.sort(rng.normal(size=(n, LEVELS.size)), axis=1)
-        row("9 quantiles, scoringrules", n, lambda q=q: crps_of_quantiles(y, q, LEVELS, weights="equal"), lambda q=q: sr.crps_quantile(y, q, LEVELS, backend="numba"))
+        row("9 quantiles, scoringrules", n, lambda q=q, y=y: crps_of_quantiles(y, q, LEVELS, weights="equal"), lambda q=q, y=y: sr.crps_quantile(y, q, LEVELS, backend="numba"))
 
 
 if __name__ == "__main__":

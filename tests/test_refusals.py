@@ -267,7 +267,7 @@ TABLE = {
     **rows("statements", "Quantiles", "single", given={"values": BOUNDS, "levels": [0.1, 0.9]}, kinds={"values": "free", "levels": "free", "sort_quantiles": "flag"}),
     **rows("statements", "Samples", "single", given={"values": BOUNDS}, kinds={"values": "free"}),
     **rows("statements", "MeanStd.pit MeanStd.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers", "dist": "choice"}, of=lambda: statements.MeanStd(E, U)),
-    **rows("statements", "Quantiles.pit Quantiles.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers", "weights": "choice"}, of=lambda: statements.Quantiles(BOUNDS, [0.1, 0.9])),
+    **rows("statements", "Quantiles.pit Quantiles.crps", "single", nan=True, given={"y_true": E}, kinds={"y_true": "numbers", "weights": "choice"}, of=lambda: statements.Quantiles(BOUNDS, [0.1, 0.9])),
     **rows("statements", "Samples.pit Samples.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers", "fair": "flag"}, of=lambda: statements.Samples(BOUNDS)),
     **rows("statements", "Distribution.pit Distribution.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers"}, of=lambda: statements.Distribution(stats.norm(E, U))),
     **rows("predictive_scores", "crps_of_samples", "single", given={"y_true": E, "values": BOUNDS}, kinds={"y_true": "numbers", "values": "free", "fair": "flag"}),

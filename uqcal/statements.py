@@ -165,7 +165,8 @@ def _matrix(values, name, what):
     else: names = None
     array = plain_array(values, name, f"an array of shape (n, {what})")
     if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(f"{name} must have shape (n, {what}), got {array.shape}{third_axis_hint(array)}")
+        raise ValueError(f"{name} must have shape (n, {what}), got {array.shape}"
+                         f"{third_axis_hint(array)}")
     if array.shape[1] and array.dtype.kind != "b": array = np.array(
         [read_vector(array[:, k], f"{name}[:, {k}]") for k in range(array.shape[1])]).T
     return array, names
@@ -570,7 +571,7 @@ class Intervals(Statement):
         return one
 
     def quantiles(self) -> Quantiles:
-        """Bounds as quantiles, of central intervals those that leave half of the misses on each side.
+        """Bounds as quantiles; of central intervals half of the misses are on each side.
 
         Returns
         -------
@@ -1042,7 +1043,7 @@ class Quantiles(Statement):
     def samples(self, m: int,  # members of each row, ≥ 2
                 *, rng: int | np.random.Generator | None = None,  # seed or generator
                 ) -> Samples:
-        """Draws from the quantiles, interpolated along normal scores and straight beyond the outer ones.
+        """Draws from the quantiles, interpolated along normal scores, straight beyond them.
 
         Parameters
         ----------

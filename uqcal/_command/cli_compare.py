@@ -680,7 +680,8 @@ def _at_level(name, model, table, level):
     try: interval = _statement_of(name, model, table).interval(level)
     except (TypeError, ValueError) as error:
         text = str(error).replace("level=", "--level ")
-        raise ValueError(text if text.startswith("--model") else f"--model {name}: {text}") from None
+        if not text.startswith("--model"): text = f"--model {name}: {text}"
+        raise ValueError(text) from None
     known = [interval.columns.get(side) for side in ("lower", "upper")]
     if None not in known: return _Model("intervals", known)
     made = [f"{name}: {end} bound" for end in ("lower", "upper")]

@@ -387,8 +387,8 @@ def _read(y_true, models):
     models = {str(name): one for name, one in models.items()}
     for name, one in models.items():
         if type(one) not in _KINDS:
-            raise TypeError(f"models[{name!r}] must be Quantiles, Samples, Distribution or MeanStd, "
-                            f"got {type(one).__name__}")
+            raise TypeError(f"models[{name!r}] must be Quantiles, Samples, Distribution or "
+                            f"MeanStd, got {type(one).__name__}")
         try: y = one.read_observed(y_true)
         except (TypeError, ValueError) as error:
             raise type(error)(f"models[{name!r}]: {error}") from None

@@ -28,7 +28,8 @@ def _read_forecasts(y_true: ArrayLike,  # observed values, shape (n,)
 
     Raises ValueError, TypeError for what is no matrix of finite numbers, and for other lengths."""
     check_labels_agree(y_true=y_true, values=values)
-    y, table = read_vector(y_true, "y_true"), plain_array(values, "values", "an array of shape (n, k)")
+    y = read_vector(y_true, "y_true")
+    table = plain_array(values, "values", "an array of shape (n, k)")
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(f"values must have shape (n, k), a row for each observed value, got "
                          f"{table.shape}{third_axis_hint(table)}")
@@ -202,7 +203,9 @@ def crps_of_quantiles(
     weights: str = "range",  # "range": each level counts as the levels nearest to it do; "equal":
                              # all count the same, as in the weighted interval score
 ) -> np.ndarray:  # for each row, shape (n,), ≥ 0, in the unit of the values; smaller is better
-    """The continuous ranked probability score of tables of quantiles: twice the weighted pinball loss.
+    """The continuous ranked probability score of tables of quantiles.
+
+    It is twice the weighted pinball loss.
 
     Parameters
     ----------
@@ -458,7 +461,7 @@ def crps_of_distribution(
         return part * part * scale * np.cosh(u)
     edges = np.arcsinh((np.stack([low, y, high]) - centre) / scale)
     found, error = _adaptive(_along, edges, accuracy, 200)
-    refuse("dist", f"have a cdf that can be integrated to {accuracy:g}; 200 halvings are too few",
+    refuse("dist", f"have a cdf that can be integrated to {accuracy:g}; 200 halvings are few",
            error > accuracy * np.abs(found), "off by more",
            hint="a larger accuracy is less precise")
     return found
