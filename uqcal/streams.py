@@ -24,5 +24,6 @@ from .predictive.forecast_streams import recalibrate_forecast_rows
 
 _all_ = ["OnlineForecaster", "OnlinePlattScaling", "OnlineBetaScaling", "OnlineMixture",
          "OnlineScaling", "OnlineBounds", "OnlineIntervals", "OnlineQuantiles", "OnlineMembers",
-         "CalibrationMonitor", "UncertaintyMonitor", "ForecastMonitor", "recalibrate_rows", "recalibrate_error_rows",
+         "CalibrationMonitor", "UncertaintyMonitor", "ForecastMonitor", "recalibrate_rows",
+         "recalibrate_error_rows",
          "recalibrate_bound_rows", "recalibrate_forecast_rows"]

@@ -208,7 +208,8 @@ def _validate_classes(asked, options):
                         f"{statement.n_classes} classes")
     return class_report(
         _class_labels(asked), statement.prob, classes=statement.classes, groups=asked.labels,
-        by=asked.named, **asked.how, **options.known("n_boot", "n_resamples", "n_bins", "local_tolerance"))
+        by=asked.named, **asked.how, **options.known("n_boot", "n_resamples", "n_bins",
+                                                     "local_tolerance"))
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-levels
 def _validate_levels(asked, options):

@@ -67,7 +67,8 @@ the message names the line of a broken row.
 _METHOD = option("Of probabilities: mixture (of eight ways, weighted by their past), ops, tops, "
                  "hops (Platt scaling: plain, tracked, hedged) or obs, tobs, hobs (beta "
                  "scaling). Of standard deviations: mixture. Of intervals: tracker, mixed, "
-                 "aci or dtaci. Of quantiles and members: tracker or mixed.  [default: the first]", "NAME")
+                 "aci or dtaci. Of quantiles and members: tracker or mixed.  [default: the first]",
+                 "NAME")
 _OUT = option("Write the rows to this file, which appears when the last row is through, or with "
               "--state add them to it; - for standard output.  [default: no rows]", "FILE")
 _Key = Annotated[str | None, option("Column of keys, where outcomes come in later rows.", "COL")]
@@ -169,7 +170,8 @@ def _monitor(
     method: Annotated[str | None, _METHOD] = None, kurtosis: _Kurtosis = None,
     on_alarm: _OnAlarm = None, on_error: _OnError = "stop", every: _Every = 1000,
     resume: _Resume = False,
-    name: Annotated[str, option("Name of the column that is added; of several, what they begin with.",
+    name: Annotated[str, option("Name of the column that is added; of several, what they begin "
+                                "with.",
                                 "NAME", default=True)] = "recalibrated", seed: _StreamSeed = None,
     verbose: Verbose = False, json_file: JsonFile = None, report: Report = None,
     figure: Figure = None,
@@ -290,7 +292,8 @@ _NOT_HERE = {
     "weight": "--weight can't be used with monitor: its alarms count rows one by one",
     "variance": "monitor reads standard deviations: add a column with the square roots, and name "
                 "it by --std",
-    "quantile": "monitor reads the levels of quantiles from the names of their columns: name them by "
+    "quantile": "monitor reads the levels of quantiles from the names of their columns: name them "
+                "by "
                 "--quantiles, such as --quantiles 'q*'",
     "probs": "probabilities of several classes are monitored one by one: name the column of one "
              "class by --prob, and its label by --positive",
@@ -515,7 +518,8 @@ def _tell(summary, kind, label, command, params):
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-044b
 _ALONG = {"probabilities": ("calibration error", None), "predictions": ("mean Z²", 1.0),
           "errors": ("mean Z²", 1.0), "intervals": ("coverage", "level"),
-          "quantiles": ("coverage", "level"), "samples": ("coverage", "level")}  # and where it should be
+          "quantiles": ("coverage", "level"), "samples": ("coverage", "level")}  # and where it
+                                                                                 # should be
 
 
 def _draw_stream(summary, kind, ax):

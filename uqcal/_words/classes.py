@@ -38,7 +38,8 @@ def _top_line(finding):
     line = (f"right in {percent(facts['accuracy'], level)} % of the rows, predicted "
             f"{percent(facts['predicted'], level)} %; {what}: {_ratio(finding)}")
     if finding.direction is not None: return f"{line}: {finding.direction}"
-    if finding.status == "inconclusive": return f"{line} ({would_decide(finding.rows_needed, finding.n)})"
+    if finding.status == "inconclusive":
+        return f"{line} ({would_decide(finding.rows_needed, finding.n)})"
     return line
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-shown
@@ -53,7 +54,8 @@ def _beyond_chance(finding, line):
         return says
     says, facts = f"{says} No fault is shown.", finding.facts
     if not facts["alone"] <= facts["level"]: return says
-    return (f"{says} Taken alone, its {p_text(facts['alone'])}; one of {facts['tests']} tests shows "
+    return (f"{says} Taken alone, its {p_text(facts['alone'])}; one of {facts['tests']} tests "
+            "shows "
             f"as much in {100 * finding.pvalue:.2g} % of calibrated models.")
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-top-sentence
@@ -66,7 +68,8 @@ def _slope_line(finding):
     line = f"calibration slope {factor} {limits}"
     if finding.direction is not None:
         return f"{line}: {finding.direction}, {_MEANING[finding.direction]}"
-    if finding.status == "inconclusive": return f"{line} ({would_decide(finding.rows_needed, finding.n)})"
+    if finding.status == "inconclusive":
+        return f"{line} ({would_decide(finding.rows_needed, finding.n)})"
     return line
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-slope-sentence
@@ -162,10 +165,12 @@ def _fragment(finding):
     facts = finding.facts
     if finding.kind == "class_slope": return f"{finding.direction}, {_MEANING[finding.direction]}"
     if finding.kind == "top_label":
-        if facts["errors"]: return f"the top label is wrong {two_digits(finding.estimate)} × as often as predicted"
+        if facts["errors"]:
+            return f"the top label is wrong {two_digits(finding.estimate)} × as often as predicted"
         return f"the top label is right {two_digits(finding.estimate)} × as often as predicted"
     if finding.kind == "each_class":
-        return f"class {short_name(finding.part.first)} is off the most: O/E {two_digits(finding.estimate)}"
+        return (f"class {short_name(finding.part.first)} is off the most: O/E "
+                f"{two_digits(finding.estimate)}")
     if finding.rows: return _local_line(finding)
     return "miscalibrated in parts"
 
@@ -252,7 +257,8 @@ def _check_reversed(step):
 
 
 def _check_impossible(step):
-    return (f"Look at {row_names(step.facts['rows'])} first. If the label is right, a probability of "
+    return (f"Look at {row_names(step.facts['rows'])} first. If the label is right, a probability "
+            "of "
             "0 is too certain: keep probabilities above 0.")
 
 

@@ -186,7 +186,8 @@ def _faults_in(found):
 def _recalibration(findings):
     "How many faults there were before and after."
     pairs = [(one.facts["before"], one.facts["after"]) for one in findings
-             if one.kind in ("recalibrated_answer", "recalibrated_calibration", "recalibrated_classes")]
+             if one.kind in ("recalibrated_answer", "recalibrated_calibration",
+                             "recalibrated_classes")]
     if any(after is None for _, after in pairs): return _unchanged(findings)
     before, after = (sum(map(_faults_in, side)) for side in zip(*pairs))
     if before: was = f"{before} fault{'s' * (before > 1)} before"
@@ -347,7 +348,8 @@ AXES = {"bias": "mean error / predicted std", "size": "size of errors / predicte
         "coverage_by": "share covered", "calibration_by": "observed / predicted events",
         "each_class": "observed / predicted cases",
         "recalibrated_groups": "observed / predicted events"}
-CLAIMED = {"bias": 0.0, "size": 1.0, "calibration_by": 1.0, "each_class": 1.0, "recalibrated_groups": 1.0}
+CLAIMED = {"bias": 0.0, "size": 1.0, "calibration_by": 1.0, "each_class": 1.0,
+           "recalibrated_groups": 1.0}
 
 
 def axis_text(kind: str,  # of a finding in parts

@@ -1103,4 +1103,5 @@ STEPS: dict[Any, Any] = {
     ("conformalize", "set_size"): _adaptive_sets, ("recalibrate", "score"): _recalibrate,
     ("collect", "few_to_recalibrate"): _not_tried,
     ("use", "steps"): _steps, ("refit", "no_gain"): _no_gain,
-    ("correct", "levels"): _recalibrate_level, ("collect", "coverage"): _collect, ("use", "coverage"): _use}
+    ("correct", "levels"): _recalibrate_level, ("collect", "coverage"): _collect,
+    ("use", "coverage"): _use}

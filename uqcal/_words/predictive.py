@@ -32,7 +32,8 @@ def _share_limits(low, high, level):
 def _what_decides(finding):
     "What would decide, or that values are too coarse."
     if finding.reason == "coarse":
-        return f"too coarse to tell: {100 * finding.facts['tied']:.0f} % of outcomes equal a quantile"
+        return (f"too coarse to tell: {100 * finding.facts['tied']:.0f} % of outcomes equal a "
+                "quantile")
     return would_decide(finding.rows_needed, finding.n)
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-help-e
@@ -220,7 +221,8 @@ def _since(finding):
     if facts["value"] == "pit":
         way = ("too high", "too low")[int(facts["after"] > 0.5)]
         apart = abs(facts["after"] - 0.5) > abs(facts["before"] - 0.5)
-        if not apart: way = f"{('lower', 'higher')[int(facts['after'] < facts['before'])]} forecasts"
+        if not apart:
+            way = f"{('lower', 'higher')[int(facts['after'] < facts['before'])]} forecasts"
         told = f"mean PIT {_pit(facts['before'])} before, {_pit(facts['after'])} since"
     else:
         level = facts["level"]

@@ -277,7 +277,8 @@ def _stakes(scoring, first, second):
 
 # %% ../../nbs/comparison/81_mean_differences.ipynb #cell-049e-classes
 def _class_stakes(scoring, first, second):
-    "The same of many classes: the span of the lead over labels, and whether the worse half of it came."
+    """The same of many classes: the span of the lead over labels, and whether the worse half of it
+    came."""
     label, rows = first[0], np.arange(first[0].size)
     with np.errstate(invalid="ignore"):
         lead = np.nan_to_num(scoring.by_label(second[1]) - scoring.by_label(first[1]), nan=0.0)

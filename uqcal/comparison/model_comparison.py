@@ -21,7 +21,8 @@ from .._words.comparisons import models_conclusion
 from .._words.text import short_name
 from .mean_differences import pair_differences, time_spread
 from .reasons import model_findings, model_step
-from .scores import (BoundScoring, ClassScoring, ErrorScoring, OutcomeScoring, best_factor,
+from .scores import (BoundScoring, ClassScoring, ErrorScoring, OutcomeScoring,
+                                     best_factor,
                                      best_shift, check_dof, held_out_points, split_rows)
 from .statements import (SCORES, read_models, row_table, scored_bounds, shown_names,
                                          with_repeats)
@@ -92,7 +93,8 @@ def _harmless(scoring, columns):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-harm-classes
 def _harmless_classes(scoring, label, prob):
-    "The same of many classes: what probabilities cost that are off by a fifth of ȳ(1 − ȳ), class by class."
+    """The same of many classes: what probabilities cost that are off by a fifth of ȳ(1 − ȳ), class
+    by class."""
     size = prob.shape[1]
     share = (np.bincount(label, minlength=size) + 0.5) / (label.size + 0.5 * size)
     off = 0.2 * share * (1 - share)

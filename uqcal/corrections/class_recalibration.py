@@ -102,7 +102,8 @@ class ClassScaling(Storable):
             For another kind or a penalty below 0.
         """
         check_choice(self.kind, "kind", ("vector", "matrix"))
-        if not self.penalty >= 0: raise ValueError(f"penalty must be 0 or more, got {self.penalty!r:.40}")
+        if not self.penalty >= 0:
+            raise ValueError(f"penalty must be 0 or more, got {self.penalty!r:.40}")
         label, prob = check_multiclass(y_true, y_prob, classes)
         if classes is None: self.labels_ = None
         else: self.labels_ = plain_array(classes, "classes", "labels").tolist()
@@ -221,7 +222,8 @@ def _losses(prob, label):
     return -np.log(np.maximum(prob[np.arange(label.size), label], least))
 
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-choice
-_FAR = {"vector scaling": 2.0, "Dirichlet scaling": 3.0}  # standard errors to gain over a simpler map
+_FAR = {"vector scaling": 2.0, "Dirichlet scaling": 3.0}  # standard errors to gain over a simpler
+                                                          # map
 
 
 def _choice(held, groups, classes_are_off):

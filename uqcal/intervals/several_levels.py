@@ -216,7 +216,8 @@ def _other(one, pvalues, families, alpha):
     if one.kind == "sides": name = "sides"
     else: name = "along"
     if name not in pvalues or one.pvalue is None: return one
-    shares = [1 - sum(_SHARES[other] for other in families)] + [_SHARES[other] for other in families]
+    theirs = [_SHARES[other] for other in families]
+    shares = [1 - sum(theirs), *theirs]
     closed = closed_pvalues([pvalues[other] for other in names], shares,
                             [uniform_law()] * len(names))[names.index(name)]
     pvalue = max(float(one.pvalue), float(closed))
@@ -490,7 +491,8 @@ def levels_report(
         width = high[:, j] - low[:, j]
         if np.isfinite(width).all():
             out = np.maximum(low[:, j] - y, 0) + np.maximum(y - high[:, j], 0)
-            scores[f"interval score at {100 * one:g} %"] = float(np.mean(width + 2 / (1 - one) * out))
+            score = np.mean(width + 2 / (1 - one) * out)
+            scores[f"interval score at {100 * one:g} %"] = float(score)
     crossing = int(np.sum(((low[:, 1:] > low[:, :-1]) | (high[:, 1:] < high[:, :-1])).any(axis=1)))
     cautions = asked.cautions
     if crossing: cautions = (*cautions, Caution(code="levels_cross",

@@ -658,10 +658,12 @@ class OnlineBounds(_Spoken):
     """
 
     def __init__(self,
-                 tracker: Any = None,  # a tracker of distances from the middle in half-widths, which
+                 tracker: Any = None,  # a tracker of distances from the middle in half-widths,
+                                       # which
                                        # moves both bounds by one factor; None: each side by itself
                  *,
-                 level: float = 0.9,  # the coverage that is wanted, in (0, 1), where tracker is None
+                 level: float = 0.9,  # the coverage that is wanted, in (0, 1), where tracker is
+                                      # None
                  steps: float | str = 0.05,  # η, how far an outcome moves a bound, in widths, or
                                              # "mixed", where tracker is None
                  ):
@@ -697,7 +699,7 @@ class OnlineBounds(_Spoken):
     @property
     @locked
     def bound_(self) -> float | None:
-        "How far the coverage so far can be from the level at most, with the outcomes seen; None without a promise."
+        """How far the coverage so far can be from the level at most, with the outcomes seen; None without a promise."""
         sides = self._sides()
         if sides is None: return getattr(self.tracker_, "bound_", None)
         if sides.bound_ is None: return None
@@ -706,7 +708,7 @@ class OnlineBounds(_Spoken):
     @property
     @locked
     def one_sided_(self) -> bool:
-        "Whether coverage can be more than the bound allows, since more was covered than was booked so."
+        """Whether coverage can be more than the bound allows, since more was covered than was booked so."""
         sides = self._sides()
         if sides is None: return bool(self.coverage_ > self.tracker_.coverage_)
         if not sides.outcomes_: return False

@@ -489,7 +489,7 @@ class OnlineQuantiles(Desk):
     @property
     @locked
     def bound_(self) -> float | None:
-        "How far each share can be from its level at most, Eq. 4, with the rows seen; None for mixed steps."
+        """How far each share can be from its level at most, Eq. 4, with the rows seen; None for mixed steps."""
         reach, seen = self._now()[2], self.outcomes_
         if self.steps_.size > 1: return None
         if not seen: return math.inf
@@ -568,7 +568,8 @@ class OnlineMembers(OnlineQuantiles):
             What was played, shape (n, m), each row before its outcome.
         """
         order = np.argsort(rows, axis=1, kind="stable")
-        made, played = np.empty(rows.shape), super().run(np.take_along_axis(rows, order, 1), y, held)
+        made, played = np.empty(rows.shape), super().run(np.take_along_axis(rows, order, 1), y,
+                                                         held)
         np.put_along_axis(made, order, played, 1)
         return made
 

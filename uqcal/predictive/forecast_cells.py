@@ -94,7 +94,8 @@ class ForecastCells(Result):
         return f"{self.n:,} rows in {self.probability.size} {cells}, {self.n_tied:,} tied"
 
 # %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-poly-code
-def cell_polynomials(edges: np.ndarray,  # PIT at the edges of the cells, from 0 to 1, shape (K + 1,)
+def cell_polynomials(edges: np.ndarray,  # PIT at the edges of the cells, from 0 to 1, shape (K +
+                                         # 1,)
                      degree: int = 4,  # the highest degree; at most K − 1
                      ) -> np.ndarray:  # shape (K, J): a column for each degree from 1
     """Polynomials of the middle PIT, orthonormal under the cells' probabilities, leading sign +.
@@ -266,7 +267,8 @@ def forecast_cells(
 
 # %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-extreme
 def placed_at(cells: ForecastCells,  # of a table, from `forecast_cells`
-              where: str,  # "lowest", "highest", "inner" or "outer": of the cells that a row touches
+              where: str,  # "lowest", "highest", "inner" or "outer": of the cells that a row
+                           # touches
               ) -> ForecastCells:
     """The cells with all tied outcomes at one end of what they touch: what ties leave open.
 

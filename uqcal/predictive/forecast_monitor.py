@@ -215,7 +215,8 @@ class ForecastAlarm(Result):
 
     outcome: int  # the number of the outcome at which it rang, counted from 1
     since: int  # the number of the first outcome of the stretch, an estimate of the change
-    likelier: float  # what a stake on the leading rival was multiplied by in the stretch, by each of
+    likelier: float  # what a stake on the leading rival was multiplied by in the stretch, by each
+                     # of
     # the detectors on average
     run_length: int  # outcomes from one false alarm to the next, on average, at least
     horizon: int  # detectors that take turns; the run length is proved for one

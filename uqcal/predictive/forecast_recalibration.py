@@ -411,7 +411,8 @@ class _MappedDistribution:
                  which: ArrayLike,  # the place in `maps` of each row, shape (n,)
                  code: ArrayLike,  # the group of each row, −1 where it was not seen, shape (n,)
                  ):
-        self.dist, self.maps, self.which, self.code = dist, maps, np.asarray(which), np.asarray(code)
+        self.dist, self.maps = dist, maps
+        self.which, self.code = np.asarray(which), np.asarray(code)
 
     def _by_map(self, scores, way):
         "Scores after each row's own map."
@@ -829,7 +830,8 @@ def _crossed(model, rows, fold, labels=None):
 def _table_of(held, first, dependence):
     "How much lower each mean score is than if unchanged, and how far behind the best."
     best = held[min(held, key=lambda name: held[name].mean())]
-    listed = [{"gain": float(np.mean(first - one)), "gain_error": _mean_error(first - one, dependence),
+    listed = [{"gain": float(np.mean(first - one)), "gain_error": _mean_error(first - one,
+                                                                              dependence),
                "gap": float(np.mean(one - best)), "gap_error": _mean_error(one - best, dependence)}
               for one in held.values()]
     table = pd.DataFrame(listed, index=pd.Index(list(held), name="candidate"))
@@ -903,7 +905,8 @@ def _chosen(rows, dependence, faults, shown, labels, n_folds, rng):
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-worth
 def _is_worth(row, model):
-    "Whether a map gains enough: a line, of which a share is kept, anything; others a standard error."
+    """Whether a map gains enough: a line, of which a share is kept, anything; others a standard
+    error."""
     if getattr(model, "method", "") == "location and spread": return row["gain"] > 0
     return row["gain"] > row["gain_error"]
 
@@ -1256,7 +1259,8 @@ def _answer(statement, rows, cells, dependence, faults, shown, chosen, base, tab
     n_groups = None
     if rows.unit is not None: n_groups = rows.worth
     gained = Finding(name="gain", kind="forecast_gain",
-                     status=("inconclusive", "valid")[int(gain > 2 * error)], n=rows.y.size, unit="CRPS",
+                     status=("inconclusive", "valid")[int(gain > 2 * error)], n=rows.y.size,
+                     unit="CRPS",
                      estimate=gain, low=gain - 2 * error, high=gain + 2 * error,
                      facts={"standard_error": error, "score": score})
     findings = each

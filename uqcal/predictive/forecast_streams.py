@@ -442,7 +442,8 @@ class ForecastRows(KeyedRows):
             Caution(code="quantile_guarantee", facts={"booked": is_late, "bound": bound}))
         return ForecastStreamSummary(
             **tally.counts(self), findings=findings, step=stream_step(findings), cautions=cautions,
-            of=self.of, level=level, coverage_before=was.estimate, coverage_after=corrected.estimate,
+            of=self.of, level=level, coverage_before=was.estimate,
+            coverage_after=corrected.estimate,
             crps_before=before, crps_after=after, gain_error=tally.gain_error(), bound=bound,
             alarm=first, alarms=tally.monitor_.alarms_,
             alarm_after=second, alarms_after=tally.after_.alarms_)

@@ -735,7 +735,8 @@ def _step(findings, verdict):
     columns = tuple(one.by for one in wrong if one.kind == "forecast_by" and one.by_group)
     if wrong: return Step(verb="recalibrate", why="forecast", facts={"by": columns})
     whole = [one for one in findings if one.scope == "whole" and one.status == "inconclusive"]
-    if any(one.reason == "coarse" for one in whole): return Step(verb="check", why="forecast_coarse")
+    if any(one.reason == "coarse" for one in whole):
+        return Step(verb="check", why="forecast_coarse")
     if verdict == "inconclusive": return Step(verb="collect", why="forecast")
     return Step(verb="use", why="forecast")
 

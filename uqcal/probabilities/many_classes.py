@@ -314,7 +314,8 @@ def _tested(data, edges, *, confidence, share, n_resamples, rng, n_jobs, progres
 
     at = min(int(np.floor(level * share * smallest.size + 1e-9)), smallest.size - 1)
     critical = max(float(smallest[at]) - 1 / smallest.size, 0.0)
-    walked = [_walked(data.label, plain, k, *one) for k, one in enumerate(zip(orders, scores, ends))]
+    walked = [_walked(data.label, plain, k, *one) for k, one in enumerate(zip(orders, scores,
+                                                                              ends))]
     away, steep = np.transpose(walked) * scale
     beyond = np.sort(np.r_[seen[5], drawn[:, 5]].round(9))
     single = 1 - np.searchsorted(beyond, np.abs(away).round(9)) / beyond.size
@@ -388,7 +389,8 @@ def class_tests(
     check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups)
     label, prob = check_multiclass(y_true, y_prob, classes)
     if groups is not None: groups = read_labels(groups, label.size, "groups")
-    return _tested(_sorted(label, prob, groups), np.linspace(0, 1, check_count(n_bins, "n_bins") + 1),
+    return _tested(_sorted(label, prob, groups), np.linspace(0, 1, check_count(n_bins,
+                                                                               "n_bins") + 1),
                    confidence=check_fraction(confidence, "confidence"), share=1.0,
                    n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng),
                    n_jobs=n_jobs, progress=False)
@@ -447,7 +449,8 @@ def _top_label(data, tests, tolerance):
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-slope-fit
 def _slope_of(data):
-    "The common exponent of the largest likelihood with its standard error; None without a finite one."
+    """The common exponent of the largest likelihood with its standard error; None without a finite
+    one."""
     seen = np.take_along_axis(data.log_p, data.label[:, None], axis=1)[:, 0]
 
     def scores(b):
@@ -466,7 +469,8 @@ def _slope_of(data):
     variance = parts @ parts * parts.size / (parts.size - 1) / curvature**2
     if data.unit is None: freedom = np.inf
     else: freedom = parts.size - 1.0
-    return Coefficient(name="calibration slope", estimate=b, standard_error=float(np.sqrt(variance)),
+    return Coefficient(name="calibration slope", estimate=b,
+                       standard_error=float(np.sqrt(variance)),
                        null=1.0, freedom=freedom)
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-slope
