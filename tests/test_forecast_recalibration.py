@@ -82,24 +82,33 @@ def test_shift_by_level_is_that_of_plain_loops():
     np.testing.assert_allclose(made, np.maximum(slow, 0), rtol=1e-10)
 
 
-def test_members_are_moved_to_the_least_fair_crps():
+def test_members_are_moved_to_the_least_crps():
     y, members = drawn("m", 300)
     rows, x = rows_of(y, members), members.values
     model = MemberMap().fit_of(rows)
 
-    def fair(parameters):
+    def score(parameters):
         moved = x.mean(axis=1, keepdims=True) + parameters[0] * x.std(axis=1, ddof=1, keepdims=True) + parameters[1] * (x - x.mean(axis=1, keepdims=True))
         return _crps(rows, moved).mean()
 
-    best = optimize.minimize(fair, [0.0, 1.0], method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-9})
-    assert fair([model.coef_[0], model.factor_]) - best.fun < 2e-4 * best.fun
+    best = optimize.minimize(score, [0.0, 1.0], method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-9})
+    assert score([model.coef_[0], model.factor_]) - best.fun < 2e-4 * best.fun
     assert abs(model.factor_ - best.x[1]) < 0.05 and abs(model.coef_[0] - best.x[0]) < 0.05
 
 
-def test_the_fair_crps_is_that_of_all_pairs():
+def test_few_calibrated_members_are_left_as_wide_as_they_are():
+    "The fair score would widen five members by more than a half."
+    rng = np.random.default_rng(3)
+    middle = rng.normal(0, 3, 20_000)
+    members = middle[:, None] + rng.standard_normal((20_000, 5))
+    model = MemberMap().fit_of(rows_of(middle + rng.standard_normal(20_000), Samples(members)))
+    assert abs(model.factor_ - 1) < 0.03  # three standard errors
+
+
+def test_the_crps_is_that_of_all_pairs():
     y, members = drawn("m", 12)
     x = members.values
-    slow = np.abs(x - y[:, None]).mean(axis=1) - np.abs(x[:, :, None] - x[:, None, :]).sum(axis=(1, 2)) / (2 * 20 * 19)
+    slow = np.abs(x - y[:, None]).mean(axis=1) - np.abs(x[:, :, None] - x[:, None, :]).sum(axis=(1, 2)) / (2 * 20 * 20)
     np.testing.assert_allclose(_crps(rows_of(y, members), x), slow, rtol=1e-12)
 
 

@@ -159,8 +159,8 @@ def _read_rows(y, statement, unit, code, rng):
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-score
 def _crps(rows, values):
-    "The CRPS of each row: of quantiles by range weights, of members the fair one; lower is better."
-    if rows.levels is None: return crps_of_samples(rows.y, values, fair=True)
+    "The CRPS of each row: of quantiles by range weights, of members plain; lower is better."
+    if rows.levels is None: return crps_of_samples(rows.y, values)
     return crps_of_quantiles(rows.y, values, rows.levels)
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-ranks
@@ -560,9 +560,9 @@ class ShiftByLevel(Storable):
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-least
 def _least_crps(y, mean, away, columns):
-    "Coefficients of `columns` and the factor about the mean that make the fair CRPS least."
+    "Coefficients of `columns` and the factor about the mean that make the CRPS least."
     n, m = away.shape
-    apart = np.sort(away, axis=1) @ (2 * np.arange(1, m + 1) - m - 1) / (m * (m - 1))
+    apart = np.sort(away, axis=1) @ (2 * np.arange(1, m + 1) - m - 1) / m**2
     blunt = 0.1 * np.median(away.std(axis=1)) + 1e-300
     design = np.stack([*(np.broadcast_to(one[:, None], away.shape) for one in columns), away])
     found = np.append(np.zeros(len(columns)), 1.0)
