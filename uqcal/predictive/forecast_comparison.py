@@ -330,7 +330,8 @@ def _common_levels(models):
     if levels.size: return tuple(levels.tolist())
     known = {name: f"{one.levels[0]:g} to {one.levels[-1]:g}" for name, one in models.items()
              if isinstance(one, Quantiles)}
-    reach = "" if not members else f"; {min(members)} members reach {1 / (min(members) + 1):.3g}"
+    reach = ""
+    if members: reach = f"; {min(members)} members reach {1 / (min(members) + 1):.3g}"
     raise ValueError(f"models must have a level in common, and their levels differ: {known}{reach}")
 
 

@@ -432,7 +432,8 @@ class ForecastRows(KeyedRows):
         gain = gain_finding(before - after, tally.gain_error(), False, score="crps",
                             n=tally.learnt_)
         is_late = tally.is_late_ or tally.booked_ > 0
-        bound = None if is_late else self.forecaster_.bound_
+        bound = None
+        if not is_late: bound = self.forecaster_.bound_
         findings, alike = (was, corrected, gain), tally.correlation()
         far = _horizon_for(alike)
         cautions = (
@@ -507,7 +508,8 @@ def recalibrate_forecast_rows(
     if levels is None:
         of, levels = "ensembles", tuple((np.arange(len(columns)) + 1) / (len(columns) + 1))
     else: of = "quantiles"
-    read = (*columns, y_true) if key is None else (*columns, y_true, key)
+    read = (*columns, y_true)
+    if key is not None: read += (key,)
     rows = ForecastRows(of, tuple(float(one) for one in levels), method, run_length, horizon)
     return stream_rows(source, write, rows, read, tuple(f"{name}_{one}" for one in columns),
                        **options)

@@ -154,7 +154,8 @@ def _reason(setup, was_excluded):
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-pair
 def _pair(cells):
     "The two levels of the central interval that is nearest to 90 %; None where there is none."
-    levels = cells.levels if cells.kind == "table" else np.array([0.05, 0.1, 0.25, 0.4])
+    levels = np.array([0.05, 0.1, 0.25, 0.4])
+    if cells.kind == "table": levels = cells.levels
     if cells.kind == "ranks": levels = levels[levels >= 1 / cells.probability.size - 1e-9]
     lower = levels[levels < 0.5]
     if cells.kind == "table":
@@ -371,7 +372,8 @@ def _part_table(cells, dependence, code, tail, pair):
             mean = float(one[some].mean())
             error, freedom = _part_error(dependence, rest, some)
             reach = -special.stdtrit(freedom, tail) * error
-            low, high = ("low", "high") if name == "pit" else ("covered_low", "covered_high")
+            low, high = "covered_low", "covered_high"
+            if name == "pit": low, high = "low", "high"
             row |= {name: mean, low: max(mean - reach, 0.0), high: min(mean + reach, 1.0)}
         rows.append(row)
     return pd.DataFrame(rows)
@@ -849,7 +851,8 @@ def _along_columns(columns, setup):
     share, found = setup.shares["named"] / len(columns), []
     for name, along in columns.items():
         code, first, last, by_group = _cut(along)
-        ranks = None if by_group else along.ranks
+        ranks = None
+        if not by_group: ranks = along.ranks
         test = _along(name, code, (first, last), by_group, ranks, setup, share)
         finding = _along_finding(test, "named", share, setup)
         steps = np.diff(along.codes)
