@@ -75,7 +75,8 @@ def test_a_page_that_travels_is_made_from_its_notebook_and_marks_what_to_change(
     assert not any(line.startswith("assert ") for cell in held["cells"] if cell["cell_type"] == "code" for line in "".join(cell["source"]).split("\n"))
 
 
-@pytest.mark.parametrize("page", ["your_own", *(pytest.param(page, marks=pytest.mark.slow) for page in list(forks.PAGES)[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("page", list(forks.PAGES))
 def test_a_new_study_runs_as_it_is_in_an_empty_folder(page, tmp_path):
     path = new_study(tmp_path / "mine", page)
     try: ran = notebooks.run(path)

@@ -107,7 +107,7 @@ def case(number, folder):
     return f"{number} {kind.__name__} {command} {fault}" if fault else None
 
 
-@pytest.mark.parametrize("numbers", blocks(160, 30_000))
+@pytest.mark.parametrize("numbers", blocks(60, 30_000))
 def test_tables(numbers, tmp_path):
     faults = [fault for number in numbers if (fault := case(number, tmp_path))]
     assert not faults, "\n".join(faults)

@@ -54,7 +54,7 @@ def arguments_of(number):
 def shown(arguments): return ", ".join(f"{parameter}={value!r:.300}" for parameter, value in arguments.items())
 
 
-@pytest.mark.parametrize("numbers", blocks(500, 60_000))
+@pytest.mark.parametrize("numbers", blocks(200, 60_000))
 def test_calls(numbers):
     faults = []
     for number in numbers:
