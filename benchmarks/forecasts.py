@@ -5,15 +5,17 @@
 Measured with scoringrules 0.10.0 (numba) and properscoring 0.1, 5 means that uqcal takes a fifth of the peer's time:
 
                                        10,000   100,000   1,000,000
-    20 members, scoringrules (qd)         4.2       2.5         2.7
-    20 members, scoringrules (nrg)        1.6       1.4
-    20 members, fair, scoringrules (pwm)  3.6       2.7         4.2
+    20 members, scoringrules (qd)         4.0       2.8         2.8
+    20 members, scoringrules (nrg)        1.4       1.4
+    20 members, fair, scoringrules (pwm)  3.4       2.8         3.1
     20 members, properscoring             2.2       1.4         1.4
-    50 members, scoringrules (qd)         4.7       3.8
+    50 members, scoringrules (qd)         5.5       3.2
+    50 members, scoringrules (nrg)        3.2       3.5
+    50 members, fair, scoringrules (pwm)  8.0       2.9
     50 members, properscoring             3.0       1.7
-    9 quantiles, scoringrules             0.6       0.9         0.8
+    9 quantiles, scoringrules             1.2       1.3         1.6
 
-Of quantiles uqcal looks first for missing and infinite values, and whether any cross; the peer does not, and the rest is one pass.
+Of quantiles uqcal also looks for missing and infinite values, and whether any cross; the peer does not.
 """
 import time
 import warnings

@@ -5921,6 +5921,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                             'uqcal/predictive/predictive_scores.py'),
                                                     'uqcal.predictive.predictive_scores._rule': ( 'predictive/predictive_scores.html#_rule',
                                                                                                   'uqcal/predictive/predictive_scores.py'),
+                                                    'uqcal.predictive.predictive_scores._shaped': ( 'predictive/predictive_scores.html#_shaped',
+                                                                                                    'uqcal/predictive/predictive_scores.py'),
                                                     'uqcal.predictive.predictive_scores.crps_of_distribution': ( 'predictive/predictive_scores.html#crps_of_distribution',
                                                                                                                  'uqcal/predictive/predictive_scores.py'),
                                                     'uqcal.predictive.predictive_scores.crps_of_quantiles': ( 'predictive/predictive_scores.html#crps_of_quantiles',

@@ -21,12 +21,8 @@ __all__ = ['crps_of_samples', 'level_weights', 'pinball_loss', 'crps_of_quantile
            'weighted_interval_score', 'crps_of_distribution']
 
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-read
-def _read_forecasts(y_true: ArrayLike,  # observed values, shape (n,)
-                   values: ArrayLike,  # members or quantiles, shape (n, k)
-                   ) -> tuple[np.ndarray, np.ndarray]:  # float64, shapes (n,) and (n, k)
-    """Observed values and a matrix with a row for each of them.
-
-    Raises ValueError, TypeError for what is no matrix of finite numbers, and for other lengths."""
+def _shaped(y_true, values):
+    "Observed values, and a matrix with a row for each of them whose numbers are not looked at."
     check_labels_agree(y_true=y_true, values=values)
     y = read_vector(y_true, "y_true")
     table = plain_array(values, "values", "an array of shape (n, k)")
@@ -40,8 +36,13 @@ def _read_forecasts(y_true: ArrayLike,  # observed values, shape (n,)
                          f"{table.shape[0]}{hint}")
     if not table.dtype.kind == "f": table = np.array(table.tolist(), dtype=object)
     if table.ndim != 2: raise TypeError("values must hold one number in each cell")
-    return y, read_vector(np.ascontiguousarray(table).reshape(-1), "values (row by row)").reshape(
-        table.shape)
+    return y, np.ascontiguousarray(table)
+
+
+def _read_forecasts(y_true, values):
+    "Observed values and a matrix of finite numbers with a row for each of them, or an error."
+    y, table = _shaped(y_true, values)
+    return y, read_vector(table.reshape(-1), "values (row by row)").reshape(table.shape)
 
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-chunks
 _CELLS = 32_768  # of a matrix that are worked on at once, so that they stay in the cache
@@ -176,7 +177,7 @@ def pinball_loss(
     return np.maximum(levels * above, (levels - 1) * above)
 
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-kernel
-_MANY = 100_000  # cells from which a compiled loop is worth its start
+_MANY = 20_000  # cells from which a compiled loop is worth its start
 
 
 @kernel
@@ -233,12 +234,13 @@ def crps_of_quantiles(
     ----------
     Gneiting & Raftery (2007), § 6; Laio & Tamea (2007).
     """
-    y, table = _read_forecasts(y_true, values)
+    y, table = _shaped(y_true, values)
     levels = np.array(check_levels(levels, table.shape[1]))
     weight = 2 * level_weights(levels, weights)
-    if table.size > _MANY:
+    if table.size > _MANY and table.dtype == float:  # what is not finite makes its score so
         found, crosses = _quantile_scores(y, table, weight * (1 - levels), weight * levels)
-        if not crosses: return found
+        if not crosses and np.isfinite(found).all(): return found
+    y, table = _read_forecasts(y_true, values)
     refuse_crossing(table, levels)
     def _score(above):
         linear = above @ (weight * levels)
