@@ -29,7 +29,7 @@ from ._base.results import Interval, Result, json_plain, new_axes, plain_text, t
 from ._words import (classes, comparisons, corrections, errors, file, groups, intervals,
                           predictive, predictive_corrections, predictive_streams, probabilities,
                           streams, verbs)
-from ._words.headlines import (CLAIMED, axis_text, caption, headline, question,
+from ._words.headlines import (ALONG, CLAIMED, axis_text, caption, headline, question,
                                     rank, status_word)
 from ._words.text import capital, one_hint, short_name, value_text
 
@@ -264,7 +264,7 @@ def _plot_parts(finding, ax):
     else: turned = {}
     names = [_part_label(row, finding.by_group) for row in parts.to_dict("records")]
     ax.set_xticks(at, names, **turned)
-    if finding.by is None: along = "u"
+    if finding.by is None: along = ALONG.get(finding.kind, "u")
     else: along = plain_text(short_name(finding.by))
     ax.set(xlabel=along, ylabel=axis_text(finding.kind), xlim=(-0.6, len(parts) - 0.4))
     return ax

@@ -12,7 +12,7 @@ from . import predictive
 from .text import capital, percent, short_name, two_digits
 
 # %% auto #0
-__all__ = ['AXES', 'CLAIMED', 'rank', 'headline', 'question', 'status_word', 'axis_text', 'curve_name', 'caption']
+__all__ = ['AXES', 'ALONG', 'CLAIMED', 'rank', 'headline', 'question', 'status_word', 'axis_text', 'curve_name', 'caption']
 
 # %% ../../nbs/words/89_headlines.ipynb #head-names
 _MOST = 12  # words
@@ -348,6 +348,7 @@ AXES = {"bias": "mean error / predicted std", "size": "size of errors / predicte
         "coverage_by": "share covered", "calibration_by": "observed / predicted events",
         "each_class": "observed / predicted cases",
         "recalibrated_groups": "observed / predicted events"}
+ALONG = {"each_class": "class"}  # what parts are of, where no column is named
 CLAIMED = {"bias": 0.0, "size": 1.0, "calibration_by": 1.0, "each_class": 1.0,
            "recalibrated_groups": 1.0}
 

@@ -313,6 +313,11 @@ class ForecastAlong(Result):
         ax.errorbar(at, middle, [middle - self.parts["low"], self.parts["high"] - middle],
                     fmt="o", color="#0072B2", capsize=3)
         ax.axhline(0.5, color="0.4", ls="--", lw=1)
+        if self.by_group: names = self.parts["first"].astype(str).tolist()
+        else: names = [f"{first:g}\nto {last:g}" for first, last in zip(self.parts["first"],
+                                                                       self.parts["last"])]
+        if len(names) > 6: ax.tick_params(axis="x", rotation=60)
+        ax.set_xticks(at, names)
         ax.set(xlabel=self.name, ylabel="mean PIT")
         return ax
 
