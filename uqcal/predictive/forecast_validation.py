@@ -18,6 +18,7 @@ from .._base.results import Result, new_axes
 from .._chance.resampling import affordable
 from .._sample.sample import Sample, whole_run_bins
 from .._words import predictive as words
+from .._words.text import value_text
 from ..errors.conclusions import check_tolerance, read_features
 from .forecast_cells import ForecastCells, below_levels, forecast_cells, placed_at
 from uqcal.predictive.forecast_tests import (
@@ -314,8 +315,8 @@ class ForecastAlong(Result):
                     fmt="o", color="#0072B2", capsize=3)
         ax.axhline(0.5, color="0.4", ls="--", lw=1)
         if self.by_group: names = self.parts["first"].astype(str).tolist()
-        else: names = [f"{first:g}\nto {last:g}" for first, last in zip(self.parts["first"],
-                                                                       self.parts["last"])]
+        else: names = [f"{value_text(first)}\nto {value_text(last)}"
+                       for first, last in zip(self.parts["first"], self.parts["last"])]
         if len(names) > 6: ax.tick_params(axis="x", rotation=60)
         ax.set_xticks(at, names)
         ax.set(xlabel=self.name, ylabel="mean PIT")
