@@ -135,10 +135,13 @@ def test_help_is_plain_and_fits_80_columns(capsys, args):
 def test_examples_in_the_help_work(capsys, monkeypatch, folder):
     data().assign(yhat=0.0, y=data()["E"], u=data()["uE"], lo=-3.0, hi=3.0).to_csv("test.csv", index=False)
     data().assign(u=data()["uE"]).to_csv("errors.csv", index=False)
+    three = np.random.default_rng(0).dirichlet([2, 2, 2], len(data()))
+    label = np.array(["a", "b", "c"])[[np.random.default_rng(k).choice(3, p=row) for k, row in enumerate(three)]]
+    pd.read_csv("test.csv").assign(label=label, **{f"p_{name}": three[:, k] for k, name in enumerate("abc")}).to_csv("test.csv", index=False)
     data().assign(u=data()["uE"]).to_parquet("part-0.parquet")
     text = "".join(run(capsys, *args)[1] for args in ([], ["validate", "--help"], ["datasets", "--help"]))
     examples = {line.strip() for line in text.splitlines() if re.match(r"    (?:cat errors.csv \| )?uqcal ", line)}
-    assert len(examples) == 13
+    assert len(examples) == 14
     folder.joinpath("uqcal").write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from uqcal._command.cli import main; main()" "$@"\n')
     os.chmod("uqcal", stat.S_IRWXU)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
@@ -214,14 +217,14 @@ def test_same_command_same_output(capsys):
 def test_bars_go_to_a_terminal_only(capsys, monkeypatch):
     assert run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK)[2] == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    code, out, err = run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK)
+    code, out, err = run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--verbose")
     assert code == 0 and "bootstrap" in err and "bootstrap:" not in out
 
 
 def test_an_error_of_uqcal_itself_is_no_verdict(capsys, monkeypatch):
     def fail(*args): raise ZeroDivisionError("a defect")
     monkeypatch.setattr(cli_validate, "aligned", fail)
-    code, _, err = run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK)
+    code, _, err = run(capsys, "validate", "errors.csv", *COLUMNS, *QUICK, "--verbose")
     assert code == 70 and "Traceback" in err and "a defect" in err
 
 

@@ -76,7 +76,7 @@ def test_quantiles_are_monitored_as_intervals(capsys):
     "The model is right until day 600."
     said = run(capsys, "monitor", TASKS / "load_quantiles_a.csv", "--observed", "load", "--lower", "q05", "--upper", "q95", "--level", 0.9)
     assert "undercoverage since about outcome" in " ".join(said.split()) and int(re.search(r"since about\s+outcome (\d+)", said)[1]) > 600
-    assert "such as --lower q05 --upper q95 --level 0.9" in refused(capsys, "monitor", TASKS / "load_quantiles_a.csv", "--observed", "load", "--quantiles", "q*")
+    assert "forecasts too low since" in " ".join(run(capsys, "monitor", TASKS / "load_quantiles_a.csv", "--observed", "load", "--quantiles", "q*").split())
 
 
 def forecasts(n=400, seed=0):
@@ -127,7 +127,7 @@ def test_one_of_two_labels_is_the_event(capsys):
 
 
 @pytest.mark.parametrize("args, told", [
-    ([], "name what was observed and what was predicted"), (["--observed", "y", "--predicted", "mean"], "got --observed, --predicted"), (["--observed", "y", "--samples", "m*"], "name them by --predicted and --std"),
+    ([], "name what was observed and what was predicted"), (["--observed", "y", "--predicted", "mean"], "got --observed, --predicted"), (["--observed", "y", "--samples", "m*"], "must name at least two columns"),
     (["--observed", "y", "--predicted", "mean", "--variance", "std"], "square roots"), ([*KINDS["errors"], "--weight", "p"], "--weight can't be used with monitor"), ([*KINDS["errors"], "--fail-on", "invalid"], "--fail-on must be one of 'alarm'"),
     ([*KINDS["errors"], "--out", "-", "--json", "-"], "would both write to standard output"), ([*KINDS["intervals"][:-2]], "--level must say which coverage")])
 def test_what_monitor_can_not_use_is_refused_in_a_sentence(capsys, args, told):
@@ -207,7 +207,7 @@ def test_two_models_of_quantiles_are_compared_by_their_intervals(capsys):
     assert "A is better than B in interval score" in said
     same = run(capsys, *models, "--level", 0.9, "--model", "A=quantiles:a_q*", "--model", "B=quantiles:b_q*")
     assert same == said
-    assert "--level must say which intervals are compared" in refused(capsys, *models, "--model", "A=quantiles:a_q*", "--model", "B=quantiles:b_q*")
+    assert "CRPS" in run(capsys, *models, "--model", "A=quantiles:a_q*", "--model", "B=quantiles:b_q*")
     assert "needs the quantiles 0.1 and 0.9" in refused(capsys, *models, "--level", 0.81, "--model", "A=quantiles:a_q*", "--model", "B=quantiles:b_q*").replace("0.095 and 0.905", "0.1 and 0.9")
 
 
@@ -233,4 +233,4 @@ def test_unlike_kinds_are_compared_at_one_level_or_refused(capsys):
     assert "interval score at 68 %, std taken as normal" in " ".join(run(capsys, *plain, "--level", 0.68).split())
     assert "--level must say which intervals are compared" in refused(capsys, *plain)
     assert "--weight can't be used with compare-models" in refused(capsys, *plain, "--weight", "p")
-    assert "can't be compared yet" in refused(capsys, *plain[:-4], "--model", "c=samples:m*")
+    assert "--level must say which intervals are compared" in refused(capsys, *plain[:-4], "--model", "c=samples:m*")

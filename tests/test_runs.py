@@ -190,7 +190,7 @@ NAMED = ["--observed", "response", "--score", "score", "--by", "group"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
-@pytest.mark.parametrize("command, options, word", [("validate", ["--error", "error", "--std", "uncertainty", "--jobs", "2"], b"bootstrap"), ("validate", ["--observed", "outcome", "--prob", "score", "--weight", "w", "--jobs", "2"], b"drawn outcomes"),
+@pytest.mark.parametrize("command, options, word", [("validate", ["--error", "error", "--std", "uncertainty", "--verbose", "--jobs", "2"], b"bootstrap"), ("validate", ["--observed", "outcome", "--prob", "score", "--weight", "w", "--jobs", "2"], b"drawn outcomes"),
                                                     pytest.param("compare-groups", [*NAMED, "--jobs", "1"], b"comparisons", marks=pytest.mark.slow), ("compare-groups", [*NAMED, "--jobs", "2"], b"comparisons")])
 def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, word):
     path = tmp_path / "made.parquet"

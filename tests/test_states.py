@@ -13,7 +13,8 @@ from uqcal.online.online import OnlinePlattScaling
 from uqcal.probabilities.recalibration import PlattScaling
 from uqcal.corrections.scaling import FactorScaling, ErrorMap
 from uqcal._base.tickets import Storable
-from uqcal.statements import Quantiles
+from uqcal.predictive.forecast_recalibration import _read_rows
+from uqcal.statements import Quantiles, Samples
 
 FOLDER = Path(__file__).parent / "states"
 for module in exported["syms"]: importlib.import_module(module)
@@ -44,7 +45,7 @@ def learnt(name):
     several[:, 2] = 1 - several[:, :2].sum(axis=1)
     label = np.arange(40) % 3
     made = CLASSES[name](*NEEDS.get(name, list)())
-    bounds, classes = name in ("ConformalBounds", "OnlineBounds", "OnlineQuantiles", "OnlineMembers", "ForecastMonitor"), name in ("ConformalSets", "OneAgainstAll", "TopLabel", "TemperatureScaling")
+    bounds, classes = name in ("ConformalBounds", "OnlineBounds", "OnlineQuantiles", "OnlineMembers", "ForecastMonitor"), name in ("ConformalSets", "OneAgainstAll", "TopLabel", "TemperatureScaling", "ClassScaling")
     known = {"error": error, "uncertainty": u, "y_prob": several if classes else prob,
              "by": label.astype(str), "y_true": error if bounds else label if classes else outcome, "y_intervals": np.column_stack([-1.6 * u, 1.6 * u]), "quantiles": np.outer(u, np.linspace(-2, 2, 20 if name == "OnlineMembers" else 7)),
              "statement": Quantiles(np.outer(u, [-1.3, 0, 1.3]), [0.1, 0.5, 0.9])}
@@ -55,6 +56,9 @@ def learnt(name):
     elif name in ("OneAgainstAll", "TopLabel"): made.prequential(several, label)
     elif name in ("Aioli", "AggregatingForecaster", "OnlineGradientDescent", "OnlineNewtonStep"): made.prequential(np.column_stack([u, np.ones(40)]), outcome)
     elif name in ("AdaptiveConformal", "AggregatedAdaptive", "QuantileTracker"): made.prequential(np.abs(error))
+    elif name in ("PitMap", "ShiftByLevel", "MemberMap"):
+        stated = {"MemberMap": Samples(known["quantiles"])}.get(name, known["statement"])
+        made.fit_of(_read_rows(error, stated, None, None, np.random.default_rng(0)))
     elif name != "StreamTally":
         learn = getattr(made, "fit", None) or made.partial_fit
         wanted = inspect.signature(learn).parameters.values()

@@ -108,6 +108,7 @@ def test_the_conclusion_is_made_from_findings(findings, conclusion): assert conc
 
 
 CAUTIONS = [
+    ("levels_cross", dict(rows=3, n=1_200), "In 3 of 1,200 rows the interval of a lower level is not within that of a higher one."),
     ("repeated_intervals", dict(what="rows", repeated=40, n=200, lag=None, counted_once=True), "40 of 200 rows repeat an earlier one. Each set of repeats counts once."),
     ("repeated_intervals", dict(what="scaled errors", repeated=40, n=200, lag=None, counted_once=False), "40 of 200 scaled errors repeat an earlier one. The p-values treat all rows as independent."),
     ("repeated_intervals", dict(what="blocks", repeated=0, n=300, lag=100, counted_once=True), "Rows 100 apart have correlated errors: the file may hold the same rows 3 times."),
@@ -131,6 +132,7 @@ def test_a_caution_has_its_numbers(code, facts, sentence): assert sentence in is
 GAIN = dict(by=None, level=0.9, coverage=0.903, before=5.23, after=4.36, gain=0.87, gain_error=0.24, is_correlated=False, has_infinite=False)
 WHY = dict(level=0.99, by_cluster=False, scaled=True, row=17, name=None)
 STEPS = [
+    ("correct", "levels", dict(level=0.8), "Recalibrate each level by itself, as in recalibrate(y_true, statement.at(0.8));"),
     ("look", "repeated_intervals", {}, "leave them out, or pass groups= (--groups)."), ("look", "repeated_blocks", {}, "leave copies out"),
     ("look", "row_decides_score", dict(row=17), "Check row 17 (counted from 0) first, then validate again."),
     ("conformalize", "sets", {}, "Make new sets from the probabilities"), ("conformalize", "set_size", {}, 'ConformalSets(score="adaptive")'),

@@ -2922,6 +2922,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                       'uqcal/comparison/statements.py'),
                                              'uqcal.comparison.statements._finite': ( 'comparison/statements.html#_finite',
                                                                                       'uqcal/comparison/statements.py'),
+                                             'uqcal.comparison.statements._is_matrix': ( 'comparison/statements.html#_is_matrix',
+                                                                                         'uqcal/comparison/statements.py'),
                                              'uqcal.comparison.statements._left_out': ( 'comparison/statements.html#_left_out',
                                                                                         'uqcal/comparison/statements.py'),
                                              'uqcal.comparison.statements._of_what_happened': ( 'comparison/statements.html#_of_what_happened',

@@ -412,7 +412,8 @@ Examples:
     --by material --out recalibrated.csv --model model.json
   uqcal recalibrate visits.csv --observed event --prob p --by hospital
   uqcal recalibrate test.csv --observed y --lower lo --upper hi --level 0.9
-  uqcal recalibrate load.csv --observed load --quantiles 'q*' --out recalibrated.csv
+  uqcal recalibrate load.csv --observed load --quantiles 'q*' \\
+    --out recalibrated.csv
   uqcal recalibrate new.csv --predicted yhat --std u \\
     --apply model.json --out new_recalibrated.csv
 

@@ -38,8 +38,8 @@ STATEMENT = """STATEMENT is one of
   --sets COL [--separator ';'] --level P            sets of labels
   --prob COL [--positive LABEL]                     probability of an event
   --probs 'p_*'                                     probabilities of classes
-  --quantiles 'q*' | --quantile 0.05=q05 ...        quantiles; with --level intervals
-  --samples 'm*'                                    members; with --level intervals"""
+  --quantiles 'q*' | --quantile 0.05=q05 ...        quantiles of the outcome
+  --samples 'm*'                                    members of an ensemble"""
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-words
 def _column(text): return Annotated[str | None, option(text, "COL")]

@@ -37,8 +37,9 @@ _MONITOR = """Monitor predictions for drift, and recalibrate each by the outcome
 FILE is a CSV file with a line of column names, oldest row first. It is plain or in .gz,
 .bz2, .xz, .zst or .zip; - is standard input, and demo a table that travels with uqcal. Name
 what was observed, and what was predicted: a probability (--prob), a prediction with its
-standard deviation (--predicted, --std), an interval (--lower, --upper, --level), quantiles
-(--quantiles 'q*', levels from the names) or members of an ensemble (--samples 'm*').
+standard deviation (--predicted, --std) or an interval (--lower, --upper, --level). Forecasts
+are quantiles (--quantiles 'q*', levels from the names) or members of an ensemble (--samples
+'m*').
 
 The screen is about this run: the rows of this file, and the alarms among them. With --state
 the next run goes on from here. For a job, --fail-on alarm ends with exit code 1 if there was

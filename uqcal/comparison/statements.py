@@ -31,7 +31,7 @@ SCORES = {"log": "log score", "crps": "CRPS", "interval": "interval score",
 
 def _read_model(y_true, stated, score, pos_label):
     "What one model states, checked: (error, width), (y, lower, upper) or (outcome, probability)."
-    if score in ("brier", "log loss") and np.ndim(stated) == 2:
+    if score in ("brier", "log loss") and _is_matrix(stated):
         return check_multiclass(y_true, stated)
     if score in ("brier", "log loss"): return check_binary(y_true, stated, pos_label=pos_label)[:2]
     if isinstance(stated, Sample): stated = (stated.error, stated.uncertainty)
@@ -49,6 +49,12 @@ def _read_model(y_true, stated, score, pos_label):
         raise ValueError(f"y_true and y_pred must have the same length: {y.size} and "
                          f"{predicted.size}")
     return check_errors(y - predicted, read_vector(uncertainty, "uncertainty", positive=True))
+
+# %% ../../nbs/comparison/82_statements.ipynb #st-matrix
+def _is_matrix(values):
+    "Whether there is a row of numbers for each case; not where rows differ in length."
+    try: return np.ndim(values) == 2
+    except ValueError: return False
 
 # %% ../../nbs/comparison/82_statements.ipynb #cell-057b
 def shown_names(models: Iterable[str],  # names as given

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
+from .._base.inputs import (check_count, check_fraction, check_generator, check_jobs, check_labels_agree,
                                 plain_array, read_vector)
 from .._base.results import new_axes
 from .._chance.coverage_counts import count_tails, tail_pvalue
@@ -394,8 +394,10 @@ def _next_step(findings, asked):
         return Step(verb="correct", why="levels", facts={"level": coverage.facts["level"]})
     if any(one.status == "invalid" for one in findings):
         return Step(verb="correct", why="levels", facts={"level": asked.coverage})
-    if any(one.status == "inconclusive" and one.scope == "whole" for one in findings):
+    unclear = [one for one in findings if one.status == "inconclusive" and one.scope == "whole"]
+    if unclear:
         return Step(verb="collect", why="coverage", facts={
+            "open": [(one.name, one.rows_needed, one.n) for one in unclear],
             "by_cluster": asked.n_groups is not None, "needs_calibrations": False})
     return Step(verb="use", why="coverage", facts={
         "has_small": any(one.facts["small"] for one in asked.along()),
@@ -466,6 +468,7 @@ def levels_report(
     y, low, high, level = _read(y_true, lower, upper, levels)
     read_features(by, Sample(np.zeros(y.size), np.ones(y.size)), y_true=y_true, groups=groups)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
+    n_jobs = check_jobs(n_jobs)
     tolerance, n_resamples = check_tolerance(tolerance), check_count(n_resamples, "n_resamples")
     factor, alpha = 2 * tolerance - 1, 1 - confidence
     middle = int(np.argmin(np.abs(level - 0.5)))
