@@ -23,6 +23,7 @@ def draws(seed, n, tails):
     return u * (rng.standard_normal(n) if tails == "normal" else rng.standard_t(4, n)), u, rng
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tails", ["normal", "t4"])
 def test_whole_graphs_of_unbiased_errors_stay_in_the_band(tails):
     inside = 0
@@ -32,6 +33,7 @@ def test_whole_graphs_of_unbiased_errors_stay_in_the_band(tails):
     assert FEWEST <= inside <= MOST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rows", "repeats", "names"])
 def test_whole_graphs_of_consistent_errors_stay_in_the_band(kind):
     inside = 0

@@ -53,6 +53,7 @@ def test_perfect_errors_plus_a_constant_are_biased_most_where_uncertainties_are_
     assert test.stretch.confidence_interval.holds(np.mean(0.5 / u[u <= test.stretch.last]))
 
 
+@pytest.mark.slow
 def test_perfect_errors_are_called_biased_in_five_percent_of_sets():
     "Between 3.5 and 6 %, ± three standard errors of 600 sets."
     found = 0
@@ -104,6 +105,7 @@ def rate(draw, n_sets, **options):
     return found / n_sets
 
 
+@pytest.mark.slow
 def test_a_spread_that_changes_along_u_is_no_bias():
     "Shuffled Z would find a change in 13 % and more of these sets."
     def draw(seed):
@@ -112,6 +114,7 @@ def test_a_spread_that_changes_along_u_is_no_bias():
     assert rate(draw, 500)[1] < 0.065 + 0.02
 
 
+@pytest.mark.slow
 def test_skewed_errors_of_mean_zero_are_no_bias():
     "Student's test finds one in 7 to 8 % of these sets."
     def draw(seed):
@@ -120,6 +123,7 @@ def test_skewed_errors_of_mean_zero_are_no_bias():
     assert rate(draw, 1000)[0] < 0.065
 
 
+@pytest.mark.slow
 def test_repeats_are_no_new_evidence():
     "Without groups the mean is called biased in about 40 % of these sets."
     group = np.repeat(np.arange(60), 5)
@@ -154,6 +158,7 @@ def test_many_small_groups_without_a_bias_have_none(spread, errors, repeats):
     assert found <= 12 and shown > 75
 
 
+@pytest.mark.slow
 def test_limits_of_all_stretches_hold_together():
     "In 95 % of sets, ± three standard errors of 400."
     held = 0

@@ -461,6 +461,7 @@ def test_files_that_are_sorted_or_wrong_are_not_taken_for_alike():
             assert related_cases(y[rows], p[rows])[0] is None, seed
 
 
+@pytest.mark.slow
 def test_right_probabilities_are_not_called_wrong_where_weights_go_with_the_outcomes():
     "Mutations: outcomes drawn beside fixed weights alone, in the tests (p < 0.05 in 11, 17 and 10 of 40) or the calibration error (19)."
     called, small = 0, np.zeros(4)

@@ -355,6 +355,7 @@ def test_the_walk_of_a_result_cannot_be_changed():
         assert not np.shares_memory(column, y) and not np.shares_memory(column, p)
 
 
+@pytest.mark.slow
 def test_whole_tables_of_classes_are_rejected_in_five_percent():
     "Three tests of four statements each, corrected together: 59 of 600 when within each test alone. Mutation: Holm within a test."
     rejected = 0

@@ -768,6 +768,7 @@ def test_features_are_refused_before_anything_is_computed(monkeypatch):
         quick(error, uncertainty, conclusions="no")
 
 
+@pytest.mark.slow
 def test_too_few_shuffles_for_many_features_decide_nothing(monkeypatch):
     "Ten million points are shuffled some 200 times, after which fifteen features could never be found wrong."
     monkeypatch.setattr("uqcal.statistics.consistency.affordable", lambda n_resamples, n, budget=0: min(n_resamples, 199))
@@ -976,6 +977,7 @@ def test_groups_that_differ_only_in_shape_are_not_called_different_in_size():
     assert wrong <= 5 and found >= 18
 
 
+@pytest.mark.slow
 def test_unequal_groups_need_more_than_a_pvalue():
     "Sixty groups of lognormal sizes, alike within, larger ones with larger uncertainties; right throughout. Mutation: the p-value of signs alone, which rejects in 9 to 15 %."
     wrong = 0

@@ -300,6 +300,7 @@ def test_the_interval_leaves_out_zero_only_where_p_is_small(seed, confidence, n_
     assert found.pvalue <= 1 - confidence + 1e-9 or low <= 0 <= high
 
 
+@pytest.mark.slow
 def test_level_is_kept_for_heavy_tails():
     assert 3 < rejections("t3", 60, 600, "rmse", n_resamples=39) < 7
 

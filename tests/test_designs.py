@@ -447,6 +447,7 @@ def visits(rng, n=150, size=4):
     return (rng.uniform(size=n)[patient] < p).astype(float), p, patient
 
 
+@pytest.mark.slow
 def test_reports_know_clusters():
     "Right probabilities of 100 sets of patients with four visits: a fifth or more is called wrong without clusters; with them at most 5 % and three standard errors, and every limit holds."
     rng, called, within = np.random.default_rng(21), np.zeros(2), []

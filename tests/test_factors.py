@@ -42,6 +42,7 @@ def test_any_number_of_jobs_gives_the_same(function):
     assert function(error * u, u, n_boot=999, rng=5, n_jobs=2) == function(error * u, u, n_boot=999, rng=5)
 
 
+@pytest.mark.slow
 def test_level_is_kept_with_light_and_heavy_tails():
     """150 sets a case and 199 resamples: at a level of 7.5 %, more than 21 rejections have a probability of 0.2 %; a bootstrap-t without a tail
     rejects 30 for t3."""

@@ -360,6 +360,7 @@ def test_repeated_rows_count_once():
     assert (thrice.step.verb, thrice.step.why) == ("look", "repeated_intervals") and "in 200 clusters" in thrice.title
 
 
+@pytest.mark.slow
 def test_groups_of_rows_keep_the_level_that_rows_alone_break():
     wrong = {True: 0, False: 0}
     for seed in range(60):
@@ -407,6 +408,7 @@ def series(seed, memory=0.8, n=730, factor=1.0):
     return noise * width, factor * 1.645 * width[:, None] * [-1, 1], temperature
 
 
+@pytest.mark.slow
 def test_a_series_is_not_taken_for_independent_points_along_a_feature():
     "60 series, each covered in 90 % of rows: 5 % and 3.5 standard errors; rows shuffled one by one, in 36 %; whole stretches shuffled, in 6 % but in 13 to 20 % of other series. Mutation: no signs."
     wrong = recalibrated = 0

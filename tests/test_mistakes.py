@@ -59,6 +59,7 @@ def test_the_bank_is_large_and_its_mistakes_change_nothing_that_they_are_given()
     np.testing.assert_array_equal(uncertainty, before[1])
 
 
+@pytest.mark.slow
 def test_no_mistake_is_believed_everywhere(causes):
     smallest_first = sorted(SETS, key=lambda name: SETS[name][0].size)
     for mistake in MISTAKES:

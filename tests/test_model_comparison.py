@@ -300,6 +300,7 @@ def test_stretches_are_those_of_plain_python():
     assert number == 6 and _alikeness(np.ones(50))[2] == 20
 
 
+@pytest.mark.slow
 def test_tails_without_a_variance_are_said():
     "Errors of Student's t with three degrees of freedom, two models as good on average: a quarter is decided, and nearly all of these say so. Mutation: no index."
     silent = decided = 0

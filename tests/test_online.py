@@ -76,6 +76,7 @@ def test_the_projection_satisfies_its_condition(point, entries, radius):
     np.testing.assert_allclose(A @ (x - w) + lam * x, 0, atol=1e-9 * (np.abs(A @ w).max() + 1))
 
 
+@pytest.mark.slow
 def test_regret_stays_below_its_bounds_on_random_streams():
     B, G = 1.0, 5.0
     alpha = np.exp(-G * B)

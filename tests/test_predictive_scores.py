@@ -76,6 +76,7 @@ def test_distributions_have_the_reference_scores():
     exactly(crps_of_distribution(y, stats.norm(mean, sd)), known["crps"])
 
 
+@pytest.mark.slow
 def test_scores_agree_with_scoringrules():
     peer = pytest.importorskip("scoringrules", reason="scoringrules is not installed")
     rng = np.random.default_rng(0)

@@ -57,6 +57,7 @@ def test_what_is_wrong_is_recalibrated_as_a_logistic_regression_would():
     assert row["gain"] == pytest.approx(gain.mean()) and row["gain_error"] == pytest.approx(gain.std(ddof=1) / np.sqrt(3000))
 
 
+@pytest.mark.slow
 def test_what_is_right_is_left():
     "At most 5 of 30 perfect sets are changed: 5 % of each would go beyond that once in some 300 runs."
     changed = [recalibrate_probabilities(*made(400, [k, 3]), rng=k, **QUICK).is_recalibrated for k in range(30)]
