@@ -14,7 +14,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from .._base.inputs import (check_count, check_fraction, check_generator, check_jobs, check_labels_agree,
+from .._base.inputs import (check_count, check_fraction, check_generator, check_jobs,
+                                check_labels_agree,
                                 plain_array, read_vector)
 from .._base.results import new_axes
 from .._chance.coverage_counts import count_tails, tail_pvalue
