@@ -224,3 +224,18 @@ def test_bad_input_is_refused(right, call, error, text):
 def test_bad_options_are_refused(words, text, capsys):
     code, _, told = said(capsys, "validate", "demo", "--observed", "temperature", *words)
     assert code == 2 and text in told
+
+
+def test_a_spread_that_no_outcome_measures_has_no_factor():
+    "Independent outcomes: no correlation is read from components that do not vary."
+    rng = np.random.default_rng(3)
+    y, size = rng.normal(size=600), stats.norm.ppf([0.05, 0.25, 0.5, 0.75, 0.95])
+    for factor, told in ((1e-6, "spread too large to be measured"), (1e3, "spread too small to be measured")):
+        report = uqcal.validate(y, uqcal.Quantiles(np.tile(factor * size, (600, 1)), [0.05, 0.25, 0.5, 0.75, 0.95]), rng=0)
+        assert told in " ".join(str(report).split()) and not report.cautions
+
+
+def test_one_level_says_nothing_of_the_spread():
+    y = np.random.default_rng(4).normal(size=400)
+    report = uqcal.validate(y, uqcal.Quantiles(np.zeros((400, 1)), [0.5]), rng=0)
+    assert report.verdict == "valid" and "spread" not in report.conclusion

@@ -5839,6 +5839,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                             'uqcal/predictive/forecast_validation.py'),
                                                       'uqcal.predictive.forecast_validation._answered': ( 'predictive/forecast_validation.html#_answered',
                                                                                                           'uqcal/predictive/forecast_validation.py'),
+                                                      'uqcal.predictive.forecast_validation._beyond_measure': ( 'predictive/forecast_validation.html#_beyond_measure',
+                                                                                                                'uqcal/predictive/forecast_validation.py'),
                                                       'uqcal.predictive.forecast_validation._bias_finding': ( 'predictive/forecast_validation.html#_bias_finding',
                                                                                                               'uqcal/predictive/forecast_validation.py'),
                                                       'uqcal.predictive.forecast_validation._cautions': ( 'predictive/forecast_validation.html#_cautions',

@@ -81,7 +81,7 @@ def _class_line(finding):
     "The worst class, or what is not excluded of any."
     facts = finding.facts
     span = f"{two_digits(facts['lowest'])} to {two_digits(facts['highest'])}"
-    if finding.status == "valid": return f"no class is shown to be off; O/E of {span}"
+    if finding.status == "valid": return f"no class is shown to be off; O/E outside {span} is excluded"
     if finding.status == "inconclusive":
         return (f"no class is shown to be off; O/E of {span} in a class is not excluded "
                 f"({would_decide(finding.rows_needed, finding.n)})")
@@ -165,6 +165,7 @@ def _fragment(finding):
     facts = finding.facts
     if finding.kind == "class_slope": return f"{finding.direction}, {_MEANING[finding.direction]}"
     if finding.kind == "top_label":
+        if facts["errors"] and finding.estimate == 0: return "the top label is never wrong"
         if facts["errors"]:
             return f"the top label is wrong {two_digits(finding.estimate)} × as often as predicted"
         return f"the top label is right {two_digits(finding.estimate)} × as often as predicted"
@@ -319,7 +320,7 @@ def _recalibrated_sentence(finding):
             f"{_small(facts['after'].conclusion)}.")
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-recal-conclusion
-_UNCHANGED = {"no fault": "no fault was found", "no map": "no map gains in cross-validation",
+_UNCHANGED = {"no map": "no map gains in cross-validation",
               "reversed": "what is called likely is what happens less"}
 
 
@@ -338,7 +339,9 @@ def recalibration_conclusion(report: Any,  # a `ClassRecalibration`
         A few sentences.
     """
     if report.outcome == "unchanged":
-        return f"Unchanged: {_UNCHANGED[report.reason]}. {report.before.conclusion}"
+        before = _small(report.before.conclusion)
+        if report.reason == "no fault": return f"Unchanged: {before}."
+        return f"Unchanged: {_UNCHANGED[report.reason]}. As predicted: {before}."
     return (f"Recalibrated by {report.chosen}: {report.model.sentence}. After, cross-validated: "
             f"{_small(report.after.conclusion)}.")
 

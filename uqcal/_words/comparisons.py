@@ -451,6 +451,9 @@ def _short(caution):
 
 def _levels(caution):
     facts = caution.facts
+    if facts["count"] == 1:
+        return (f"Compared at level {facts['first']:.3g} alone, the one that all tables have. "
+                "Other levels are left out.")
     return (f"Compared at the {facts['count']} levels that all tables have, from "
             f"{facts['first']:.3g} to {facts['last']:.3g}. Other levels are left out.")
 

@@ -96,7 +96,9 @@ def _way(finding):
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-spread-b
 def _factor(finding):
-    "The factor with its limits."
+    "The factor with its limits, if it can be measured."
+    if finding.shows_fault and finding.facts["beyond"]:
+        return f"spread too {finding.facts['beyond']} to be measured"
     return (f"spread {two_digits(finding.estimate)} × as predicted "
             f"{_factor_limits(finding)}")
 
@@ -125,8 +127,11 @@ def _spread_sentence(finding):
     "The same in full."
     if finding.facts["about_bias"]: about = " about the bias"
     else: about = ""
-    parts = [f"Errors spread {two_digits(finding.estimate)} times as far as predicted{about} "
-             f"{_factor_limits(finding)}."]
+    times = f"{two_digits(finding.estimate)} times as far as predicted{about} "
+    times += _factor_limits(finding)
+    if finding.shows_fault and finding.facts["beyond"]:
+        times = f"further from what was predicted than can be measured{about}"
+    parts = [f"Errors spread {times}."]
     if finding.facts["covered"] is not None:
         parts.append(f"{_within(finding).rstrip('; ')} of the forecast.")
     if finding.shows_fault:
@@ -314,6 +319,8 @@ def conclusion(findings: Any,  # the findings of a report, the bias first
     if minor:
         text = f"{'; '.join(minor)}; all within the tolerance."
         return text[:1].upper() + text[1:]
+    if not any(one.kind == "forecast_spread" for one in findings):
+        return "Calibrated on average: no bias beyond the tolerance."
     return "Calibrated: neither bias nor wrong spread beyond the tolerance."
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-conclusion-b

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from .._base.inputs import printable
 from .._base.results import enumerated, three_digits
-from .text import counted, p_text
+from .text import counted, p_text, two_digits
 
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'CAUTIONS', 'STEPS', 'map_text', 'reliability_lines', 'title', 'headline', 'conclusion']
@@ -20,7 +20,7 @@ def _moved(what, shift, factor):
     "Up or down by a share of the std, and the factor of the spread."
     side = ("down", "up")[int(shift > 0)]
     if abs(shift) < 0.005: way = f"{what} not moved"
-    else: way = f"{what} moved {side} by {abs(shift):.2f} std of the row"
+    else: way = f"{what} moved {side} by {two_digits(abs(shift))} std of the row"
     return f"{way}, spread × {three_digits(factor)}"
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-groups
@@ -77,7 +77,7 @@ def _gain(finding):
     value, low, high = (f"{one:.{k}f}".replace("-", "−")
                         for one in (finding.estimate, finding.low, finding.high))
     share = 100 * finding.estimate / max(finding.facts["score"], 1e-300)
-    return f"CRPS lower by {value} [{low}, {high}] per row ({share:.2g} %)"
+    return f"CRPS lower by {value} [{low}, {high}] per row ({share:.3g} %)"
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-gain-b
 def _gain_line(finding): return f"{_gain(finding)}, cross-validated"

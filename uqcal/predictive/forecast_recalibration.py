@@ -923,8 +923,11 @@ def _shown_levels(cells):
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-reliability
 def _reliability(cells, levels):
-    "The share of outcomes at or below each level."
-    return np.array([below_levels(cells, one)[1].mean() for one in levels])
+    "The share of outcomes at or below each level; ties where validation places them."
+    if cells.kind != "table":
+        return np.array([below_levels(cells, one)[1].mean() for one in levels])
+    share = np.cumsum(cells.counts)[:-1] / cells.n
+    return share[[int(np.abs(cells.levels - one).argmin()) for one in levels]]
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-central
 def _central(cells):

@@ -179,8 +179,10 @@ def row_dependence(
 def _adjacent(rows):
     "The largest correlation of adjacent rows, and the p-value of none, or of a negative one."
     excess = rows - rows.mean(axis=0)
-    square = np.maximum((excess**2).sum(axis=0), 1e-300)
-    found = (excess[1:] * excess[:-1]).sum(axis=0) / square
+    square = (excess**2).sum(axis=0)
+    varies = square > 1e-12 * (1 + (rows**2).sum(axis=0))  # a constant is correlated with nothing
+    found = np.where(varies, (excess[1:] * excess[:-1]).sum(axis=0) / np.maximum(square, 1e-300),
+                     -1 / len(rows))
     pvalues = special.ndtr(-np.sqrt(len(rows)) * (found + 1 / len(rows)))
     return float(found.max()), float(holm(pvalues).min())
 

@@ -202,6 +202,7 @@ def _spread_finding(test, size, is_biased, setup):
         facts={"covered": covered, "level": None if pair is None else pair[1] - pair[0],
                "about_bias": bool(is_biased), "null": test.method,
                "in_middle": bool(is_shown and not is_narrow and _outer_hold(setup)),
+               "beyond": _beyond_measure(setup.cells, factor),
                "tied": setup.cells.n_tied / n}, test=test)
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-spread-b
@@ -209,6 +210,14 @@ def _outer_hold(setup):
     "Whether as many outcomes lie outside the outermost quantiles as claimed."
     outer = setup.levels.iloc[[0, -1]]
     return bool(((outer["low"] <= outer["level"]) & (outer["level"] <= outer["high"])).all())
+
+# %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-spread-c
+def _beyond_measure(cells, factor):
+    "\"large\" or \"small\" where outcomes say no more of the spread, such as none between quantiles."
+    about_median = (cells.edges[:-1] <= 0.5) & (cells.edges[1:] >= 0.5)
+    if factor > 20 or cells.counts[1:-1].sum() < 1e-9: return "large"
+    if factor < 0.05 or cells.counts[~about_median].sum() < 1e-9: return "small"
+    return None
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-tails
 def _odds(share): return share / (1 - share)
@@ -481,7 +490,7 @@ def _along_finding(along, scope, share, setup):
         by=along.name, by_group=along.by_group, estimate=float(worst[value]),
         low=float(worst[low]), high=float(worst[high]), pvalue=pvalue,
         unit={"pit": "mean PIT", "covered": "share"}[value], tolerance=setup.pit_reach, n=n,
-        excluded_beyond=max(-along.span[0], along.span[1]), rows_needed=needed,
+        excluded_beyond=max(-along.span[0], along.span[1], 0.0), rows_needed=needed,
         part=Place(along=along.name, first=worst["first"], last=worst["last"],
                    count=int(worst["count"]), of=n, by_group=along.by_group),
         direction=_way(along) if is_shown else None,

@@ -606,6 +606,9 @@ def _numbers_of(data, slope, error):
     return found
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-step
+_LEAST = 20  # rows without which `recalibrate` refuses
+
+
 def _next_step(data, findings):
     "What to do first."
     asked = {one.name: one for one in findings}
@@ -617,9 +620,8 @@ def _next_step(data, findings):
     if off and all(one.kind == "calibration_by" for one in off):
         return Step(verb="correct", why="classes_by", facts={"by": [one.by for one in off]})
     if off:
-        least = 10 * data.prob.shape[1]
-        if data.n >= least: return Step(verb="recalibrate", why="classes")
-        return Step(verb="collect", why="classes", facts={"least": least, "n": data.n})
+        if data.n >= _LEAST: return Step(verb="recalibrate", why="classes")
+        return Step(verb="collect", why="classes", facts={"least": _LEAST, "n": data.n})
     whole = [one for one in findings if one.status == "inconclusive" and one.scope == "whole"]
     if whole:
         needed = max(one.rows_needed or np.inf for one in whole)
