@@ -81,7 +81,8 @@ def _class_line(finding):
     "The worst class, or what is not excluded of any."
     facts = finding.facts
     span = f"{two_digits(facts['lowest'])} to {two_digits(facts['highest'])}"
-    if finding.status == "valid": return f"no class is shown to be off; O/E outside {span} is excluded"
+    if finding.status == "valid":
+        return f"no class is shown to be off; O/E outside {span} is excluded"
     if finding.status == "inconclusive":
         return (f"no class is shown to be off; O/E of {span} in a class is not excluded "
                 f"({would_decide(finding.rows_needed, finding.n)})")

@@ -213,7 +213,7 @@ def _outer_hold(setup):
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-spread-c
 def _beyond_measure(cells, factor):
-    "\"large\" or \"small\" where outcomes say no more of the spread, such as none between quantiles."
+    "\"large\" or \"small\" where outcomes say no more of the spread; None where it is measured."
     about_median = (cells.edges[:-1] <= 0.5) & (cells.edges[1:] >= 0.5)
     if factor > 20 or cells.counts[1:-1].sum() < 1e-9: return "large"
     if factor < 0.05 or cells.counts[~about_median].sum() < 1e-9: return "small"
