@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from uqcal.statistics.confidence_curves import ConfidenceCurve, _Groups, _mean_magnitude, _resample, _simulated_means, confidence_curve, curve_of
+from uqcal.statistics.confidence_curves import ConfidenceCurve, _Groups, _mean_magnitude, _resampled_curves, _simulated_means, confidence_curve, curve_of
 from uqcal._chance.distributions import simulate_calibrated, standard_distribution
 from uqcal._sample.sample import Sample
 
@@ -108,7 +108,7 @@ def test_resamples_equal_the_curve_of_the_drawn_points(demo):
     error, uncertainty = demo[0], demo[1].round(1)
     for power in POWER.values():
         ordered, order = _Groups.of(Sample(error, uncertainty), power, 30), np.lexsort((np.abs(error), uncertainty))
-        fast = _resample(ordered, 15, np.random.default_rng(4))
+        fast = _resampled_curves(ordered, 15, np.random.default_rng(4))
         draws = np.random.default_rng(4).integers(0, 300, size=(15, 300), dtype=np.int32)
         for (value, stated), draw in zip(fast, draws):
             np.testing.assert_allclose(value, plain_curve(error[order][draw], uncertainty[order][draw], power, 30), rtol=1e-11)

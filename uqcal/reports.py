@@ -410,6 +410,11 @@ class Report(Result):
         return "valid"
 
     @property
+    def shows_fault(self) -> bool:
+        "Whether any finding shows a fault, within the tolerance or not."
+        return any(finding.shows_fault for finding in self.findings)
+
+    @property
     def everywhere(self) -> str:
         "The worst status of all findings, local ones too."
         found = {finding.status for finding in self.findings}

@@ -125,11 +125,11 @@ def _exported(kernel):
     for module, names in exported["syms"].items():
         if f"{module}.{kernel.__name__}" not in names: continue
         other = getattr(importlib.import_module(module), kernel.__name__, None)
-        if _same(kernel, other): return other
+        if _same_kernel(kernel, other): return other
     return None
 
 # %% ../../nbs/base/04_kernels.ipynb #cell-032
-def _same(one, other):
+def _same_kernel(one, other):
     "Whether two kernels read the same, and the names in them stand for the same."
     if one is other or not isinstance(other, _Kernel): return one is other
     a, b = one.__wrapped__, other.__wrapped__
@@ -155,7 +155,7 @@ def _as_read(function):
 def _stand_for_the_same(a, b):
     "Whether a loop finds the same in two values: the same thing, or equal numbers and texts."
     if a is b: return True
-    if isinstance(a, _Kernel): return _same(a, b)
+    if isinstance(a, _Kernel): return _same_kernel(a, b)
     if type(a) is not type(b): return False
     if isinstance(a, tuple): return len(a) == len(b) and all(map(_stand_for_the_same, a, b))
     return isinstance(a, (str, numbers.Number)) and repr(a) == repr(b)  # 0.0 is not −0.0

@@ -24,8 +24,8 @@ if TYPE_CHECKING:  # matplotlib is imported where a figure is drawn: scripts sta
 
 # %% auto #0
 __all__ = ['Interval', 'three_digits', 'plus_minus', 'enumerated', 'distinct_names', 'counted', 'html_table', 'json_plain',
-           'Result', 'as_text', 'SignificanceTest', 'new_axes', 'plot_null', 'plain_ticks', 'plain_text',
-           'visible_points']
+           'fault_status', 'Result', 'as_text', 'SignificanceTest', 'new_axes', 'plot_null', 'plain_ticks',
+           'plain_text', 'visible_points']
 
 # %% ../../nbs/base/01_results.ipynb #cell-017
 class Interval(NamedTuple):
@@ -218,6 +218,29 @@ def json_plain(value: Any,  # numbers, text, and dictionaries, lists and tuples 
     is_none = value is pd.NA or isinstance(value, float) and not np.isfinite(value)
     if is_none: return None
     return value
+
+# %% ../../nbs/base/01_results.ipynb #fault-status
+def fault_status(is_shown: bool,  # whether a test shows a fault
+                 is_excluded: bool,  # whether limits exclude a fault beyond the tolerance
+                 ) -> str:  # "minor", "invalid", "valid" or "inconclusive"
+    """What is known of a fault from a test and from limits.
+
+    Parameters
+    ----------
+    is_shown : bool
+        Whether a test shows a fault.
+    is_excluded : bool
+        Whether limits exclude a fault beyond the tolerance.
+
+    Returns
+    -------
+    str
+        "minor", "invalid", "valid" or "inconclusive".
+    """
+    if is_shown and is_excluded: return "minor"
+    if is_shown: return "invalid"
+    if is_excluded: return "valid"
+    return "inconclusive"
 
 # %% ../../nbs/base/01_results.ipynb #cell-030
 class _ReadOnly(dict):

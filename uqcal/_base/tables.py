@@ -705,13 +705,13 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .jsonl, .parqu
         texts = [*by, *groups]
         spoken = [name for name in _mentioned(header, where or "") if name not in names + texts]
         return _Roles(names, texts + spoken, outcomes, groups)
-    raw = _read(source, roles, decimal, thousands, encoding, progress)
+    raw = _raw_columns(source, roles, decimal, thousands, encoding, progress)
     raw.labels = groups
     _select(raw, [*names, *by, *groups], drop_missing, where)
     return _finish(raw, [*names, *by, *groups], kinds or {})
 
 # %% ../../nbs/base/03_tables.ipynb #cell-048
-def _read(source, roles, decimal, thousands, encoding, progress):
+def _raw_columns(source, roles, decimal, thousands, encoding, progress):
     "The raw columns of a file, whatever its form."
     NumberReader(decimal, thousands)  # refuses marks that can't be
     check_encoding(encoding)

@@ -269,11 +269,11 @@ def _quantile(distribution, q, *, upper):
     for side, function, target, power in ((low, distribution._below, log_below, -2),
                                           (~low, distribution._above, log_above, 2)):
         solve = side & np.isfinite(target)
-        out[solve] = _newton(function, power, target[solve], distribution._border)
+        out[solve] = _inverse(function, power, target[solve], distribution._border)
     return out.reshape(shape)[()]
 
 # %% ../../nbs/chance/13_brownian.ipynb #cell-015b
-def _newton(function, power, target, start):
+def _inverse(function, power, target, start):
     """The x with function(x) = target, where the function falls nearly on a straight line in t =
     x**power."""
     t = np.full(target.shape, start**power)

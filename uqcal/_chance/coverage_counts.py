@@ -17,7 +17,7 @@ from .._base.inputs import check_choice
 
 # %% auto #0
 __all__ = ['conformal_rank', 'promised_coverage', 'count_tails', 'tail_pvalue', 'coverage_interval', 'GroupPvalues',
-           'group_pvalues']
+           'group_pvalues', 'harmless_coverages']
 
 # %% ../../nbs/chance/17_coverage_counts.ipynb #cell-007
 def conformal_rank(level: float,  # the coverage that is wanted, in (0, 1)
@@ -341,3 +341,24 @@ def _pvalues(n, average, n_calibration, alternative):
     below, above = np.cumsum(found), np.cumsum(found[::-1])[::-1]
     both = 2 * np.minimum(below, above)
     return np.minimum({"less": below, "greater": above, "two-sided": both}[alternative], 1.0)
+
+# %% ../../nbs/chance/17_coverage_counts.ipynb #harmless-coverages
+def harmless_coverages(coverage: float,  # that was promised, in (0, 1)
+                       factor: float,  # by which odds of a miss may differ without harm, ≥ 1
+                       ) -> tuple[float, float]:  # the lowest and the highest
+    """The coverages of which the odds of a miss differ by at most a factor.
+
+    Parameters
+    ----------
+    coverage : float
+        That was promised, in (0, 1).
+    factor : float
+        By which odds of a miss may differ without harm, ≥ 1.
+
+    Returns
+    -------
+    tuple[float, float]
+        The lowest and the highest.
+    """
+    odds = (1 - coverage) / coverage
+    return 1 / (1 + odds * factor), 1 / (1 + odds / factor)

@@ -223,7 +223,7 @@ def _few(rate_a, n_a, rate_b, n_b):
     return int(round(n_a)), int(round(n_b))
 
 # %% ../../nbs/chance/39_rates.ipynb #cell-002b
-def _chances(n):
+def _event_chances(n):
     "Chance of each number of events at each rate of the grid, shape (n + 1, rates)."
     x = np.arange(n + 1)[:, None]
     return comb(n, x) * _RATES**x * (1 - _RATES)**(n - x)
@@ -241,7 +241,8 @@ def _most_missed(n_a, n_b, alpha):
     high = (a - b + np.hypot(high_a - a, b - low_b))[..., None, None]
     gap = _RATES[:, None] - _RATES
     missed = (low > gap + 1e-9) | (high < gap - 1e-9)
-    return float(np.einsum("ap,bq,abpq->pq", _chances(n_a), _chances(n_b), missed).max())
+    return float(np.einsum("ap,bq,abpq->pq", _event_chances(n_a), _event_chances(n_b),
+                           missed).max())
 
 # %% ../../nbs/chance/39_rates.ipynb #cell-002d
 @lru_cache(maxsize=512)

@@ -69,7 +69,7 @@ def _around_predictions(given, settings):
     return [ConformalIntervals(**settings)]
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-mean-fit
-def _fit_errors(model, given, rows):
+def _fit_error_model(model, given, rows):
     return model.fit(given.values[rows], given.error.to_numpy()[rows], _features(given, rows),
                      _clusters(given, rows))
 
@@ -109,7 +109,7 @@ def _fit_labels(model, given, rows):
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-table
 _BOUNDS = Way(_moved_bounds, _fit_values, _of_values)
-WAYS = {"mean-std": Way(_around_predictions, _fit_errors, _around),
+WAYS = {"mean-std": Way(_around_predictions, _fit_error_model, _around),
         "intervals": _BOUNDS, "quantiles": _BOUNDS, "samples": _BOUNDS,
         "classes": Way(_label_sets, _fit_labels, _of_values)}
 
@@ -422,7 +422,7 @@ def read_fitted(
     if state["verb"] in MADE and state["verb"] != verb: raise ValueError(
         f"--apply {path} was written by uqcal {state['verb']}: apply it with that command")
     _check_state(state, path)
-    said = _statement_of(state, given_options(context), path)
+    said = _statement_to_apply(state, given_options(context), path)
     asked = asked_of(context, source, said)
     if params["by"] and [*asked.by] != state["by"]:
         raise ValueError(f"--apply {path} was fitted by {state['by'] or 'no column'}, got "
@@ -461,7 +461,7 @@ def without_outcomes(said: Mapping[str, Any],  # a statement
             if name not in ("observed", "positive", "error")}
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-statement
-def _statement_of(state, typed_here, path):
+def _statement_to_apply(state, typed_here, path):
     "The statement of the new rows: as it was typed, else that of the fit."
     fitted = without_outcomes(state["statement"])
     level = fitted.get("level")

@@ -184,7 +184,7 @@ def _monitor(
     _check_stream(context.params)
     file, label = data_file(file)
     kind, columns, own = _stream_kind(context.params)
-    _check_state(context.params)
+    _check_stream_options(context.params)
     if state is None: refuse_idle(context, "no state is kept without --state", ["every"])
     NumberReader(decimal, thousands)  # what it refuses is no fault of a line either
     check_outputs(file, report=report, figure=figure, json=json_file, state=state,
@@ -192,14 +192,15 @@ def _monitor(
     with contextlib.ExitStack() as opened:
         source = _stream(file, label, opened)
         found = encoding or encoding_of(source.peek(4))
-        if kind in _FORECASTS: own |= _forecast_columns(source, found, kind, columns[kind])
+        if kind in _FORECASTS: own |= _columns_of_pattern(source, found, kind, columns[kind])
         write = opened.enter_context(_place(out, state, found)(out, _writer(found, name)))
         source = opened.enter_context(_watched(source, file, label, progress))
         summary = _monitored(source, write, label, kind, columns, own | dict(
             name=name, decimal=decimal, thousands=thousands, encoding=found, key=key, state=state,
             drop_missing=drop_missing, every=every, resume=resume, on_error=on_error,
             run_length=run_length))
-    _tell(summary, kind, label, _next_command(summary.step, columns, context), context.params)
+    _tell_summary(summary, kind, label, _next_file_command(summary.step, columns, context),
+                  context.params)
     if fail_on and summary.outcome == "alarm": raise typer.Exit(1)
 
 # %% ../../nbs/command/68_cli_streams.ipynb #9957612f
@@ -263,7 +264,7 @@ def _own_options(kind, method, params):
     return {"kurtosis": params["kurtosis"]}
 
 # %% ../../nbs/command/68_cli_streams.ipynb #own-columns
-def _forecast_columns(source, encoding, kind, pattern):
+def _columns_of_pattern(source, encoding, kind, pattern):
     "Columns that a pattern names in the first line of a table, and the levels of quantiles."
     import csv
     import pandas as pd
@@ -317,7 +318,7 @@ def _check_stream(params):
     if params["file"] == "-" and sys.stdin is None: raise ValueError("standard input is closed")
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-043b
-def _check_state(params):
+def _check_stream_options(params):
     from uqcal._base.inputs import check_choice, check_count
     check_count(params["every"], "--every")
     check_count(params["run_length"], "--run-length")
@@ -486,7 +487,7 @@ def _monitored(source, write, label, kind, columns, options):
             typer.echo(f"uqcal: {label}: {len(skipped):,} rows left out", err=True)
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-044
-def _next_command(step, columns, context):
+def _next_file_command(step, columns, context):
     "The command that takes the next file; none where outcomes are needed first."
     if step.verb != "monitor": return ""
     params = context.params
@@ -502,7 +503,7 @@ def _next_command(step, columns, context):
     return on_lines(["uqcal monitor next.csv", *named, *more])
 
 # %% ../../nbs/command/68_cli_streams.ipynb #stream-text
-def _tell(summary, kind, label, command, params):
+def _tell_summary(summary, kind, label, command, params):
     "Print the screen, apart from rows that are printed, and write the files that were asked for."
     text = summary.screen(f"{label}: {summary.title}", command)
     if params["verbose"]:

@@ -315,14 +315,14 @@ def _validate(context):
     if params["in_parts"]: return _IN_PARTS[kind](context, said)
     check_outputs(source, params["jobs"], report=params["report"], json=params["json_file"],
                   figure=params["figure"])
-    options = _options(params, way)
+    options = _validation_options(params, way)
     given = KINDS[kind].read(asked_of(context, source, said))
     result = _with_places(way.run(given, options), given.table)
     _tell(result, given, way, context)
     if params["fail_on"] and fails(result, params["fail_on"]): raise typer.Exit(1)
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-options-of
-def _options(params, way):
+def _validation_options(params, way):
     "Options as the functions of Python take them; what was not given is left to them."
     counts = ("n_boot", "n_resamples", "n_mc")
     options = {name: params[name] for name in ("tolerance", *way.acts)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._base.results import enumerated
-from .text import (capital, counted, factor_text, p_text, percent, row_names,
-                               short_name, two_digits, value_text, would_decide)
+from .text import (capital, counted, factor_text, few_clusters_text, p_text, percent,
+                               row_names, short_name, two_digits, value_text, would_decide)
 
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'tests_text', 'conclusion_text', 'title_text', 'class_lines',
@@ -24,7 +24,7 @@ _DRAWS = {"exact": "drawn labels", "cluster signs": "signs of clusters",
           "whole clusters": "whole clusters", "contradiction": "contradiction"}
 
 
-def _ratio(finding):
+def _class_ratio(finding):
     "O/E with its limits."
     factor, limits = factor_text(finding.estimate, finding.low, finding.high)
     return f"O/E {factor} {limits}"
@@ -36,7 +36,7 @@ def _top_line(finding):
     else: what = "right labels"
     level = facts["predicted"]
     line = (f"right in {percent(facts['accuracy'], level)} % of the rows, predicted "
-            f"{percent(facts['predicted'], level)} %; {what}: {_ratio(finding)}")
+            f"{percent(facts['predicted'], level)} %; {what}: {_class_ratio(finding)}")
     if finding.direction is not None: return f"{line}: {finding.direction}"
     if finding.status == "inconclusive":
         return f"{line} ({would_decide(finding.rows_needed, finding.n)})"
@@ -63,7 +63,7 @@ def _top_sentence(finding):
     return _beyond_chance(finding, f"the most probable class is {_top_line(finding)}")
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-slope
-def _slope_line(finding):
+def _class_slope_line(finding):
     factor, limits = factor_text(finding.estimate, finding.low, finding.high)
     line = f"calibration slope {factor} {limits}"
     if finding.direction is not None:
@@ -73,8 +73,8 @@ def _slope_line(finding):
     return line
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-slope-sentence
-def _slope_sentence(finding):
-    return _beyond_chance(finding, _slope_line(finding))
+def _class_slope_sentence(finding):
+    return _beyond_chance(finding, _class_slope_line(finding))
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-class
 def _class_line(finding):
@@ -93,7 +93,7 @@ def _class_line(finding):
     if facts["off"] > 1: more = f"; {facts['off']} of {facts['classes']} classes are off"
     elif facts["off"] == 1: more = ""
     else: more = "; the classes are off in total"
-    return f"{counts}, {_ratio(finding)} ({p_text(finding.pvalue)}){more}"
+    return f"{counts}, {_class_ratio(finding)} ({p_text(finding.pvalue)}){more}"
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-class-sentence
 def _class_sentence(finding):
@@ -111,7 +111,7 @@ def _of_what(finding):
     return f"probabilities of {short_name(label)}"
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-local-off
-def _off(difference):
+def _high_or_low(difference):
     "Which way, and how far."
     if difference > 0: return f"too low by {two_digits(difference)}"
     return f"too high by {two_digits(-difference)}"
@@ -123,7 +123,7 @@ def _local_line(finding):
     if finding.rows: return f"a class with probability 0 occurred in {row_names(finding.rows)}"
     if finding.shows_fault:
         ends = f"{value_text(part.first)} to {value_text(part.last)}"
-        return (f"{_of_what(finding)} of {ends} are {_off(facts['difference'])} on average "
+        return (f"{_of_what(finding)} of {ends} are {_high_or_low(facts['difference'])} on average "
                 f"({counted(part.count)}; {p_text(finding.pvalue)})")
     if finding.status == "valid":
         return f"no fault found; any fifth of the rows is off by at most {limit}"
@@ -249,7 +249,7 @@ def class_lines(table: Any,  # a row for each class: first, observed, predicted,
     return [f"  {name:<12}" + "".join(f"{one:>9}" for one in cells) for name, cells in rows.items()]
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-steps
-def _recalibrate(step):
+def _recalibrate_classes(step):
     return "Recalibrate, then validate on rows that were not used for it."
 
 
@@ -269,7 +269,7 @@ def _by_itself(step):
     return f"Recalibrate each group of {by} by itself, then validate on other rows."
 
 
-def _collect(step):
+def _collect_for_classes(step):
     facts = step.facts
     return (f"Collect more rows: recalibration takes at least {facts['least']:,}, and there are "
             f"{facts['n']:,}.")
@@ -280,7 +280,7 @@ def _collect_to_decide(step):
     return f"Collect more rows: {would_decide(facts['needed'], facts['n'])}."
 
 
-def _use(step):
+def _use_classes(step):
     return "Use these probabilities. Groups may still differ: pass their columns as by=."
 
 # %% ../../nbs/words/126_words_classes.ipynb #wc-scaling
@@ -346,20 +346,17 @@ def recalibration_conclusion(report: Any,  # a `ClassRecalibration`
     return (f"Recalibrated by {report.chosen}: {report.model.sentence}. After, cross-validated: "
             f"{_small(report.after.conclusion)}.")
 
-# %% ../../nbs/words/126_words_classes.ipynb #wc-caution
-def _few_clusters(caution):
-    return (f"There are only {caution.facts['clusters']:,} clusters. With so few, up to 8 of 100 "
-            "calibrated models show a fault.")
-
 # %% ../../nbs/words/126_words_classes.ipynb #wc-tables
-LINES = {"top_label": _top_line, "class_slope": _slope_line, "each_class": _class_line,
+LINES = {"top_label": _top_line, "class_slope": _class_slope_line, "each_class": _class_line,
          "class_locally": _local_line, "recalibrated_classes": _recalibrated_line}
-SENTENCES = {"top_label": _top_sentence, "class_slope": _slope_sentence,
+SENTENCES = {"top_label": _top_sentence, "class_slope": _class_slope_sentence,
              "each_class": _class_sentence, "class_locally": _local_sentence,
              "recalibrated_classes": _recalibrated_sentence}
 METHODS = dict.fromkeys(("top_label", "class_slope", "each_class", "class_locally"), _method)
-CAUTIONS = {"few_clusters_of_classes": _few_clusters}
-STEPS = {("recalibrate", "classes"): _recalibrate, ("check", "reversed_classes"): _check_reversed,
+CAUTIONS = {"few_clusters_of_classes": few_clusters_text}
+STEPS = {("recalibrate", "classes"): _recalibrate_classes,
+         ("check", "reversed_classes"): _check_reversed,
          ("check", "impossible_labels"): _check_impossible, ("correct", "classes_by"): _by_itself,
-         ("collect", "classes"): _collect, ("collect", "classes_decide"): _collect_to_decide,
-         ("use", "classes"): _use}
+         ("collect", "classes"): _collect_for_classes,
+         ("collect", "classes_decide"): _collect_to_decide,
+         ("use", "classes"): _use_classes}

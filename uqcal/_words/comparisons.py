@@ -31,7 +31,7 @@ def _end(x, error):
     return minus(f"{x + 0.0:.1g}" if float(text) == 0 else text)
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-limits
-def _limits(finding):
+def _difference_limits(finding):
     "Both limits of a difference in brackets."
     error = finding.facts["standard_error"]
     return f"[{_end(finding.low, error)}, {_end(finding.high, error)}]"
@@ -118,7 +118,7 @@ def _worse(finding):
     scores = (f"{finding.unit} {_amount(facts['score'], 0)} against "
               f"{_amount(facts['best_score'], 0)}")
     if not facts["standard_error"]: return f"{scores}: worse by {_amount(finding.estimate, 0)}"
-    return f"{scores}: worse by {_amount(finding.estimate, 0)} {_limits(finding)}"
+    return f"{scores}: worse by {_amount(finding.estimate, 0)} {_difference_limits(finding)}"
 
 
 def _worse_line(finding): return f"{_worse(finding)} ({_chance(finding)})"
@@ -147,7 +147,7 @@ def _few_line(finding): return f"{_worse(finding)}; too few rows for limits"
 def _resamples_line(finding): return f"{_worse(finding)}; too few resamples for limits"
 
 
-def _rows_line(finding):
+def _deciding_rows_line(finding):
     name, verb = _deciders(finding.facts["deciders"])
     return f"{_worse(finding)}; {name} {verb} alone"
 
@@ -163,7 +163,7 @@ def _loser(finding):
 
 _LINES = {"better": _worse_line, "harmless": _harmless_line, "equivalent": _equivalent_line,
           "the same": _same_line, "precision": _open_line, "few rows": _few_line,
-          "equal rows": _few_line, "few resamples": _resamples_line, "rows": _rows_line,
+          "equal rows": _few_line, "few resamples": _resamples_line, "rows": _deciding_rows_line,
           "unseen": _unseen_line}
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-sentence
@@ -182,7 +182,7 @@ def _harm(finding):
 
 def _better_words(finding):
     facts, error = finding.facts, finding.facts["standard_error"]
-    if error > 0: limits = _limits(finding)
+    if error > 0: limits = _difference_limits(finding)
     else: limits = "in every row"
     said = (f"{facts['best']} is better than {facts['model']} by "
             f"{_amount(finding.estimate, error)} in {finding.unit} {limits} ({_chance(finding)}).")
@@ -191,7 +191,7 @@ def _better_words(finding):
 
 
 def _equivalent_words(finding):
-    return (f"{_lead(finding)} {_limits(finding)}. That is within {_harm(finding)}.")
+    return (f"{_lead(finding)} {_difference_limits(finding)}. That is within {_harm(finding)}.")
 
 
 def _same_words(finding):
@@ -201,7 +201,7 @@ def _same_words(finding):
 
 def _open_words(finding):
     rows = would_decide(finding.rows_needed, finding.n)
-    return (f"{_lead(finding)} {_limits(finding)}, which is inconclusive."
+    return (f"{_lead(finding)} {_difference_limits(finding)}, which is inconclusive."
             + f" {capital(rows)}." * bool(finding.rows_needed))
 
 
@@ -342,7 +342,7 @@ def models_conclusion(report: Any,  # a `ModelComparison`
     if not worse:
         said = (f"No model is shown to be worse than {name}, which has the lowest {label} of "
                 f"{len(others) + 1}.")
-        return said + _not_excluded(others)
+        return said + _difference_not_excluded(others)
     return (f"{name} has the lowest {label}. It is better than {len(worse)} of the "
             f"{len(others)} others; {_of_others(others)}.")
 
@@ -356,7 +356,7 @@ def _of_others(others):
     return " and ".join(parts)
 
 
-def _not_excluded(others):
+def _difference_not_excluded(others):
     "The largest difference that is not excluded, if it matters."
     open_ = [one for one in others if one.status == "inconclusive"]
     most = max((one.high for one in open_), default=0)
@@ -385,13 +385,13 @@ def _of_two(finding):
     return f"{said} Recalibrated, {cause['front']} would be better."
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-repeats
-def _repeated(caution):
+def _copied_rows(caution):
     facts = caution.facts
     return (f"{facts['repeated']:,} of {facts['n']:,} {facts['what']} repeat an earlier one; "
             "copies count once.")
 
 
-def _apart(caution):
+def _rows_apart(caution):
     facts = caution.facts
     return (f"Rows that lie {facts['lag']:,} apart are correlated "
             f"({two_digits(facts['correlation'])}): the file may hold the same rows "
@@ -402,7 +402,8 @@ def _shared(caution):
     return "Rows with the same uncertainty are correlated and count as one cluster."
 
 
-def _correlated(caution): return "Adjacent rows are correlated. If they are clusters, pass groups."
+def _correlated_neighbours(caution):
+    return "Adjacent rows are correlated. If they are clusters, pass groups."
 
 
 def _duplicates(caution):
@@ -412,7 +413,7 @@ def _duplicates(caution):
             "are copies or clusters, pass groups.")
 
 
-def _stretches(caution):
+def _stretches_as_clusters(caution):
     return (f"Adjacent rows are correlated, so {caution.facts['number']} blocks of the file count "
             "as clusters. If you know the clusters, pass groups.")
 
@@ -443,13 +444,13 @@ def _tails(caution):
             "freedom. For these, one of four verdicts is wrong.")
 
 
-def _short(caution):
+def _short_series(caution):
     facts = caution.facts
     return (f"The series is short or strongly correlated ({facts['n']:,} rows; {facts['near']:.2f} "
             "between neighbours). Limits of 95 % then cover as few as 91 of 100.")
 
 
-def _levels(caution):
+def _common_levels(caution):
     facts = caution.facts
     if facts["count"] == 1:
         return (f"Compared at level {facts['first']:.3g} alone, the one that all tables have. "
@@ -488,7 +489,7 @@ def _other(caution):
             f"{facts['best']} by {_amount(*facts['by'])}.")
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-steps
-def _shown(step, names):
+def _first_three(step, names):
     "Models as they are shown, the first three of them."
     return [step.facts["shown"][name] for name in names[:3]]
 
@@ -501,11 +502,12 @@ def _with_rivals(said, step):
     return said
 
 
-def _use(step):
+def _use_model(step):
     first, *others = step.arguments["models"]
     said = f"Use {step.facts['shown'][first]}."
     if others:
-        said = (f"{step.facts['shown'][first]} and {enumerated(_shown(step, others))} do equally "
+        said = (f"{step.facts['shown'][first]} and "
+                f"{enumerated(_first_three(step, others))} do equally "
                 "well: choose by what they cost.")
     return _with_rivals(" ".join([said, *_gains(step, len(others) > 0)]), step)
 
@@ -521,20 +523,20 @@ def _gains(step, is_named):
                "rows.")
 
 
-def _recalibrate(step):
+def _recalibrate_first(step):
     name = step.arguments["models"][0]
-    over = enumerated(_shown(step, step.arguments["over"]))
+    over = enumerated(_first_three(step, step.arguments["over"]))
     said = (f"Recalibrate {step.facts['shown'][name]} first "
             f"({correction_text(step.facts['corrections'][name])}): it would then be better than "
             f"{over}. Then compare again, on other rows.")
     return _with_rivals(said, step)
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-steps-b
-def _collect(step):
+def _collect_to_choose(step):
     first, *others = step.arguments["models"]
     rows = would_decide(step.arguments["n_needed"], step.facts["n"])
     said = (f"Do not choose between {step.facts['shown'][first]} and "
-            f"{enumerated(_shown(step, others))} by this score yet; {rows}.")
+            f"{enumerated(_first_three(step, others))} by this score yet; {rows}.")
     return _with_rivals(said, step)
 
 
@@ -563,14 +565,14 @@ SENTENCES: dict[str, Any] = {"best_model": _best_sentence,
                              "model_difference": _difference_sentence}
 METHODS: dict[str, Any] = {}
 CAUTIONS: dict[str, Any] = {
-    "models_repeat": _repeated, "models_apart": _apart, "models_shared": _shared,
-    "models_correlated": _correlated, "models_duplicates": _duplicates,
-    "models_blocks": _stretches, "models_zero": _zero, "models_one_bound": _one_bound,
+    "models_repeat": _copied_rows, "models_apart": _rows_apart, "models_shared": _shared,
+    "models_correlated": _correlated_neighbours, "models_duplicates": _duplicates,
+    "models_blocks": _stretches_as_clusters, "models_zero": _zero, "models_one_bound": _one_bound,
     "models_one_row": _one_row, "models_tails": _tails, "models_few": _few,
-    "models_left_out": _left_out, "models_short": _short, "models_levels": _levels,
+    "models_left_out": _left_out, "models_short": _short_series, "models_levels": _common_levels,
     "models_unlike": _unlike, "models_members": _members, "models_normal": _normal,
     "models_other_score": _other}
 STEPS: dict[Any, Any] = {
-    ("use", "models"): _use, ("recalibrate", "models"): _recalibrate,
-    ("collect", "models"): _collect, ("check", "models"): _check,
+    ("use", "models"): _use_model, ("recalibrate", "models"): _recalibrate_first,
+    ("collect", "models"): _collect_to_choose, ("check", "models"): _check,
     ("separate", "models"): _separate}

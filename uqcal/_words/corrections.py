@@ -22,7 +22,7 @@ __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'map_text', 're
 def _times(factor): return f"× {three_digits(factor)}"
 
 # %% ../../nbs/words/33_corrections.ipynb #w-maps-b
-def _factor(effect):
+def _factor_effect(effect):
     heavy = " (the tails are too heavy for a standard deviation)" * effect["is_heavy"]
     ends = effect.get("limits")
     if ends is None or not np.isfinite(ends).all(): return (
@@ -31,7 +31,7 @@ def _factor(effect):
     return f"u {_times(effect['factor'])} (errors {low} to {high} × u)"
 
 # %% ../../nbs/words/33_corrections.ipynb #w-maps-c
-def _power(effect):
+def _power_effect(effect):
     here, power = f"u {_times(effect['factor'])}", effect["power"]
     if power == 1: return here
     if power > 1: side = "more"
@@ -52,7 +52,7 @@ def _isotonic(effect):
             f"{effect['levels']} levels")
 
 # %% ../../nbs/words/33_corrections.ipynb #w-maps-e
-def _groups(effect):
+def _group_factors(effect):
     parts = [f"{_times(factor)} in {name}" for name, factor in effect["factors"]]
     if effect["others"]:
         low, high = map(three_digits, (effect["lowest"], effect["highest"]))
@@ -93,8 +93,9 @@ def _odds_by_group(effect):
     return "; ".join([*parts, "groups not seen stay as predicted"])
 
 # %% ../../nbs/words/33_corrections.ipynb #w-map-text
-_EFFECTS = {"unchanged": lambda effect: "u unchanged", "factor": _factor, "power": _power,
-            "isotonic": _isotonic, "groups": _groups, "regression": _regression, "shift": _shift,
+_EFFECTS = {"unchanged": lambda effect: "u unchanged", "factor": _factor_effect,
+            "power": _power_effect, "isotonic": _isotonic, "groups": _group_factors,
+            "regression": _regression, "shift": _shift,
             "odds by group": _odds_by_group,
             "steps": lambda effect: "; ".join(map(map_text, effect["steps"]))}
 
@@ -148,7 +149,7 @@ def _answer_sentence(finding):
     return f"{before}After, cross-validated: {facts['after'].status}. {facts['after'].sentence}"
 
 # %% ../../nbs/words/33_corrections.ipynb #w-calibration
-def _short(report):
+def _verdict_of(report):
     "A calibration report in a few words, without a full stop."
     return verdict_fragment(report.findings)
 
@@ -172,15 +173,15 @@ def _groups_sentence(finding):
 # %% ../../nbs/words/33_corrections.ipynb #w-calibration-d
 def _calibration_line(finding):
     facts = finding.facts
-    if facts["after"] is None: return _short(facts["before"])
-    return f"before: {facts['before'].verdict}; after: {_short(facts['after'])}"
+    if facts["after"] is None: return _verdict_of(facts["before"])
+    return f"before: {facts['before'].verdict}; after: {_verdict_of(facts['after'])}"
 
 # %% ../../nbs/words/33_corrections.ipynb #w-calibration-e
 def _calibration_sentence(finding):
     facts = finding.facts
-    if facts["after"] is None: return f"{capital(_short(facts['before']))}."
-    return (f"Before: {_short(facts['before'])}. After, cross-validated: "
-            f"{_short(facts['after'])}.")
+    if facts["after"] is None: return f"{capital(_verdict_of(facts['before']))}."
+    return (f"Before: {_verdict_of(facts['before'])}. After, cross-validated: "
+            f"{_verdict_of(facts['after'])}.")
 
 # %% ../../nbs/words/33_corrections.ipynb #w-unchanged
 _UNCHANGED = {
@@ -270,9 +271,9 @@ def probability_conclusion(report: Any,  # a `ProbabilityRecalibration`
         A few sentences.
     """
     if report.outcome == "unchanged":
-        return f"Unchanged: {_UNCHANGED[report.reason]}. {capital(_short(report.before))}."
+        return f"Unchanged: {_UNCHANGED[report.reason]}. {capital(_verdict_of(report.before))}."
     return (f"Recalibrated by {report.chosen}: {report.model.sentence}. Before: "
-            f"{_short(report.before)}. After, cross-validated: {_short(report.after)}.")
+            f"{_verdict_of(report.before)}. After, cross-validated: {_verdict_of(report.after)}.")
 
 # %% ../../nbs/words/33_corrections.ipynb #w-cautions
 def _repeats(caution):
@@ -290,7 +291,7 @@ def _apart(caution):
 def _similar(caution): return "Some rows are near-duplicates; if they are clusters, pass groups."
 
 
-def _rows_decide(caution):
+def _deciding_rows(caution):
     who = row_names(caution.facts["rows"], caution.facts["row_names"])
     return f"{capital(who)} alone would change an answer: check first."
 
@@ -300,14 +301,15 @@ def _outcome(caution):
             "observed.")
 
 
-def _rows(facts):
+def _named_rows(facts):
     "Rows by the names of a file, or counted from 0."
     names = facts["row_names"]
     return row_names(facts["rows"], names) + ("" if names else " (counted from 0)")
 
 
 def _impossible(caution):
-    return (f"What was predicted to be impossible happened in {_rows(caution.facts)}: check first. "
+    return (f"What was predicted to be impossible happened in "
+            f"{_named_rows(caution.facts)}: check first. "
             "The log score is infinite there. Gains take 0 and 1 for the outermost other "
             "probability, or for 1e-5 from there.")
 
@@ -335,8 +337,8 @@ def _correct(step):
     return f"{said} columns that may explain the errors (features), or refit the model."
 
 
-def _check_rows(step):
-    return f"Check {_rows(step.facts)}: what was predicted to be impossible happened there."
+def _check_impossible_rows(step):
+    return f"Check {_named_rows(step.facts)}: what was predicted to be impossible happened there."
 
 # %% ../../nbs/words/33_corrections.ipynb #w-tables
 LINES: dict[str, Any] = {"recalibration_gain": _gain_line, "recalibrated_answer": _answer_line,
@@ -350,7 +352,7 @@ METHODS: dict[str, Any] = {
     "recalibrated_answer": lambda finding: finding.facts["after"].method}
 CAUTIONS: dict[str, Any] = {
     "recalibration_repeats": _repeats, "recalibration_apart": _apart,
-    "recalibration_similar": _similar, "recalibration_rows": _rows_decide,
+    "recalibration_similar": _similar, "recalibration_rows": _deciding_rows,
     "recalibration_outcome": _outcome,
     "recalibration_unseen": lambda caution: (
         "Groups that were not seen here stay as predicted: validate them before use."),
@@ -365,7 +367,7 @@ STEPS: dict[Any, Any] = {
                          * step.facts.get("is_left", False))),
     ("correct", "probabilities"): lambda step: (
         "No map corrects this. Look for a column that explains it, or refit the model."),
-    ("check", "recalibration_rows"): _check_rows,
+    ("check", "recalibration_rows"): _check_impossible_rows,
     ("check", "coding"): lambda step: (
         "Check how the outcomes are coded: more was predicted where less happened."),
     ("use", "calibrated_probabilities"): lambda step: (

@@ -263,7 +263,7 @@ def _values(row):
             f"u = {value_text(row['uncertainty'])}, Z = {value_text(row['scaled'])})")
 
 # %% ../../nbs/words/37_file.ipynb #cell-129
-def _times(factor):
+def _factor_above_one(factor):
     "A factor, or one over it, whichever is above one."
     size = max(factor, 1 / factor)
     if size < 999.5: return f"{size:.4g}"
@@ -273,8 +273,8 @@ def _times(factor):
 def _looks(row):
     "By what a column of a row looks multiplied or divided: the three likeliest factors."
     factors = row["factors"][:3]
-    larger = [_times(factor) for factor in factors if factor > 1]
-    smaller = [_times(factor) for factor in factors if factor < 1]
+    larger = [_factor_above_one(factor) for factor in factors if factor > 1]
+    smaller = [_factor_above_one(factor) for factor in factors if factor < 1]
     ways = [f"multiplied by {' or '.join(larger)}"] * bool(larger)
     ways += [f"divided by {' or '.join(smaller)}"] * bool(smaller)
     return f"{_COLUMNS[row['column']]} looks {' or '.join(ways)}"
@@ -323,7 +323,7 @@ def _mixed_units(cause):
     else: size = "small"
     why = "another unit or another group of rows"
     if facts["unit_factor"] is not None:
-        why = f"another unit (a factor of {_times(facts['unit_factor'])})"
+        why = f"another unit (a factor of {_factor_above_one(facts['unit_factor'])})"
     return (f"{_COLUMNS[facts['column']]} forms two clusters with nothing between. In "
             f"{_share_of(facts)} it is about {value_text(facts['ratio'])} times as {size} as in "
             f"the others. {_see(cause)} {_because(cause, why)}")
@@ -526,7 +526,7 @@ def _bias_with_u(cause):
     return f"{_off_centre(facts)}, and errors are shifted more where u is larger. {why}"
 
 # %% ../../nbs/words/37_file.ipynb #cell-164
-def _change(cause):
+def _change_in_file(cause):
     facts = cause.facts
     why = _because(cause, "another model, instrument or unit, or correlated rows")
     return (f"From row {facts['row_name']} on, Z is {value_text(facts['ratio'])} times as large as "
@@ -594,7 +594,7 @@ CAUSES = {  # by `Cause.name`
     "mean_absolute_deviation": _level, "standard_error": _level, "variance": _power,
     "root": _power, "precision": _power, "inverse": _power, "logarithm": _power,
     "few_members": _few_members, "detection_limit": _detection_limit,
-    "offset": _offset, "bias_growing_with_u": _bias_with_u, "change_in_the_file": _change,
+    "offset": _offset, "bias_growing_with_u": _bias_with_u, "change_in_the_file": _change_in_file,
     "drift": _drift, "two_populations": _populations, "skewed_errors": _skewed,
     "relative_uncertainty": _relative, "unit_in_a_group": _unit_in_a_group,
     "bias_by_group": _bias_by_group}

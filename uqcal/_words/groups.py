@@ -27,7 +27,7 @@ def _both(facts):
     return f"groups {printable(facts['a'])} and {printable(facts['b'])}"
 
 # %% ../../nbs/words/35_groups.ipynb #groups-short
-def _short(facts):
+def _who_is_compared(facts):
     "Who is compared, in few words."
     if facts["b"] is None: return printable(facts["a"])
     return f"{printable(facts['a'])} against {printable(facts['b'])}"
@@ -46,7 +46,7 @@ def _rows(facts):
     return f"{facts['n_a']:,} + {facts['n_b']:,} rows"
 
 # %% ../../nbs/words/35_groups.ipynb #groups-mean
-def _mean(finding):
+def _mean_difference(finding):
     "The average difference."
     return f"{signed(finding.estimate)} on average"
 
@@ -73,7 +73,7 @@ def difference_line(finding: Any,  # of kind "group_difference"
     str
         A fragment.
     """
-    facts, mean = finding.facts, _mean(finding)
+    facts, mean = finding.facts, _mean_difference(finding)
     if finding.status == "invalid":
         if facts["b"] is None: whose = "differ from everyone's"
         else: whose = "differ"
@@ -143,7 +143,7 @@ def others_line(finding: Any,  # of kind "other_groups"
     """
     facts = finding.facts
     if finding.status == "invalid": return "differ at equal scores, too"
-    largest = [f"{_short(other.facts)} {signed(other.estimate)} ({_rows(other.facts)})"
+    largest = [f"{_who_is_compared(other.facts)} {signed(other.estimate)} ({_rows(other.facts)})"
                for other in facts["largest"]]
     if largest[1:]: most = "largest average differences"
     else: most = "average difference"
@@ -414,12 +414,13 @@ def bins_sentence(strategy: str,  # "uniform" or "noise"
 # %% ../../nbs/words/35_groups.ipynb #groups-most
 def _most(findings):
     "The clearest differences, at most three of them, by name."
-    named = [f"{_short(finding.facts)} ({signed(finding.estimate)})" for finding in findings[:3]]
+    named = [f"{_who_is_compared(finding.facts)} ({signed(finding.estimate)})"
+             for finding in findings[:3]]
     named[0] = f"{named[0][:-1]} on average)"
     return enumerated(named)
 
 # %% ../../nbs/words/35_groups.ipynb #groups-number
-def _number(count, everyone, verb=""):
+def _count_text(count, everyone, verb=""):
     "A number of groups or pairs, with a verb that has an s in the singular."
     if everyone: what = "group"
     else: what = "pair"
@@ -428,7 +429,7 @@ def _number(count, everyone, verb=""):
     return text
 
 # %% ../../nbs/words/35_groups.ipynb #groups-shown
-def _shown(differ, number, everyone, in_all):
+def _differing_groups(differ, number, everyone, in_all):
     "How many groups differ, and which of them most."
     if everyone: who = "groups"
     else: who = "pairs of groups"
@@ -472,7 +473,7 @@ def groups_conclusion(
     differ = [finding for finding in findings if finding.status == "invalid"]
     number = len(findings) - len(by_reason["steps"])
     parts = []
-    if differ: parts.append(_shown(differ, number, everyone, in_all))
+    if differ: parts.append(_differing_groups(differ, number, everyone, in_all))
     elif number:
         if everyone: who = "groups"
         else: who = "pairs of groups"
@@ -485,7 +486,7 @@ def groups_conclusion(
         drawn = max(finding.facts["n_resamples"] for finding in open_ones)
         if len(open_ones) == 1: verb = "is"
         else: verb = "are"
-        parts.append(f"{_number(len(open_ones), everyone)} {verb} inconclusive with {drawn:,} "
+        parts.append(f"{_count_text(len(open_ones), everyone)} {verb} inconclusive with {drawn:,} "
                      "shuffles.")
     if unequal := by_reason["scores"]:
         if differ: more = " more"
@@ -497,9 +498,8 @@ def groups_conclusion(
     if untested := by_reason["steps"]:
         if len(untested) == 1: verb = "is"
         else: verb = "are"
-        parts.append(f"{_number(len(untested), everyone)} {verb} not tested: too few steps carry "
-                     "the "
-                     f"graph{'s' * (len(untested) > 1)}.")
+        parts.append(f"{_count_text(len(untested), everyone)} {verb} not tested: too few steps "
+                     f"carry the graph{'s' * (len(untested) > 1)}.")
     return " ".join(parts)
 
 # %% ../../nbs/words/35_groups.ipynb #groups-pair-conclusion
@@ -575,14 +575,14 @@ def _skipped(caution):
     else: why = "no scores in common" + (" or fewer than six clusters" if facts["clusters"] else "")
     if facts["count"] == 1: verb = "is"
     else: verb = "are"
-    return f"{_number(facts['count'], facts['everyone'])} {verb} not compared: {why}."
+    return f"{_count_text(facts['count'], facts['everyone'])} {verb} not compared: {why}."
 
 # %% ../../nbs/words/35_groups.ipynb #groups-few
-def _few_members(caution):
+def _groups_too_small(caution):
     facts = caution.facts
     if facts["count"] == 1: verb = "has"
     else: verb = "have"
-    return (f"{_number(facts['count'], facts['everyone'])} {verb} too few rows to show a "
+    return (f"{_count_text(facts['count'], facts['everyone'])} {verb} too few rows to show a "
             "difference "
             "of any size.")
 
@@ -590,7 +590,7 @@ def _few_members(caution):
 CAUTIONS: dict[str, Any] = {
     "everyone_includes_each": lambda caution: (
         "Everyone includes each group itself. One group far off can make others differ."),
-    "few_members": _few_members,
+    "few_members": _groups_too_small,
     "not_compared": _skipped,
     "members_may_be_clustered": lambda caution: (
         "Rows seem to be clustered, and are not counted as clusters here. What is shown may be "

@@ -25,7 +25,7 @@ def _brief(name):
     return " ".join(words)
 
 # %% ../../nbs/words/89_headlines.ipynb #head-where
-def _where(finding):
+def _brief_where(finding):
     "Where a fault lies, at most six words; empty where it lies everywhere."
     part = finding.part
     if part is None: return ""
@@ -37,7 +37,7 @@ def _bias(finding):
     "Which way predictions are off, and by how much or where."
     if finding.estimate > 0: way = "low"
     else: way = "high"
-    if finding.part is not None: return f"predictions too {way}{_where(finding)}"
+    if finding.part is not None: return f"predictions too {way}{_brief_where(finding)}"
     return f"predictions too {way} by {two_digits(abs(finding.estimate))} std"
 
 # %% ../../nbs/words/89_headlines.ipynb #head-average

@@ -59,7 +59,7 @@ def _seen(finding):
     return f"{share} of {counted(finding.n)} covered {_limits(finding)}"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-decided
-def _what_decides(finding):
+def _what_decides_coverage(finding):
     "What would decide about the coverage."
     if finding.facts["needs_calibrations"]: return "only other calibrations would decide"
     return would_decide(finding.rows_needed, finding.n, of_estimate=True)
@@ -69,17 +69,17 @@ def _coverage_line(finding):
     "The coverage against its claim."
     claimed = f"{_claimed(finding.facts['level'])} claimed"
     if finding.status == "minor":
-        return f"{_seen(finding)}, {claimed}; {_within(finding)} ({p_text(finding.pvalue)})"
+        return f"{_seen(finding)}, {claimed}; {_harmless(finding)} ({p_text(finding.pvalue)})"
     if finding.status == "invalid":
         if finding.direction == "too small": fault = "undercoverage"
         else: fault = "overcoverage"
         return f"{fault}: {_seen(finding)}, {claimed} ({p_text(finding.pvalue)})"
     if finding.status == "inconclusive":
-        return f"{_seen(finding)}, {claimed}; {_what_decides(finding)}"
+        return f"{_seen(finding)}, {claimed}; {_what_decides_coverage(finding)}"
     return f"{_seen(finding)}, {claimed}; outside {_tolerated(finding)} is excluded"
 
 # %% ../../nbs/words/07_intervals.ipynb #within-tolerance
-def _within(finding):
+def _harmless(finding):
     "That a fault is small, and what is excluded."
     return f"within the tolerance: outside {_tolerated(finding)} is excluded"
 
@@ -103,7 +103,7 @@ def _coverage_sentence(finding):
         parts.append(f"A coverage outside {_tolerated(finding)} is excluded.")
     if finding.status == "inconclusive":
         parts.append(f"No fault is found, but {_span(finding.low, finding.high, level)} is not "
-                     f"excluded; {_what_decides(finding)}.")
+                     f"excluded; {_what_decides_coverage(finding)}.")
     return " ".join(parts)
 
 # %% ../../nbs/words/07_intervals.ipynb #words-faulty
@@ -157,7 +157,7 @@ def _small_parts(finding):
     return ""
 
 # %% ../../nbs/words/07_intervals.ipynb #words-by-line
-def _by_line(finding):
+def _coverage_by_line(finding):
     "Whether coverage depends on a column."
     level, (low, high) = finding.facts["level"], finding.facts["span"]
     if finding.status in ("invalid", "minor"):
@@ -178,7 +178,7 @@ def _by_line(finding):
     return text
 
 # %% ../../nbs/words/07_intervals.ipynb #words-by-sentence
-def _by_sentence(finding):
+def _coverage_by_sentence(finding):
     "Where coverage is lowest and highest, or what is excluded in every part."
     level, (low, high) = finding.facts["level"], finding.facts["span"]
     by, found = printable(finding.by), ""
@@ -200,10 +200,10 @@ def _by_sentence(finding):
     if finding.status == "minor":
         parts.append(f"In {_of_part(finding)}, a coverage outside {_tolerated(finding)} is "
                      "excluded.")
-    return " ".join([*parts, *_left_out(finding)])
+    return " ".join([*parts, *_without_limits(finding)])
 
 # %% ../../nbs/words/07_intervals.ipynb #words-left-out
-def _left_out(finding):
+def _without_limits(finding):
     "What the limits of parts are not about."
     small, parts = finding.facts["small"], []
     if len(small) == 1:
@@ -217,7 +217,7 @@ def _left_out(finding):
     return parts
 
 # %% ../../nbs/words/07_intervals.ipynb #words-by-method
-def _by_method(finding):
+def _coverage_by_method(finding):
     "How a dependence was tested."
     names = {"rows": "misses shuffled over the rows",
              "clusters": "misses shuffled in whole clusters",
@@ -474,7 +474,8 @@ def _what_is_unclear(unclear):
     first, rest = unclear[0], unclear[1:]
     if first.kind == "coverage":
         shares = _span(first.low, first.high, first.facts["level"])
-        text = f"No fault found; coverage {shares} is not excluded ({_what_decides(first)})."
+        text = (f"No fault found; coverage {shares} is not excluded "
+                f"({_what_decides_coverage(first)}).")
         if rest: return f"{text} Inconclusive: {_names(rest)}."
         return text
     return f"No fault of the coverage found on the whole. Inconclusive: {_names(unclear)}."
@@ -513,7 +514,7 @@ def title(level: float,  # the coverage that was claimed
     return f"{_claimed(level)} {what}, {counted(n)}{clusters}"
 
 # %% ../../nbs/words/07_intervals.ipynb #words-repeats
-def _repeated(caution):
+def _repeated_bounds(caution):
     "Rows that repeat others."
     facts = caution.facts
     again, n = f"{facts['repeated']:,} of {facts['n']:,}", facts["n"]
@@ -537,7 +538,7 @@ def _maybe_repeated(caution):
     return f"{seen} If they are copies, pass groups= (--groups)."
 
 # %% ../../nbs/words/07_intervals.ipynb #words-correlated
-def _correlated(caution):
+def _correlated_errors(caution):
     "Adjacent rows with correlated errors."
     facts = caution.facts
     parts = ["Adjacent rows have correlated errors. If they are repeats or clusters, pass groups= "
@@ -549,7 +550,7 @@ def _correlated(caution):
     return " ".join(parts)
 
 # %% ../../nbs/words/07_intervals.ipynb #words-swapped
-def _swapped(caution):
+def _swapped_bounds(caution):
     return (f"{caution.facts['crossed']:,} of {caution.facts['n']:,} pairs of bounds were crossed "
             "and have been swapped.")
 
@@ -585,7 +586,7 @@ def _row_decides(caution):
     return f"{capital(row_text(caution.facts))} makes up {share} of the interval score."
 
 # %% ../../nbs/words/07_intervals.ipynb #words-few-clusters
-def _few_clusters(caution):
+def _few_clusters_of_rows(caution):
     return (f"The rows are worth about {caution.facts['clusters']:.0f} clusters, within which they "
             "are strongly correlated. Limits of the overall coverage may hold in only about 90 % "
             "of such samples.")
@@ -610,7 +611,7 @@ def _candidate(facts):
     return names[facts["candidate"]]
 
 # %% ../../nbs/words/07_intervals.ipynb #words-recalibrate
-def _recalibrate(step):
+def _recalibrate_bounds(step):
     "The correction that gained, and what it gained."
     facts = step.facts
     gain = plus_minus(facts["gain"], facts["gain_error"]).lstrip("+")
@@ -696,7 +697,7 @@ def _adaptive_sets(step):
             "size.")
 
 # %% ../../nbs/words/07_intervals.ipynb #words-collect
-def _collect(step):
+def _collect_for_coverage(step):
     if step.facts["needs_calibrations"]:
         return "Calibrate on more rows: no fault is found, and further test rows would not decide."
     if step.facts["by_cluster"]: what = "clusters"
@@ -713,7 +714,7 @@ def _collect(step):
     return f"{there} More {what} would decide on {enumerated(more)}."
 
 # %% ../../nbs/words/07_intervals.ipynb #words-use
-def _use(step):
+def _use_bounds(step):
     "That they can be used, and what was not excluded."
     parts = ["Use them for rows like these."]
     if step.facts["has_small"]:
@@ -1085,23 +1086,24 @@ def level_lines(table: Any,  # a row for each level: first, estimate
     return [f"  {name:<12}" + "".join(f"{one:>9}" for one in cells) for name, cells in rows.items()]
 
 # %% ../../nbs/words/07_intervals.ipynb #words-tables
-LINES: dict[str, Any] = {"coverage": _coverage_line, "sides": _sides_line, "coverage_by": _by_line,
-                         "level_coverage": _levels_line}
+LINES: dict[str, Any] = {"coverage": _coverage_line, "sides": _sides_line,
+                         "coverage_by": _coverage_by_line, "level_coverage": _levels_line}
 SENTENCES: dict[str, Any] = {"coverage": _coverage_sentence, "sides": _sides_sentence,
-                             "coverage_by": _by_sentence, "level_coverage": _levels_sentence}
+                             "coverage_by": _coverage_by_sentence,
+                             "level_coverage": _levels_sentence}
 METHODS: dict[str, Any] = {"coverage": _coverage_method, "sides": _sides_method,
-                           "coverage_by": _by_method}
+                           "coverage_by": _coverage_by_method}
 CAUTIONS: dict[str, Any] = {
-    "repeated_intervals": _repeated, "equal_intervals": _maybe_repeated,
-    "correlated_intervals": _correlated, "swapped_bounds": _swapped,
+    "repeated_intervals": _repeated_bounds, "equal_intervals": _maybe_repeated,
+    "correlated_intervals": _correlated_errors, "swapped_bounds": _swapped_bounds,
     "infinite_bounds": _infinite, "row_decides_score": _row_decides,
-    "few_clusters_for_coverage": _few_clusters, "empty_sets": _empty,
+    "few_clusters_for_coverage": _few_clusters_of_rows, "empty_sets": _empty,
     "levels_cross": _levels_cross}
 STEPS: dict[Any, Any] = {
     ("look", "repeated_intervals"): _check_repeats, ("look", "repeated_blocks"): _check_blocks,
     ("look", "row_decides_score"): _check_row, ("conformalize", "sets"): _new_sets,
-    ("conformalize", "set_size"): _adaptive_sets, ("recalibrate", "score"): _recalibrate,
+    ("conformalize", "set_size"): _adaptive_sets, ("recalibrate", "score"): _recalibrate_bounds,
     ("collect", "few_to_recalibrate"): _not_tried,
     ("use", "steps"): _steps, ("refit", "no_gain"): _no_gain,
-    ("correct", "levels"): _recalibrate_level, ("collect", "coverage"): _collect,
-    ("use", "coverage"): _use}
+    ("correct", "levels"): _recalibrate_level, ("collect", "coverage"): _collect_for_coverage,
+    ("use", "coverage"): _use_bounds}

@@ -95,7 +95,7 @@ def _way(finding):
         finding.direction]
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-spread-b
-def _factor(finding):
+def _spread_factor(finding):
     "The factor with its limits, if it can be measured."
     if finding.shows_fault and finding.facts["beyond"]:
         return f"spread too {finding.facts['beyond']} to be measured"
@@ -115,7 +115,7 @@ def _within(finding):
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-spread-e
 def _spread_line(finding):
     "Whether forecasts are too narrow or too wide."
-    told = f"{_within(finding)}{_factor(finding)}"
+    told = f"{_within(finding)}{_spread_factor(finding)}"
     if finding.status == "invalid": return f"{_way(finding)}: {told}"
     if finding.status == "minor": return f"{_way(finding)}, within the tolerance: {told}"
     if finding.status == "valid":
@@ -204,13 +204,13 @@ def _part_value(finding, row):
     return f"{_value(finding, row['estimate'])} {limits}"
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-by-c
-def _range(finding, row):
+def _part_rows(finding, row):
     "Which rows a part holds."
     if finding.by_group: return f"in {short_name(finding.by)} {short_name(row['first'])}"
-    return f"at {_number(row['first'])} to {_number(row['last'])}"
+    return f"at {_column_value(row['first'])} to {_column_value(row['last'])}"
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-by-d
-def _number(value):
+def _column_value(value):
     "A value of a column."
     return f"{float(value):,.6g}"
 
@@ -250,11 +250,11 @@ def _by_line(finding):
         if finding.by_group:
             worst = next(row for row in rows if row["first"] == finding.part.first)
             return (f"{_what_changes(finding)} differs{within} ({p_text(finding.pvalue)}): "
-                    f"{_part_value(finding, worst)} {_range(finding, worst)}")
+                    f"{_part_value(finding, worst)} {_part_rows(finding, worst)}")
         return (f"{_what_changes(finding)} {_verb(finding)} {short_name(finding.by)}{within} "
                 f"({p_text(finding.pvalue)}): {_part_value(finding, rows[0])} "
-                f"{_range(finding, rows[0])}, {_part_value(finding, rows[-1])} "
-                f"{_range(finding, rows[-1])}")
+                f"{_part_rows(finding, rows[0])}, {_part_value(finding, rows[-1])} "
+                f"{_part_rows(finding, rows[-1])}")
     if finding.facts["is_time"]: what = "no change along the rows found"
     else: what = "no dependence found"
     if finding.status == "valid": return f"{what}; none beyond the tolerance in any part"
@@ -447,10 +447,10 @@ def _exchangeable(caution):
             "recalibrate them first.")
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-steps
-def _drift(step): return "The fault depends on time: correct it as outcomes arrive."
+def _correct_drift(step): return "The fault depends on time: correct it as outcomes arrive."
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-steps-b
-def _recalibrate(step):
+def _recalibrate_forecasts(step):
     columns = step.facts["by"]
     if columns: by = f" by {enumerated([short_name(one) for one in columns])}"
     else: by = ""
@@ -461,10 +461,11 @@ def _coarse(step):
     return "Get outcomes or quantiles with more digits, or validate probabilities of each value."
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-steps-d
-def _collect(step): return "Collect more rows: no fault is found, and more would decide."
+def _collect_for_forecasts(step):
+    return "Collect more rows: no fault is found, and more would decide."
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-steps-e
-def _use(step):
+def _use_forecasts(step):
     return "Use them for rows like these; monitor them as outcomes arrive."
 
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-tables
@@ -478,9 +479,10 @@ CAUTIONS: dict[str, Any] = {
     "forecast_series": _series, "forecast_few_outside": _few_outside, "forecast_ties": _ties,
     "forecast_tied_quantiles": _tied_quantiles, "forecast_exchangeable": _exchangeable}
 STEPS: dict[Any, Any] = {
-    ("monitor", "forecast_drift"): _drift, ("recalibrate", "forecast"): _recalibrate,
-    ("check", "forecast_coarse"): _coarse, ("collect", "forecast"): _collect,
-    ("use", "forecast"): _use}
+    ("monitor", "forecast_drift"): _correct_drift,
+    ("recalibrate", "forecast"): _recalibrate_forecasts,
+    ("check", "forecast_coarse"): _coarse, ("collect", "forecast"): _collect_for_forecasts,
+    ("use", "forecast"): _use_forecasts}
 FAULTS: dict[str, Any] = {kind: _fault for kind in LINES}  # in a headline
 QUESTION = "Are these forecasts calibrated?"  # the title of a page
 CAPTIONS: dict[str, str] = {

@@ -70,7 +70,7 @@ def _method_sentence(finding):
             "average.")
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-gain
-def _gain(finding):
+def _crps_gain(finding):
     "A gain with its limits, and the share of the score."
     error = max(finding.facts["standard_error"], 1e-12)
     k = int(np.clip(1 - np.floor(np.log10(error)), 0, 8))
@@ -80,11 +80,11 @@ def _gain(finding):
     return f"CRPS lower by {value} [{low}, {high}] per row ({share:.3g} %)"
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-gain-b
-def _gain_line(finding): return f"{_gain(finding)}, cross-validated"
+def _crps_gain_line(finding): return f"{_crps_gain(finding)}, cross-validated"
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-gain-c
-def _gain_sentence(finding):
-    return (f"{_gain(finding)} in cross-validation. The same rows chose the map, so this is "
+def _crps_gain_sentence(finding):
+    return (f"{_crps_gain(finding)} in cross-validation. The same rows chose the map, so this is "
             "optimistic.")
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-ways
@@ -108,7 +108,7 @@ def _covered(finding, name):
     return f"; {100 * share:.3g} % within the outer levels"
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-pit
-def _pit(finding, name):
+def _named_pit(finding, name):
     "The mean PIT; empty where it is not known."
     mean = finding.facts.get(name)
     if mean is None: return ""
@@ -119,10 +119,10 @@ def _fault_line(finding):
     facts = finding.facts
     claimed = ""
     if facts.get("claimed") is not None: claimed = f" ({100 * facts['claimed']:.3g} % claimed)"
-    before = (f"before: {_state(finding, 'before')}{_pit(finding, 'pit')}"
+    before = (f"before: {_state(finding, 'before')}{_named_pit(finding, 'pit')}"
               f"{_covered(finding, 'covered')}{claimed}")
     if facts["after"] is None: return before
-    return (f"{before}. After: {_state(finding, 'after')}{_pit(finding, 'pit_after')}"
+    return (f"{before}. After: {_state(finding, 'after')}{_named_pit(finding, 'pit_after')}"
             f"{_covered(finding, 'covered_after')}")
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-fault-b
@@ -234,16 +234,17 @@ def _levels(caution):
             "the fitted line, without a promised coverage.")
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-validate
-def _validate(step):
+def _validate_forecasts(step):
     "What to do after a recalibration."
     left = " Still a fault: look for a column that explains it." * step.facts["is_left"]
     return ("Apply it to new forecasts, and validate on rows that were not used here; the gain "
             f"above is optimistic.{left}")
 
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-tables
-LINES: dict[str, Any] = {"forecast_method": _method_line, "forecast_gain": _gain_line,
+LINES: dict[str, Any] = {"forecast_method": _method_line, "forecast_gain": _crps_gain_line,
                          "forecast_fault": _fault_line}
-SENTENCES: dict[str, Any] = {"forecast_method": _method_sentence, "forecast_gain": _gain_sentence,
+SENTENCES: dict[str, Any] = {"forecast_method": _method_sentence,
+                             "forecast_gain": _crps_gain_sentence,
                              "forecast_fault": _fault_sentence}
 CAUTIONS: dict[str, Any] = {
     "forecast_levels": _levels,
@@ -253,7 +254,7 @@ CAUTIONS: dict[str, Any] = {
     "forecast_unseen": lambda caution: (
         "Groups that were not seen here get the common map: validate them before use.")}
 STEPS: dict[Any, Any] = {
-    ("validate", "recalibrated_forecasts"): _validate,
+    ("validate", "recalibrated_forecasts"): _validate_forecasts,
     ("correct", "forecasts"): lambda step: (
         "No map corrects this. Look for a column that explains it, or refit the model."),
     ("use", "calibrated_forecasts"): lambda step: (

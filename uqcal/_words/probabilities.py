@@ -11,9 +11,8 @@ import numpy as np
 
 from .._base.inputs import printable
 from .._base.results import enumerated, three_digits
-from .text import (capital, counted, minus, p_text, place_text, row_names, short_name,
-                               two_digits,
-                               value_text, would_decide)
+from .text import (capital, counted, few_clusters_text, minus, p_text, place_text,
+                               row_names, short_name, two_digits, value_text, would_decide)
 
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'TITLES', 'verdict_fragment', 'conclusion_text', 'title_text',
@@ -92,7 +91,7 @@ def _somewhere(facts):
     return "in a fifth of the rows"
 
 
-def _tolerated(finding):
+def _tolerance(finding):
     "The tolerance, with what is predicted where the limit lies if that is rare."
     rare = finding.facts["rare"]
     if rare is not None: beside = f"; predictions there average {_short(rare)}"
@@ -120,10 +119,10 @@ def _locally_line(finding):
                 f"({counted(finding.part.count, 'row')}; {p_text(finding.pvalue)})")
     if finding.status == "minor":
         return (f"off in parts ({p_text(finding.pvalue)}), {_anywhere(facts)} by at most {limit} "
-                f"({_tolerated(finding)})")
+                f"({_tolerance(finding)})")
     if finding.status == "valid":
         return (f"no fault found; {_anywhere(facts)} off by at most {limit} "
-                f"({_tolerated(finding)})")
+                f"({_tolerance(finding)})")
     return (f"no fault found; up to {limit} {_somewhere(facts)} is not excluded "
             f"({_decide(facts)})")
 
@@ -142,9 +141,9 @@ def _locally_sentence(finding):
              "Errors that cancel within a bin or within a fifth of the rows are not detected.")
     if finding.status == "valid":
         return (f"{found} {capital(_anywhere(facts))} have a mean difference of at most {limit} "
-                f"({_tolerated(finding)}). {_worst_of(finding)} {blind}")
+                f"({_tolerance(finding)}). {_worst_of(finding)} {blind}")
     return (f"{found} A mean difference of up to {limit} {_somewhere(facts)} is not excluded "
-            f"({_tolerated(finding)}). {capital(_decide(facts))}. {_worst_of(finding)} {blind}")
+            f"({_tolerance(finding)}). {capital(_decide(facts))}. {_worst_of(finding)} {blind}")
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-025-b
 def _worst_of(finding):
@@ -236,7 +235,7 @@ def verdict_fragment(
     if open_: return f"no fault found; {_not_excluded(open_)}"
     facts, limit = locally.facts, _at_most(locally.high)
     if locally.status == "valid":
-        return f"calibrated: {_anywhere(facts)} off by at most {limit} ({_tolerated(locally)})"
+        return f"calibrated: {_anywhere(facts)} off by at most {limit} ({_tolerance(locally)})"
     if locally.scope == "whole":
         return (f"no fault found; a mean difference of up to {limit} {_somewhere(facts)} is not "
                 f"excluded ({_decide(facts)})")
@@ -248,13 +247,13 @@ def _not_excluded(open_):
     "Which ratios and slopes are not excluded, and how many rows would decide."
     says = []
     for one in open_:
-        if one.kind == "overall": says.append(f"O/E of {_span(one)}")
+        if one.kind == "overall": says.append(f"O/E of {_from_low_to_high(one)}")
         else: says.append(f"slopes of {_signed(one.low, -1)} to {_signed(one.high, 1)}")
     most = max(open_, key=lambda one: one.rows_needed or np.inf)
     return f"{' and '.join(says)} not excluded ({_decide(most.facts)})"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-028-c
-def _span(finding):
+def _from_low_to_high(finding):
     return f"{_factor(finding.low, -1)} to {_factor(finding.high, 1)}"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-028-d
@@ -421,7 +420,7 @@ def parts_lines(test: Any,  # a `ColumnTest`
 _AT_EQUAL_SCORES = "those expected at equal scores"
 
 
-def _by_line(finding):
+def _calibration_by_line(finding):
     "What differs most along a column, or what is not excluded."
     facts, part = finding.facts, finding.part
     events = facts.get("events", "events")
@@ -451,15 +450,15 @@ def _by_line(finding):
             f"[{_factor(finding.low, -1)}, {_factor(finding.high, 1)}] {rows}")
 
 # %% ../../nbs/words/08_probabilities.ipynb #by-words-2
-def _by_sentence(finding):
+def _calibration_by_sentence(finding):
     "The line as a sentence."
-    says = f"{capital(_by_line(finding))}."
+    says = f"{capital(_calibration_by_line(finding))}."
     if not _shown(finding): return says
     if finding.status == "minor": says += " This is within the tolerance."
     return says
 
 
-def _by_method(finding):
+def _calibration_by_method(finding):
     return ("score statistics of events and slope in each part, relative to the line in the "
             "log-odds that fits all rows; the largest is compared with that of every draw")
 
@@ -487,11 +486,6 @@ _NAME_CLUSTERS = "pass groups= (--groups)"
 def _ece_from_zero(caution):
     return ("The limits of the ECE begin at 0 though its p-value is small. They allow for the "
             "noise of any model; the p-value is that of a calibrated one.")
-
-
-def _few_clusters(caution):
-    return (f"There are only {caution.facts['clusters']:,} clusters. With so few, up to 8 of 100 "
-            "calibrated models show a fault.")
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-041
 def _in_blocks(caution):
@@ -789,12 +783,12 @@ def calibration_in_parts_conclusion(finding: Any,  # of kind "calibration_in_par
 LINES: dict[str, Any] = {"calibration_in_parts": calibration_in_parts_line,
                          "locally": _locally_line, "overall": _overall_line,
                          "slope": _slope_line, "ece": _ece_line,
-                         "calibration_by": _by_line}
+                         "calibration_by": _calibration_by_line}
 SENTENCES: dict[str, Any] = {
     "calibration_in_parts": calibration_in_parts_sentence,
     "locally": _locally_sentence, "overall": _overall_sentence,
-    "slope": _slope_sentence, "ece": _ece_sentence, "calibration_by": _by_sentence}
-METHODS: dict[str, Any] = {"locally": _calibration_method, "calibration_by": _by_method,
+    "slope": _slope_sentence, "ece": _ece_sentence, "calibration_by": _calibration_by_sentence}
+METHODS: dict[str, Any] = {"locally": _calibration_method, "calibration_by": _calibration_by_method,
                            "calibration_in_parts": lambda finding: ""}
 CAUTIONS: dict[str, Any] = {
     "spiegelhalter_in_parts": lambda caution: (
@@ -802,7 +796,7 @@ CAUTIONS: dict[str, Any] = {
     "calibration_in_parts": lambda caution: (
         "Not tested on a table in parts: which fifth of the scores is worst, the p-value of the "
         "calibration error, overconfidence, parts of the Brier score, and recalibration."),
-    "few_clusters": _few_clusters, "ece_from_zero": _ece_from_zero,
+    "few_clusters": few_clusters_text, "ece_from_zero": _ece_from_zero,
     "cases_in_blocks": _in_blocks, "cases_copied": _copied,
     "cases_few_values": _few_values, "cases_agreeing": _agreeing,
     "cases_correlated": _correlated, "clusters_untested": _clusters_untested,

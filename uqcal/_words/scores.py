@@ -23,7 +23,7 @@ _UNDEFINED = {
     "equal_scaled": "All scaled errors have the same size, so there is nothing to correlate."}
 
 # %% ../../nbs/words/38_scores.ipynb #cell-015
-def _value(score):
+def _score_value(score):
     "The statistic with its interval."
     low, high = score.confidence_interval
     if score.interval.contains_estimate: misses = ""
@@ -83,7 +83,7 @@ def score_sentence(score: Any,  # a `Score`
         Sentences.
     """
     if score.reason in _UNDEFINED: return _UNDEFINED[score.reason].format(**score.facts)
-    value, references = _value(score), _references(score)
+    value, references = _score_value(score), _references(score)
     if score.reason == "few_rows":
         return (f"{score.facts['units']} independent rows are too few for a bootstrap interval "
                 f"({score.label} is {minus(f'{score.estimate:.3g}')}).")
@@ -99,10 +99,10 @@ def score_sentence(score: Any,  # a `Score`
                 "you know it.")
     else:
         text = (f"{_meaning(score)}. {value}; perfect uncertainties would give {references}.")
-    return text + _skewed(score)
+    return text + _too_skewed(score)
 
 # %% ../../nbs/words/38_scores.ipynb #cell-020
-def _skewed(score):
+def _too_skewed(score):
     "That the squares behind a statistic are too skewed for a mean; empty where they are not."
     if not score.skewed: return ""
     squares = enumerated([f"{name} ({beta:.2f}, limit {limit})"

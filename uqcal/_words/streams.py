@@ -73,7 +73,7 @@ def _number(value):
     return f"{value:.0f}"
 
 
-def _case(alarm):
+def _alarm_outcome(alarm):
     "The only outcome of an alarm."
     if alarm.happened: came = "occurred"
     else: came = "did not occur"
@@ -94,7 +94,7 @@ def probability_alarm_line(alarm: Any,  # of a `CalibrationMonitor`
     str
         A fragment.
     """
-    if alarm.n == 1: return _case(alarm)
+    if alarm.n == 1: return _alarm_outcome(alarm)
     way = _PROBABILITIES[alarm.direction] + (" on the whole" if alarm.has_exceptions else "")
     return f"{way} {since_text(alarm)}"
 

@@ -15,8 +15,8 @@ from .._base.results import enumerated
 
 # %% auto #0
 __all__ = ['minus', 'two_digits', 'value_text', 'signed', 'decimals_apart', 'decimals_for', 'limits_text', 'factor_text',
-           'percent', 'p_text', 'counted', 'parts_text', 'would_decide', 'lies_at_tolerance', 'one_hint', 'short_name',
-           'place_text', 'is_part', 'row_names', 'capital', 'small']
+           'percent', 'p_text', 'counted', 'parts_text', 'would_decide', 'lies_at_tolerance', 'few_clusters_text',
+           'one_hint', 'short_name', 'place_text', 'is_part', 'row_names', 'capital', 'small']
 
 # %% ../../nbs/words/05_text.ipynb #cell-015
 def minus(text: str,  # any text with numbers in it
@@ -348,6 +348,24 @@ def lies_at_tolerance(needed: float | None,  # rows in all that would decide, by
         Whether that is more than fifty times as many.
     """
     return needed is not None and 50 * n < needed < np.inf
+
+# %% ../../nbs/words/05_text.ipynb #few-clusters
+def few_clusters_text(caution: Any,  # a `Caution` with the fact "clusters"
+                      ) -> str:  # what so few of them mean for a test of probabilities
+    """How often a test with few clusters finds a fault that is not there.
+
+    Parameters
+    ----------
+    caution : Any
+        A `Caution` with the fact "clusters".
+
+    Returns
+    -------
+    str
+        What so few of them mean for a test of probabilities.
+    """
+    return (f"There are only {caution.facts['clusters']:,} clusters. With so few, up to 8 of 100 "
+            "calibrated models show a fault.")
 
 # %% ../../nbs/words/05_text.ipynb #one-hint
 _HINT = re.compile(r"(\w+=|[A-Z]\w+\.\w+|\.\w+\(\)) \((--[a-z-]+)\)")

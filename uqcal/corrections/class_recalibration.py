@@ -21,7 +21,7 @@ from .._base.results import json_plain, new_axes
 from .._base.tickets import Storable
 from .._sample.sample import Ordering
 from .._words import classes as words
-from .error_recalibration import random_folds, score_table
+from .error_recalibration import cross_validated_gain, random_folds, score_table
 from ..probabilities.many_classes import ClassReport, class_report
 from ..probabilities.recalibration import TemperatureScaling
 from ..reports import Caution, Finding, Report, Step
@@ -190,7 +190,7 @@ def _temperature(prob, label, unit):
 _NAMES = ("temperature scaling", "vector scaling", "Dirichlet scaling")
 
 
-def _maps_for(n_units, n_classes):
+def _class_maps(n_units, n_classes):
     "Which maps so many independent rows can teach, the simplest first."
     names = list(_NAMES[:1])
     if n_units >= 20 * n_classes: names.append(_NAMES[1])
@@ -226,7 +226,7 @@ _FAR = {"vector scaling": 2.0, "Dirichlet scaling": 3.0}  # standard errors to g
                                                           # map
 
 
-def _choice(held, groups, classes_are_off):
+def _class_choice(held, groups, classes_are_off):
     "Temperature scaling where it gains, a map with more parameters where it is far better."
     name = "unchanged"
     if held[_NAMES[0]].mean() < held[name].mean() - 1e-12: name = _NAMES[0]
@@ -386,7 +386,7 @@ class ClassRecalibration(Report):
         return ax
 
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-findings
-def _findings(found):
+def _class_findings(found):
     "The gain, and calibration before and after; before alone where nothing was changed."
     if found.is_recalibrated: after = found.after
     else: after = None
@@ -396,27 +396,14 @@ def _findings(found):
     if found.is_recalibrated: return found.gain, calibration
     return (calibration,)
 
-# %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-gain
-def _gain_of(chosen, table, n):
-    "The cross-validated gain of what was chosen, with limits of two standard errors."
-    gain, error = table.loc[chosen, ["gain", "gain_error"]]
-    return Finding(name="gain", kind="recalibration_gain", status="valid", n=n, unit="log score",
-                   estimate=gain, low=gain - 2 * error, high=gain + 2 * error,
-                   facts={"standard_error": error})
-
-# %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-shows
-def _shows_fault(report):
-    "Whether a report shows any fault."
-    return any(finding.shows_fault for finding in report.findings)
-
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-step
-def _step(found):
+def _class_step(found):
     "What to do now."
     if found.reason == "reversed": return Step(verb="check", why="reversed_classes")
     if found.is_recalibrated:
         return Step(verb="validate", why="recalibrated_probabilities",
-                    facts={"is_left": _shows_fault(found.after)})
-    if _shows_fault(found.before): return Step(verb="correct", why="probabilities")
+                    facts={"is_left": found.after.shows_fault})
+    if found.before.shows_fault: return Step(verb="correct", why="probabilities")
     return Step(verb="use", why="calibrated_probabilities")
 
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-recalibrate
@@ -505,8 +492,8 @@ def recalibrate_classes(
     fold = random_folds(unit, n_folds, rng)
     crossed = {"unchanged": prob}
     is_reversed = any(one.direction == "reversed" for one in before.findings)
-    if _shows_fault(before) and not is_reversed:
-        for name in _maps_for(int(unit.max()) + 1, prob.shape[1]):
+    if before.shows_fault and not is_reversed:
+        for name in _class_maps(int(unit.max()) + 1, prob.shape[1]):
             crossed[name] = _cross_fitted(name, prob, label, clusters, fold)
     held = {name: _losses(made, label) for name, made in crossed.items()}
     if clusters is None: order = None
@@ -514,7 +501,7 @@ def recalibrate_classes(
     table = score_table(held, held["unchanged"], order)
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
     chosen, model, after = "unchanged", None, before
-    if len(held) > 1: chosen = _choice(held, order, before["each class"].shows_fault)
+    if len(held) > 1: chosen = _class_choice(held, order, before["each class"].shows_fault)
     if chosen != "unchanged":
         model = _fitted(chosen, prob, label, clusters)
         if isinstance(model, ClassScaling) and classes is not None:
@@ -523,16 +510,17 @@ def recalibrate_classes(
         table.loc[chosen, "verdict"] = after.verdict
     if chosen != "unchanged": reason = None
     elif is_reversed: reason = "reversed"
-    elif _shows_fault(before): reason = "no map"
+    elif before.shows_fault: reason = "no map"
     else: reason = "no fault"
     found = ClassRecalibration(
         model=model, chosen=chosen, before=before, after=after, recalibrated=crossed[chosen],
-        gain=_gain_of(chosen, table, label.size), candidates=table, n_folds=int(fold.max()) + 1,
-        confidence=confidence, reason=reason, cautions=_cautions(before))
-    return replace(found, findings=_findings(found), step=_step(found))
+        gain=cross_validated_gain(chosen, table, label.size), candidates=table,
+        n_folds=int(fold.max()) + 1,
+        confidence=confidence, reason=reason, cautions=_class_cautions(before))
+    return replace(found, findings=_class_findings(found), step=_class_step(found))
 
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-cautions
-def _cautions(before):
+def _class_cautions(before):
     "On labels that were predicted to be impossible."
     rows = before["locally"].rows
     if not rows: return ()

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['ORIENTATION', 'make_folds', 'random_folds', 'cross_fitted', 'score_table', 'ErrorRecalibration', 'error_map_of',
-           'recalibrate_errors']
+__all__ = ['ORIENTATION', 'make_folds', 'random_folds', 'cross_fitted', 'score_table', 'cross_validated_gain',
+           'ErrorRecalibration', 'error_map_of', 'recalibrate_errors']
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-048
 def make_folds(sample: Sample,  # errors and uncertainties, with groups where rows are clustered
@@ -167,6 +167,32 @@ def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out po
              "gap": float(np.mean(score - best)), "gap_error": _spread_of_mean(score - best, group)}
             for score in held.values()]
     return pd.DataFrame(rows, index=pd.Index(names, name="candidate"))
+
+# %% ../../nbs/corrections/54_error_recalibration.ipynb #validated-gain
+def cross_validated_gain(chosen: str,  # which candidate
+                         table: pd.DataFrame,  # from `score_table`
+                         n: int,  # rows
+                         ) -> Finding:  # of kind "recalibration_gain"
+    """The cross-validated gain of what was chosen, with limits of two standard errors.
+
+    Parameters
+    ----------
+    chosen : str
+        Which candidate.
+    table : pd.DataFrame
+        From `score_table`.
+    n : int
+        Rows.
+
+    Returns
+    -------
+    Finding
+        Of kind "recalibration_gain".
+    """
+    gain, error = table.loc[chosen, ["gain", "gain_error"]]
+    return Finding(name="gain", kind="recalibration_gain", status="valid", n=n, unit="log score",
+                   estimate=gain, low=gain - 2 * error, high=gain + 2 * error,
+                   facts={"standard_error": error})
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-055
 def _scalings(sample, columns):
@@ -382,7 +408,7 @@ def _any_gain(found):
     return bool(not table.at["as stated", "is_near"] and table.apply(_is_worth, axis=1).any())
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-065-c
-def _findings(found):
+def _error_findings(found):
     "The gain and each answer before and after; the answers before where nothing was changed."
     if not found.is_recalibrated: return tuple(found.before.values())
     answers = (_answer(found.before.get(name), after) for name, after in found.after.items())
@@ -394,20 +420,20 @@ def _answer(before, after):
     return replace(after, kind="recalibrated_answer", facts={"before": before, "after": after})
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-065-e
-def _gain_of(chosen, table, n, sample, crossed, limits):
+def _error_gain(chosen, table, n, sample, crossed, limits):
     """The cross-validated gain of what was chosen, with limits: two standard errors, and what the
     gain is where the mean square is at either end of its limits."""
-    gain, error = table.loc[chosen, ["gain", "gain_error"]]
+    finding = cross_validated_gain(chosen, table, n)
+    gain = finding.estimate
     left, own = crossed[chosen]
     square = (left / sample.uncertainty)**2
     pull = square @ ((sample.uncertainty / own)**2 - 1) / max(square.sum(), 1e-300)
-    ends = [gain - 2 * error, gain + 2 * error]
+    ends = [finding.low, finding.high]
     if abs(pull) > 1e-9: ends += [gain - pull * (end**2 - square.mean()) / 2 for end in limits]
-    return Finding(name="gain", kind="recalibration_gain", status="valid", n=n, unit="log score",
-                   estimate=gain, low=min(ends), high=max(ends), facts={"standard_error": error})
+    return replace(finding, low=min(ends), high=max(ends))
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-000
-def _step(found):
+def _error_step(found):
     "What to do after a recalibration."
     before, after = found.faults
     if _rests_on_rows(found.before) or (not found.is_recalibrated and not before):
@@ -699,10 +725,11 @@ def error_map_of(
     found = ErrorRecalibration(
         sample=sample, model=clone(models[chosen]).fit_of(sample, columns), chosen=chosen,
         before=before, after=after, error=error, uncertainty=recalibrated, n_folds=n_folds,
-        gain=_gain_of(chosen, table, sample.n, part, crossed, limits), candidates=table,
+        gain=_error_gain(chosen, table, sample.n, part, crossed, limits), candidates=table,
         n_scored=part.n, confidence=options.get("confidence", 0.95), tolerance=tolerance,
         cautions=cautions)
-    return replace(found, reason=_reason(found), findings=_findings(found), step=_step(found))
+    return replace(found, reason=_reason(found), findings=_error_findings(found),
+                   step=_error_step(found))
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-known
 def _known_before(columns, orders, found):

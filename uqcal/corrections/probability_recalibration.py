@@ -23,7 +23,7 @@ from ..errors.conclusions import check_tolerance
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
                                 check_labels_agree, check_probabilities, read_array, read_labels)
 from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_features
-from .error_recalibration import random_folds, score_table
+from .error_recalibration import cross_validated_gain, random_folds, score_table
 from ..probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 from .._sample.repeats import related_cases, repeated_cases
 from .._base.results import distinct_names, json_plain, new_axes
@@ -129,7 +129,7 @@ def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predi
     return q
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #alike-folds
-def _alike(q, p, fold):
+def _one_shift(q, p, fold):
     "The same probabilities with one shift of the log-odds for all folds, where each has its own."
     with np.errstate(divide="ignore", invalid="ignore"): shift = logit(q) - logit(p)
     each = shift[np.unique(fold, return_index=True)[1]]
@@ -147,19 +147,14 @@ def _impossible_rows(report):
     "Rows, from 0, in which happened what was predicted to be impossible."
     return tuple(report["locally"].rows)
 
-# %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-011-b
-def _shows_fault(report):
-    "Whether a report shows any fault."
-    return any(finding.shows_fault for finding in report.findings)
-
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-011-b-b
-def _rests_on_rows(y, p, cluster, before, judged):
+def _rests_on_impossible_rows(y, p, cluster, before, judged):
     "Whether a few impossible events alone are what is wrong."
     rows, certain = list(_impossible_rows(before)), np.count_nonzero((p == 0) | (p == 1))
     if not 0 < len(rows) <= max(1, min(0.002 * y.size, 0.01 * certain)): return False
     kept = np.ones(y.size, bool)
     kept[rows] = False
-    return not _shows_fault(judged(y[kept], p[kept], None if cluster is None else cluster[kept]))
+    return not judged(y[kept], p[kept], None if cluster is None else cluster[kept]).shows_fault
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-011b
 def _choice(held, groups, is_contradicted):
@@ -175,7 +170,7 @@ def _choice(held, groups, is_contradicted):
     return name
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-013
-def _check_enough(y, unit):
+def _check_enough_of_each(y, unit):
     "Refuse fewer than ten independent cases of either outcome."
     for outcome, name in ((1, "events"), (0, "non-events")):
         there = np.unique(unit[y == outcome]).size
@@ -198,11 +193,11 @@ def _cautions(before, caution, chosen):
     return tuple(cautions)
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-015
-def _reason(found):
+def _unchanged_reason(found):
     "Why nothing was changed; None where something was."
     if found.is_recalibrated: return None
     if found.rests_on_rows: return "impossible"
-    if not _shows_fault(found.before): return "no fault"
+    if not found.before.shows_fault: return "no fault"
     return "no map"
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-015-b
@@ -215,14 +210,6 @@ def _findings(found):
     if found.by is None: return found.gain, calibration
     return found.gain, calibration, _by_group(found)
 
-# %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-015-c
-def _gain_of(chosen, table, n):
-    "The cross-validated gain of what was chosen, with limits of two standard errors."
-    gain, error = table.loc[chosen, ["gain", "gain_error"]]
-    return Finding(name="gain", kind="recalibration_gain", status="valid", n=n, unit="log score",
-                   estimate=gain, low=gain - 2 * error, high=gain + 2 * error,
-                   facts={"standard_error": error})
-
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-015-d
 def _step(found):
     "What to do now."
@@ -232,8 +219,8 @@ def _step(found):
                     facts={"rows": _impossible_rows(found.before), "row_names": ()})
     if found.is_recalibrated: return Step(
         verb="validate", why="recalibrated_probabilities",
-        facts={"is_left": _shows_fault(found.after)})
-    if _shows_fault(found.before): return Step(verb="correct", why="probabilities")
+        facts={"is_left": found.after.shows_fault})
+    if found.before.shows_fault: return Step(verb="correct", why="probabilities")
     return Step(verb="use", why="calibrated_probabilities")
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-017b
@@ -522,7 +509,7 @@ def recalibrate_probabilities(
         return report_of(outcome, probability, np.ones(outcome.size), together, **options)
 
     before = with_caution(judged(y, p, labels), caution)
-    _check_enough(y, unit)
+    _check_enough_of_each(y, unit)
     if by is not None: by = read_labels(by, y.size, "by")
     return _recalibrated(y, p, labels, unit, random_folds(unit, n_folds, rng), before, judged,
                    caution, confidence, by)
@@ -783,22 +770,24 @@ def _recalibrated(y, p, labels, unit, fold, before, judged, caution, confidence,
     held = {name: _log_losses(y, q) for name, q in crossed.items()}
     table = score_table(held, held["as stated"], groups)
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
-    rests_on_rows = _rests_on_rows(y, p, labels, before, judged)
+    rests_on_rows = _rests_on_impossible_rows(y, p, labels, before, judged)
     if rests_on_rows: chosen = "as stated"
     elif pvalue < 0.05 and table.at[_BY_GROUP, "gain"] > table.at[_BY_GROUP, "gain_error"]:
         chosen = _BY_GROUP
-    elif _shows_fault(before): chosen = _choice(held, groups, _impossible_rows(before))
+    elif before.shows_fault: chosen = _choice(held, groups, _impossible_rows(before))
     else: chosen = "as stated"
     model, after = None, before
     if chosen != "as stated":
         more = [by] if chosen == _BY_GROUP else []
         model = maps[chosen]().fit(p, y, *more)
-        after = judged(y, _alike(crossed[chosen], p, fold), labels)
+        after = judged(y, _one_shift(crossed[chosen], p, fold), labels)
         table.loc[chosen, "verdict"] = after.verdict
     if labels is not None: _with_cluster_errors(model, y, p, unit)
     found = ProbabilityRecalibration(
         model=model, chosen=chosen, before=before, after=after, y_true=y, y_prob=p,
-        recalibrated=crossed[chosen], gain=_gain_of(chosen, table, y.size), candidates=table,
+        recalibrated=crossed[chosen],
+        gain=cross_validated_gain(chosen, table, y.size), candidates=table,
         n_folds=int(fold.max()) + 1, confidence=confidence, rests_on_rows=rests_on_rows,
         by=by if chosen == _BY_GROUP else None, cautions=_cautions(before, caution, chosen))
-    return replace(found, reason=_reason(found), findings=_findings(found), step=_step(found))
+    return replace(found, reason=_unchanged_reason(found), findings=_findings(found),
+                   step=_step(found))

@@ -374,7 +374,7 @@ def _stretch_table(plan, ends, along, overall):
                          "standard_error": error})
 
 # %% ../../nbs/errors/26_bias.ipynb #parts-ends
-def _ends(extremes, confidence):
+def _reach(extremes, confidence):
     "What the smallest and the largest t keep within at a level; infinite for too few draws."
     rank = int((1 - confidence) / 2 * (len(extremes) + 1) + 1e-9)
     if not rank: return -np.inf, np.inf
@@ -404,9 +404,8 @@ def _drawn_ends(residual, plan, confidence, rng):
     rest = residual - (np.bincount(quarter, residual) / np.diff(edge))[quarter]
     values, start = _dealt(rest, edge, 2 * _BATCHES, _BATCHES // 4)
     block = np.round(np.interp(block, edge, start)).astype(np.int64)
-    return _ends(_extreme_t(_draws(confidence, values.size), shuffle_state(rng), values, start,
-                            block,
-                            first, last), confidence)
+    return _reach(_extreme_t(_draws(confidence, values.size), shuffle_state(rng), values, start,
+                             block, first, last), confidence)
 
 # %% ../../nbs/errors/26_bias.ipynb #parts-dealt
 def _dealt(values, start, most, batches):
@@ -457,8 +456,8 @@ def _cell_ends(part, rows, start, confidence, rng):
     most, batches = 2 * _BATCHES, _BATCHES // 5
     total, begin = _dealt(part, start, most, batches)
     count, _ = _dealt(rows, start, most, batches)
-    return _ends(_extreme_cells(_draws(confidence, total.size), shuffle_state(rng), total, count,
-                                begin), confidence)
+    return _reach(_extreme_cells(_draws(confidence, total.size), shuffle_state(rng), total, count,
+                                 begin), confidence)
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-048c
 def _most_biased(table):
@@ -727,7 +726,7 @@ class BiasTest(SignificanceTest):
 _WHAT = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
 
 
-def _limits(interval):
+def _interval_text(interval):
     return f"{three_digits(interval.low)} to {three_digits(interval.high)}"
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-054b
@@ -736,7 +735,7 @@ def _explain(test):
     mean, what = three_digits(test.estimate), _WHAT[test.by]
     if test.caution: caution = f" {test.caution}"
     else: caution = ""
-    mean = (f"the mean of Z is {mean} ({_limits(test.confidence_interval)}, "
+    mean = (f"the mean of Z is {mean} ({_interval_text(test.confidence_interval)}, "
             f"p = {test.mean_pvalue:.2g})")
     if test.bias_changes:
         if test.mean_is_biased: begin = f"Errors are biased on the whole: {mean}. The bias"
@@ -749,7 +748,7 @@ def _explain(test):
         has = int(np.isfinite(test.stretches["low"]).sum())
         if test.by == "groups": each = f"each of {has} groups"
         else: each = "every stretch with a fifth of the points"
-        change += f", and it lies within {_limits(wide)} over {each}"
+        change += f", and it lies within {_interval_text(wide)} over {each}"
     if test.mean_is_biased: begin = "Errors are biased"
     else: begin = "No sign of bias"
     return f"{begin}: {mean}{change}.{caution if wide is not None else ''}"
@@ -763,7 +762,7 @@ def _where(test, what):
     place = (f"in group {printable(at.first)} ({at.count:,} of {test.n:,} points)"
              if test.by == "groups" else f"where {what} is {three_digits(at.first)} to "
              f"{three_digits(at.last)} ({100 * at.share:.0f} % of the points)")
-    return (f"{three_digits(at.mean)} ({_limits(at.confidence_interval)}) {place}{rest}")
+    return (f"{three_digits(at.mean)} ({_interval_text(at.confidence_interval)}) {place}{rest}")
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-055
 def _plot_graph(test, ax):
@@ -929,7 +928,7 @@ def bias_of(
     n_resamples = check_count(n_resamples, "n_resamples")
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     along, n, z = along or sample.by_uncertainty, sample.n, sample.scaled
-    group, n_groups = _repeats(sample)
+    group, n_groups = _repeat_groups(sample)
     mean, error, mean_null, mean_pvalue = _mean_test(z, group, n_resamples, confidence, rng,
                                                      n_jobs, progress)
     if error == 0: residual = np.zeros(n)
@@ -973,7 +972,7 @@ def _skewness(z):
     return float(far.mean() / (np.abs(far).mean() or 1.0))
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-062b
-def _repeats(sample):
+def _repeat_groups(sample):
     "The group of each point, and how many there are; each point is its own where none repeat."
     if sample.groups is None: group, size, what = np.arange(sample.n), sample.n, "points"
     else: group, size, what = sample.groups.codes, sample.groups.labels.size, "groups of repeats"

@@ -18,7 +18,7 @@ from .._sample.sample import Sample
 __all__ = ['OF_LINK', 'not_flagged', 'causes_of_columns']
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-014
-def _bias(sample):
+def _mean_off_zero(sample):
     "A mean that is not zero: an offset, or a part that grows with u."
     z, u, n = sample.scaled, sample.uncertainty, sample.n
     if n < 12: return []
@@ -214,7 +214,7 @@ def _as_if(sample, centre, se, constant, others):
     return whole_column(name, strength, facts, factor=factor, also=also)
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-017
-def _mixed(x, seed):
+def _disordered(x, seed):
     "The values in a fixed disorder."
     return x[np.random.default_rng(seed).permutation(x.size)]
 
@@ -232,7 +232,8 @@ def _link(sample):
     if n < 50 or along.is_constant or not np.any(sample.error): return []
     size = np.abs(sample.error)
     seen = _ranks_with(size, along)
-    perfect = np.mean([_ranks_with(np.abs(_mixed(sample.scaled, k)) * sample.uncertainty, along)
+    perfect = np.mean([_ranks_with(np.abs(_disordered(sample.scaled, k)) * sample.uncertainty,
+                                   along)
                        for k in range(5)])
     if perfect < 0.08 or perfect - seen < 6 / np.sqrt(n) or seen > 0.3 * perfect: return []
     if seen < -0.3 * perfect and seen < -5 / np.sqrt(n):
@@ -265,7 +266,7 @@ def _in_row_order(sample, rest, place):
         first, last = np.sqrt(np.mean(_cut(z[:cut])**2)), np.sqrt(np.mean(_cut(z[cut:])**2))
         ratio = last / max(first, 1e-300)
         if ratio > 1.35 or ratio < 1 / 1.35:
-            found += _steps(row_names(sample, [place[cut]])[0], place, ranks, cut, ratio)
+            found += _step_or_drift(row_names(sample, [place[cut]])[0], place, ranks, cut, ratio)
     return found
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-018b
@@ -283,7 +284,7 @@ def _cut(z):
     return z[size <= np.quantile(size, 0.99)]
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-022
-def _steps(row, place, ranks, cut, ratio):
+def _step_or_drift(row, place, ranks, cut, ratio):
     "A step at one row, or a drift through all of them."
     n, rows = place.size, np.arange(place.size)
     step = abs(np.corrcoef(ranks, rows >= cut)[0, 1])
@@ -302,12 +303,12 @@ def _edge(sample):
     if n < 160: return []
     for x, of in ((np.abs(sample.scaled), "scaled"), (np.abs(sample.error), "error")):
         sizes = np.sort(x)[::-1]
-        if any(_ends(sizes[:min(n // share, 2000) + 1]) for share in (5, 10, 20)):
+        if any(_spacings_shrink(sizes[:min(n // share, 2000) + 1]) for share in (5, 10, 20)):
             return whole_column("truncated_errors", "likely", {"of": of, "end": float(sizes[0])})
     return []
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-019b
-def _ends(top):
+def _spacings_shrink(top):
     "Whether spacings shrink towards the largest, where those of a tail grow."
     spacings = -np.diff(top) * np.arange(1, top.size)  # similar in size along an exponential tail
     m = spacings.size // 4
@@ -480,7 +481,7 @@ def causes_of_columns(sample: Sample,  # the columns
     if not faults: found += _in_row_order(sample, rest, np.flatnonzero(keep))
     names = {one.name for one in known}
     if "clipped_errors" not in names: found += _edge(rest)
-    found += _bias(rest)
+    found += _mean_off_zero(rest)
     if not found and not names & _OF_SHAPE: found += _populations(rest)
     if any(one.name in OF_LINK - {"reversed"} for one in found): return found
     whole = _columnwise(rest)

@@ -22,7 +22,7 @@ from .factors import average_of, factors_of
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                                 column_label, named_columns, printable)
 from .._chance.resampling import affordable, joint_pvalues, monte_carlo_pvalue
-from .._base.results import Interval, distinct_names, three_digits
+from .._base.results import Interval, distinct_names, fault_status, three_digits
 from ..reports import Finding, Place, Step
 from .._sample.sample import Ordering, Sample
 from .._words.text import value_text
@@ -106,14 +106,6 @@ class _Answer(NamedTuple):
     pvalue: float
     level: float
     is_shown: bool
-
-
-def _status(is_shown, is_excluded):
-    "From whether a fault is shown, and whether one beyond the tolerance is excluded."
-    if is_shown and is_excluded: return "minor"
-    if is_shown: return "invalid"
-    if is_excluded: return "valid"
-    return "inconclusive"
 
 
 def _is_within(interval, low, high):
@@ -219,8 +211,8 @@ def _bias(asked, answers, setup):
     mean, change = answers[BIAS], answers.get(_CHANGE, _Answer(1.0, 0.0, False))
     limits = _two_sided(test.mean_limits, 0.0, test.estimate, mean, setup)
     span = _parts_span(test)
-    statuses = {_status(mean.is_shown, _is_within(limits, -reach, reach))}
-    if change.is_shown: statuses.add(_status(True, _is_near_mean(test, span, reach)))
+    statuses = {fault_status(mean.is_shown, _is_within(limits, -reach, reach))}
+    if change.is_shown: statuses.add(fault_status(True, _is_near_mean(test, span, reach)))
     status = next(status for status in _BY_URGENCY if status in statuses)
     is_place, part = _part_to_name(test, None, mean.is_shown, change.is_shown)
     both = mean.is_shown and change.is_shown
@@ -243,7 +235,7 @@ def _bias_by(asked, answers, setup):
     is_near, worst = _is_near_mean(test, span, reach), test.stretch
     if answer.is_shown and worst is not None:  # a small group, of which `span` says nothing
         is_near = is_near and _is_near_mean(test, worst.confidence_interval, reach)
-    status = _status(answer.is_shown, is_near)
+    status = fault_status(answer.is_shown, is_near)
     is_place, part = _part_to_name(test, asked.by, False, answer.is_shown)
     facts = {"is_mean_shown": False, "is_change_shown": answer.is_shown,
              "place_unknown": is_place and part is None,
@@ -290,11 +282,11 @@ def _average(asked, answers, setup, sample):
     "Are errors as large as predicted, on average?"
     test, answer, reach = asked.test, answers[AVERAGE], setup.tolerance
     limits = _two_sided(test.limits, 1.0, test.estimate, answer, setup)
-    status = _status(answer.is_shown, _is_within(limits, 1 / reach, reach))
+    status = fault_status(answer.is_shown, _is_within(limits, 1 / reach, reach))
     tails, direction, reason = None, None, None
     if test.is_heavy and not answer.is_shown:
         status = "inconclusive"
-        if _units(sample) < 20: tails = "few"
+        if _n_units(sample) < 20: tails = "few"
         else: tails = "heavy"
     if answer.is_shown: direction = "too small" if test.estimate > 1 else "too large"
     if status == "inconclusive": reason = "tails" if tails == "heavy" else "precision"
@@ -321,7 +313,7 @@ def _open_end(limits, factor):
 _FAR_END = 4  # times, beyond which an end of the limits of a factor is of no use
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-012bx
-def _units(sample):
+def _n_units(sample):
     "How many independent rows or groups there are."
     if sample.groups is None: return sample.n
     return sample.groups.labels.size
@@ -334,7 +326,7 @@ def _farthest(interval):
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-053c
 def _unseen(sample, test):
     "The rare errors that could be missing here, and would make the average right."
-    rate = 3 / _units(sample)
+    rate = 3 / _n_units(sample)
     if test.estimate >= 1 or rate > 0.2: return None
     size = np.sqrt((1 - (1 - rate) * test.estimate**2) / rate)
     if not np.abs(sample.scaled).max() < size <= 10: return None
@@ -349,7 +341,7 @@ def _dependence(asked, answers, setup):
     is_excluded = _is_within(span, 1 / reach, reach)
     if answer.is_shown and part is not None:  # a small group, of which `span` says nothing
         is_excluded = is_excluded and _is_within(part.relative_interval, 1 / reach, reach)
-    status = _status(answer.is_shown, is_excluded)
+    status = fault_status(answer.is_shown, is_excluded)
     doubt, tails, reason = "", None, None
     if answer.is_shown: doubt = _doubt(test, part)
     elif sizes.is_heavy: tails = "heavy" if (test.n_groups or test.n) >= 20 else "few"

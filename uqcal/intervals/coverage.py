@@ -20,16 +20,16 @@ from .closed_tests import (closed_levels, closed_pvalues, count_law,
                                           deciding_levels, shared_shuffles, step_down,
                                           uniform_law)
 from .conformal import ConformalBounds
-from .._chance.coverage_counts import (count_tails, coverage_interval, promised_coverage,
-                                           tail_pvalue)
+from .._chance.coverage_counts import (count_tails, coverage_interval, harmless_coverages,
+                                           promised_coverage, tail_pvalue)
 from .._sample.groups import sum_variance
 from .._base.inputs import (check_column, check_count, check_fraction, check_generator,
                                 check_labels_agree, plain_array, printable)
 from .intervals import (check_no_sets, check_statement, read_bound,
                                        score_of_ends)
 from .._sample.repeats import repeats_of
-from .._base.results import (Interval, Result, SignificanceTest, new_axes, plain_text,
-                                 three_digits)
+from .._base.results import (Interval, Result, SignificanceTest, fault_status, new_axes,
+                                 plain_text, three_digits)
 from ..reports import Caution, Finding, Place, Report, Step
 from .._sample.sample import Sample, bin_starts, eleven_digits
 from ..corrections.scaling import LogLinearScaling
@@ -63,12 +63,6 @@ class _Setup:
     def odds_factor(self) -> float:
         "By what the odds of a miss may differ without harm."
         return 2 * self.tolerance - 1
-
-# %% ../../nbs/intervals/55_coverage.ipynb #harmless
-def _harmless(coverage, factor):
-    "The coverages of which the odds of a miss differ by at most a factor."
-    odds = (1 - coverage) / coverage
-    return Interval(1 / (1 + odds * factor), 1 / (1 + odds / factor))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #harmless-b
 def _largest_factor(interval, coverage):
@@ -373,14 +367,6 @@ def _tested(questions, rows, setup, levels):
 _DRAWN = {"shuffles": "shuffled misses", "group shuffles": "shuffled clusters of misses",
           "signs": "random signs of clusters", "whole signs": "random signs of whole clusters"}
 
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-016
-def _status(is_shown, is_excluded):
-    "What is known of a fault, and of one beyond the tolerance."
-    if is_shown and is_excluded: return "minor"
-    if is_shown: return "invalid"
-    if is_excluded: return "valid"
-    return "inconclusive"
-
 # %% ../../nbs/intervals/55_coverage.ipynb #two-sided
 def _two_sided(count, claimed, answer, setup):
     """Limits of a share: toward the claim at the level of the closed test, away from it at what is
@@ -416,9 +402,9 @@ def _whole_finding(count, n, answer, setup, null, at_bound):
     "Whether the coverage is what was claimed."
     n_calibration, promised, share = setup.n_calibration, setup.promised, count.share
     interval = _two_sided(count, promised, answer, setup)
-    allowed = _harmless(promised, setup.odds_factor)
+    allowed = Interval(*harmless_coverages(promised, setup.odds_factor))
     is_shown = answer.pvalue <= setup.alpha
-    status = _status(is_shown, allowed.low <= interval.low and interval.high <= allowed.high)
+    status = fault_status(is_shown, allowed.low <= interval.low and interval.high <= allowed.high)
     reason, direction, needed, needs_calibrations = None, None, None, False
     if is_shown and share < promised: direction = "too small"
     elif is_shown: direction = "too large"
@@ -456,7 +442,7 @@ def _sides_finding(count, above, n, answer, setup, null):
     "Whether misses lie on both sides."
     reach, interval = setup.tolerance - 1, _two_sided(count, 0.5, answer, setup)
     is_shown, farthest = answer.pvalue <= setup.alpha, max(0.5 - interval.low, interval.high - 0.5)
-    status = _status(is_shown, farthest <= reach)
+    status = fault_status(is_shown, farthest <= reach)
     reason, direction, needed = None, None, None
     if is_shown and count.share > 0.5: direction = "above"
     elif is_shown: direction = "below"
@@ -498,8 +484,8 @@ def _along_finding(along, pvalue, question, setup, n_empty, null):
     n = int(table["count"].sum())
     low, high = (table.loc[table["coverage"].idxmin()], table.loc[table["coverage"].idxmax()])
     middle = float(np.clip(overall, 0.5 / (n + 1), (n + 0.5) / (n + 1)))
-    allowed, is_shown = _harmless(middle, factor), pvalue <= setup.alpha
-    status = _status(is_shown, allowed.low <= span.low and span.high <= allowed.high)
+    allowed, is_shown = Interval(*harmless_coverages(middle, factor)), pvalue <= setup.alpha
+    status = fault_status(is_shown, allowed.low <= span.low and span.high <= allowed.high)
     large = table[~table["is_small"]]
     most = float(low["most"])
     if not is_shown: most = max(most, overall)

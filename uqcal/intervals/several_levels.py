@@ -17,8 +17,8 @@ from scipy import special, stats
 from .._base.inputs import (check_count, check_fraction, check_generator, check_jobs,
                                 check_labels_agree,
                                 plain_array, read_vector)
-from .._base.results import new_axes
-from .._chance.coverage_counts import count_tails, tail_pvalue
+from .._base.results import fault_status, new_axes
+from .._chance.coverage_counts import count_tails, harmless_coverages, tail_pvalue
 from .._sample.sample import Sample
 from .._words import intervals as words
 from ..errors.conclusions import check_tolerance, read_features
@@ -120,12 +120,6 @@ def _among(pvalues, smallest):
     below = np.searchsorted(smallest, np.asarray(pvalues) * (1 + 1e-9), side="right")
     return (below + 1) / (smallest.size + 1)
 
-# %% ../../nbs/intervals/127_several_levels.ipynb #sl-harmless
-def _harmless(level, factor):
-    "The coverages of which the odds of a miss differ by at most a factor."
-    odds = (1 - level) / level
-    return 1 / (1 + odds * factor), 1 / (1 + odds / factor)
-
 # %% ../../nbs/intervals/127_several_levels.ipynb #sl-families
 _SHARES = {"sides": 0.1, "along": 0.2}  # of the level; the coverage has the rest
 
@@ -138,14 +132,6 @@ def _families(report):
     tested = [one.test.test.pvalue for one in report.along() if one.test.test is not None]
     if tested: found["along"] = min(1.0, len(tested) * min(tested))
     return found
-
-# %% ../../nbs/intervals/127_several_levels.ipynb #sl-finding
-def _status(shown, excluded):
-    "What follows from a fault that is shown or not, and one beyond the tolerance that is excluded."
-    if shown and excluded: return "minor"
-    if shown: return "invalid"
-    if excluded: return "valid"
-    return "inconclusive"
 
 # %% ../../nbs/intervals/127_several_levels.ipynb #sl-table
 def _level_table(found, others, factor, alpha, smallest):
@@ -166,7 +152,7 @@ def _level_table(found, others, factor, alpha, smallest):
         if found.share[j] > claimed: tails[0] = toward
         low, high = found.limits(j, *tails)
         if pvalue > alpha: low, high = min(low, float(claimed)), max(high, float(claimed))
-        allowed = _harmless(claimed, factor)
+        allowed = harmless_coverages(claimed, factor)
         rows.append({"first": float(claimed), "last": float(claimed), "count": found.n,
                      "estimate": float(found.share[j]), "low": low, "high": high,
                      "pvalue": pvalue, "alone": float(alone[j]), "worth": float(found.worth[j]),
@@ -175,9 +161,9 @@ def _level_table(found, others, factor, alpha, smallest):
     return pd.DataFrame(rows)
 
 # %% ../../nbs/intervals/127_several_levels.ipynb #sl-needed
-def _rows_needed(row, n, factor, alpha):
+def _rows_needed_at_level(row, n, factor, alpha):
     "About how many rows would exclude a coverage beyond the tolerance at one level."
-    low, high = _harmless(row["first"], factor)
+    low, high = harmless_coverages(row["first"], factor)
     share, z = row["estimate"], stats.norm.isf(alpha)
     if low < share < high:
         needed = max(low * (1 - low) * (z / (share - low))**2,
@@ -189,7 +175,7 @@ def _rows_needed(row, n, factor, alpha):
 def _coverage(table, n, factor, alpha):
     "Whether every level covers what it claims, and which is off the most."
     shown = table["pvalue"] <= alpha
-    status = _status(bool(shown.any()), bool(table["excluded"].all()))
+    status = fault_status(bool(shown.any()), bool(table["excluded"].all()))
     if shown.any(): at = int(table["alone"].to_numpy().argmin())
     else:
         left = table[~table["excluded"]] if not table["excluded"].all() else table
@@ -199,7 +185,7 @@ def _coverage(table, n, factor, alpha):
     elif shown.any(): direction = "too large"
     if status == "inconclusive":
         reason = "precision"
-        needed = max(_rows_needed(one, n, factor, alpha)
+        needed = max(_rows_needed_at_level(one, n, factor, alpha)
                      for one in table[~table["excluded"]].to_dict("records"))
     return Finding(
         name="coverage", kind="level_coverage", status=status, reason=reason, direction=direction,
@@ -208,7 +194,7 @@ def _coverage(table, n, factor, alpha):
         rows_needed=needed, is_beyond=bool(table["beyond"].any()), parts=table,
         facts={"level": float(row["first"]), "levels": len(table), "off": int(shown.sum()),
                "open": int((~table["excluded"]).sum()),
-               "allowed": _harmless(float(row["first"]), factor)})
+               "allowed": harmless_coverages(float(row["first"]), factor)})
 
 # %% ../../nbs/intervals/127_several_levels.ipynb #sl-others
 def _other(one, pvalues, families, alpha):
@@ -388,7 +374,7 @@ def _read(y_true, lower, upper, levels):
     return y, low[:, order], high[:, order], level[order]
 
 # %% ../../nbs/intervals/127_several_levels.ipynb #sl-step
-def _next_step(findings, asked):
+def _levels_step(findings, asked):
     "What to do first."
     coverage = findings[0]
     if coverage.status == "invalid":
@@ -501,6 +487,6 @@ def levels_report(
     cautions = asked.cautions
     if crossing: cautions = (*cautions, Caution(code="levels_cross",
                                                 facts={"rows": crossing, "n": y.size}))
-    return LevelsReport(findings=findings, cautions=cautions, step=_next_step(findings, asked),
+    return LevelsReport(findings=findings, cautions=cautions, step=_levels_step(findings, asked),
                         levels=table, asked=asked, tolerance=tolerance, confidence=confidence,
                         scores=scores)

@@ -43,7 +43,7 @@ def _edges(bin_width):
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-007b
 @kernel
-def _bin(q, edges):
+def _bin_of_edges(q, edges):
     "How many edges lie strictly below q: the bin of q, closed on the right."
     i = min(max(int(q * edges.size), 0), edges.size - 1)
     while i > 0 and edges[i - 1] >= q: i -= 1
@@ -161,7 +161,7 @@ def _running(y, q, edges, error, sharp):
     count, ones, predicted = np.zeros(edges.size), np.zeros(edges.size), np.zeros(edges.size)
     total_error = total_sharp = 0.0
     for t in range(y.size):
-        b = _bin(q[t], edges)
+        b = _bin_of_edges(q[t], edges)
         total_error -= abs(predicted[b] - ones[b])
         total_sharp -= ones[b] * ones[b] / max(count[b], 1.0)
         count[b] += 1
@@ -240,7 +240,7 @@ def running_sharpness(y_true: ArrayLike,  # outcomes, shape (n,), in the order o
 def _track(q, y, edges, initial, weight, total, out):
     "Mean outcomes so far of the bins that q falls into; weight and total move on in place."
     for t in range(q.size):
-        b = _bin(q[t], edges)
+        b = _bin_of_edges(q[t], edges)
         if weight[b] > 0: out[t] = min(total[b] / weight[b], 1.0)
         else: out[t] = initial[b]
         weight[b] += 1

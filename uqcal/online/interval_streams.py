@@ -312,7 +312,7 @@ _STRETCH = 500.0  # I, outcomes over which the best of them is to be followed
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-022-a
 @kernel
-def _ask(ordered, m, experts, row):
+def _ask_levels(ordered, m, experts, row):
     "The threshold of the weighted mean level, and the experts' levels, into row."
     mean = 0.0
     for i in range(_STEPS.size):
@@ -345,7 +345,7 @@ def _aggregated_run(predicted, scores, alpha, experts, ordered, ring, told, out)
     for t in range(scores.size):
         m = min(int(told[0]), ring.size)
         if predicted.size: row[:] = predicted[t]
-        else: _ask(ordered, m, experts, row)
+        else: _ask_levels(ordered, m, experts, row)
         out[t] = row[0]
         _aggregate(experts, row, _below(ordered, m, scores[t]), m, alpha)
         _take_in(ordered, ring, told[0], scores[t])
@@ -384,7 +384,7 @@ class AggregatedAdaptive(_Windowed):
     def _row(self):
         experts, ordered, _, told = self._now()
         row = np.empty(1 + _STEPS.size)
-        _ask(ordered, min(int(told[0]), ordered.size), experts, row)
+        _ask_levels(ordered, min(int(told[0]), ordered.size), experts, row)
         return row
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-029
@@ -610,7 +610,7 @@ def _halves(y_intervals):
     return (low + up) / 2, np.where(is_open, np.inf, width / 2)
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-033b
-def _rows(y_intervals):
+def _bound_rows(y_intervals):
     "Bounds as rows of two, and whether there were several."
     given = plain_array(y_intervals, "y_intervals", "bounds, shape (n, 2)")
     if given.ndim != 1: return (given, True)
@@ -755,7 +755,7 @@ class OnlineBounds(_Spoken):
             For what is no key.
         """
         check_labels_agree(y_intervals=y_intervals, key=key)
-        given, several = _rows(y_intervals)
+        given, several = _bound_rows(y_intervals)
         middle, half = _halves(given)
         keys, sides = self.check_new(key, half.size, several, "rows of y_intervals"), self._sides()
         if sides is None: made = _bounds(middle, half, self._state(given, keys))
@@ -789,7 +789,7 @@ class OnlineBounds(_Spoken):
         ValueError
             For crossed bounds.
         """
-        given, several = _rows(y_intervals)
+        given, several = _bound_rows(y_intervals)
         (middle, half), sides = _halves(given), self._sides()
         if sides is None: made = _bounds(middle, half, self._now()._threshold())
         else: made = as_decimals(*sides.issue(np.array(given, float))[0].T)
@@ -894,5 +894,5 @@ class OnlineBounds(_Spoken):
             The object itself.
         """
         check_labels_agree(y_true=y_true, y_intervals=y_intervals)
-        self.prequential(boxed(y_true), _rows(y_intervals)[0])
+        self.prequential(boxed(y_true), _bound_rows(y_intervals)[0])
         return self

@@ -100,7 +100,7 @@ def _offset_step(bins, row, b, q, y, keep):
 
 # %% ../../nbs/online/48_mixture.ipynb #cell-014
 @kernel
-def _ask(p, maps, beta, bins, weight, pair, q):
+def _ask_mixture(p, maps, beta, bins, weight, pair, q):
     "Forecasts of the experts, of the mixture and of the calibeater into q; what is predicted."
     m, z, mixed = bins.shape[1] - 2, np.log(p / (1.0 - p)), 0.0
     q[0] = p
@@ -155,7 +155,7 @@ def _mixture_run(p, y, learn, share, maps, beta, bins, weight, pair, steps, out,
     "The mixture through a stream; all experts' forecasts go into the table, unless it is empty."
     q = np.empty(10)
     for t in range(p.size):
-        out[t] = _ask(p[t], maps, beta, bins, weight, pair, q)
+        out[t] = _ask_mixture(p[t], maps, beta, bins, weight, pair, q)
         if table.size: table[t] = q
         if learn: _learn(p[t], y[t], q, q, share, maps, beta, bins, weight, pair, steps)
 
@@ -167,7 +167,7 @@ def _mixture_book(tickets, y, share, maps, beta, bins, weight, pair, steps):
     now = np.empty(10)
     for t in range(y.size):
         p, q = tickets[t, 0], tickets[t, 1:]
-        _ask(p, maps, beta, bins, weight, pair, now)
+        _ask_mixture(p, maps, beta, bins, weight, pair, now)
         now[9] = _calibeaten(q[8], bins)
         _learn(p, y[t], q, now, share, maps, beta, bins, weight, pair, steps)
 

@@ -101,7 +101,7 @@ def _note(q, y, b, ratio, t, wealth, table):
 
 # %% ../../nbs/online/49_monitor.ipynb #481cf567
 @kernel
-def _learn(q, y, b, v, learnt, centre):
+def _rivals_learn(q, y, b, v, learnt, centre):
     "What rivals learn from an outcome: the differences in its bin, and the centre of the logits."
     for j in range(_MEMORY.size):
         keep = 1.0 - v / _MEMORY[j]
@@ -125,7 +125,7 @@ def _watch(q, y, first, threshold, wealth, table, learnt, centre, path):
         if 0.0 < q[i] < 1.0: _ratios(q[i], y[i], b, learnt, centre, ratio)
         path[i], best = _note(q[i], y[i], b, ratio, centre[2], wealth, table)
         if path[i] >= threshold and best >= _LIKELIER: return i
-        _learn(q[i], y[i], b, v, learnt, centre)
+        _rivals_learn(q[i], y[i], b, v, learnt, centre)
     return q.size
 
 # %% ../../nbs/online/49_monitor.ipynb #cell-013

@@ -61,7 +61,7 @@ def _step(s, line, keep, ell, ratio):
 
 # %% ../../nbs/online/59_online_scaling.ipynb #cell-010
 @kernel
-def _ask(ell, maps, weight, row):
+def _ask_maps(ell, maps, weight, row):
     "How much each map moves log u, into row; the same for the mixture, Eq. 5."
     mean = 0.0
     for k in range(weight.size):
@@ -71,7 +71,7 @@ def _ask(ell, maps, weight, row):
 
 # %% ../../nbs/online/59_online_scaling.ipynb #cell-010b
 @kernel
-def _reweigh(weight, row, ratio, alpha):
+def _reweigh_maps(weight, row, ratio, alpha):
     "Eq. 3 in place; minus the log density of the mixture, without that of u as predicted alone."
     best, total = -np.inf, 0.0
     score = np.empty(weight.size)
@@ -107,11 +107,11 @@ def _scaling_run(predicted, u, ratio, share, maps, weight, told, far, out, table
     for t in range(u.size):
         if told[0] == 0.0: told[1] = np.log(u[t])
         ell = np.log(u[t]) - told[1]
-        moved = _ask(ell, maps, weight, row)
+        moved = _ask_maps(ell, maps, weight, row)
         if predicted.size: moved, row[:] = predicted[t, 0], predicted[t, 1:]
         out[t] = u[t] * np.exp(moved)
         told[0] += 1.0
-        loss = _reweigh(weight, row, ratio[t], max(share, 1.0 / (told[0] + 1.0)))
+        loss = _reweigh_maps(weight, row, ratio[t], max(share, 1.0 / (told[0] + 1.0)))
         for k in range(1, weight.size): _step(maps[k], k > 3, _KEEP[k], ell, ratio[t])
         z = min(ratio[t] * np.exp(-moved), 1e150)
         told[2] += moved + 0.5 * z * z
@@ -127,7 +127,7 @@ def _state_all(u, maps, weight, told, moved, out):
     for t in range(u.size):
         if told[0] > 0.0: ell = np.log(u[t]) - told[1]
         else: ell = 0.0
-        moved[t, 0] = _ask(ell, maps, weight, moved[t, 1:])
+        moved[t, 0] = _ask_maps(ell, maps, weight, moved[t, 1:])
         out[t] = u[t] * np.exp(moved[t, 0])
 
 # %% ../../nbs/online/59_online_scaling.ipynb #cell-013st

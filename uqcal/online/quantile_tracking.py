@@ -30,7 +30,7 @@ _RATE, _SHARE = 5.0, 0.001  # of their weights: how fast they learn, what is han
 
 
 @kernel
-def _project(values, out, mean, count):
+def _project_to_rising(values, out, mean, count):
     "The rising sequence nearest to values, into out."
     blocks = 0
     for k in range(values.size):
@@ -59,13 +59,13 @@ def _unit(row, told):
 
 # %% ../../nbs/online/121_quantile_tracking.ipynb #qt-play
 @kernel
-def _play(row, unit, hidden, played, work):
+def _play_steps(row, unit, hidden, played, work):
     "What each step size plays in a row, Eq. 1: into played."
     for e in range(hidden.shape[0]):
         for k in range(row.size):
             if unit > 0.0: work[0, k] = row[k] + unit * hidden[e, k]
             else: work[0, k] = row[k]
-        if unit > 0.0: _project(work[0], played[e], work[1], work[2])
+        if unit > 0.0: _project_to_rising(work[0], played[e], work[1], work[2])
         else: played[e] = work[0]
 
 # %% ../../nbs/online/121_quantile_tracking.ipynb #qt-mix
@@ -78,7 +78,7 @@ def _mix(played, weight, out, work):
     for k in range(out.size):
         work[0, k] = 0.0
         for e in range(played.shape[0]): work[0, k] += weight[e, k] * played[e, k]
-    _project(work[0], out, work[1], work[2])
+    _project_to_rising(work[0], out, work[1], work[2])
 
 # %% ../../nbs/online/121_quantile_tracking.ipynb #qt-weigh
 @kernel
@@ -99,7 +99,7 @@ def _weigh(y, unit, tau, played, k, weight):
 
 # %% ../../nbs/online/121_quantile_tracking.ipynb #qt-learn
 @kernel
-def _learn(row, unit, y, levels, steps, played, hidden, weight, reach, told):
+def _learn_quantiles(row, unit, y, levels, steps, played, hidden, weight, reach, told):
     "Eq. 2 for each step size, and how far outcomes and gaps reach: in place."
     q = levels.size
     for k in range(q):
@@ -129,10 +129,11 @@ def _quantiles_run(held, rows, y, levels, steps, hidden, weight, reach, told, be
             out[t] = held[t, 1 + played.size:]
         else:
             unit = _unit(rows[t], told)
-            _play(rows[t], unit, hidden, played, work)
+            _play_steps(rows[t], unit, hidden, played, work)
             _mix(played, weight, out[t], work)
         if unit > 0.0:
-            _learn(rows[t], unit, y[t], levels, steps, played, hidden, weight, reach, told)
+            _learn_quantiles(rows[t], unit, y[t], levels, steps, played, hidden, weight, reach,
+                             told)
             for k in range(levels.size):
                 if y[t] <= out[t, k]: below[k] += 1.0
 
@@ -143,7 +144,7 @@ def _quantiles_now(rows, hidden, weight, told, held, out):
     played, work = np.empty(hidden.shape), np.empty((3, hidden.shape[1]))
     for t in range(rows.shape[0]):
         unit = _unit(rows[t], told)
-        _play(rows[t], unit, hidden, played, work)
+        _play_steps(rows[t], unit, hidden, played, work)
         _mix(played, weight, out[t], work)
         held[t, 0] = unit
         for e in range(hidden.shape[0]):

@@ -930,7 +930,7 @@ def _reliability(cells, levels):
     return share[[int(np.abs(cells.levels - one).argmin()) for one in levels]]
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-central
-def _central(cells):
+def _central_share(cells):
     "The share of outcomes from the lowest to the highest level, these counted, and that claimed."
     first, last = 0.05, 0.95
     if cells.kind == "table": first, last = cells.levels[0], cells.levels[-1]
@@ -944,12 +944,12 @@ def _finding(name, before, after, cells, held, alpha):
     facts = {"before": before[name][1], "t_before": before[name][0], "after": None, "alpha": alpha}
     pvalue, status = before[name][1], "fact"
     if name == "bias": facts["pit"] = float(cells.pit.mean())
-    if name == "spread": facts["covered"], facts["claimed"] = _central(cells)
+    if name == "spread": facts["covered"], facts["claimed"] = _central_share(cells)
     if held is not None:
         facts["t_after"], facts["after"] = after[name]
         pvalue = after[name][1]
         if name == "bias": facts["pit_after"] = float(held.pit.mean())
-        if name == "spread": facts["covered_after"] = _central(held)[0]
+        if name == "spread": facts["covered_after"] = _central_share(held)[0]
     if pvalue < alpha: status = "invalid"
     return Finding(name=name, kind="forecast_fault", status=status, n=cells.n, pvalue=pvalue,
                    facts=facts)
@@ -1135,7 +1135,7 @@ def _held_statement(base, labels, statement, rows, fold):
     return _mapped(maps, statement, fold, rows.code)
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-cautions
-def _cautions(dependence, model, by_group):
+def _recalibration_cautions(dependence, model, by_group):
     "Cautions on levels that too few rows reach, on correlated rows, on groups."
     found = []
     if model is not None and model.short_:
@@ -1148,7 +1148,7 @@ def _cautions(dependence, model, by_group):
     return tuple(found)
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-step
-def _step(is_recalibrated, faults):
+def _recalibration_step(is_recalibrated, faults):
     "What to do now."
     before, after = faults
     if is_recalibrated:
@@ -1276,4 +1276,5 @@ def _answer(statement, rows, cells, dependence, faults, shown, chosen, base, tab
         after=each, gain=gained, candidates=table, faults=(shown, left),
         reliability=pd.DataFrame(shares), confidence=confidence, n_calibration=rows.worth,
         n_groups=n_groups, by_group=is_by, findings=findings,
-        cautions=_cautions(dependence, model, is_by), step=_step(model is not None, (shown, left)))
+        cautions=_recalibration_cautions(dependence, model, is_by),
+        step=_recalibration_step(model is not None, (shown, left)))

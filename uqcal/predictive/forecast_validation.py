@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from .._base.inputs import check_count, check_fraction, check_generator, check_jobs
-from .._base.results import Result, new_axes
+from .._base.results import Result, fault_status, new_axes
 from .._chance.resampling import affordable
 from .._sample.sample import Sample, whole_run_bins
 from .._words import predictive as words
@@ -75,16 +75,8 @@ def _left(shares, whole):
     if total == 0: return shares
     return {name: value / total for name, value in told.items()}
 
-# %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-setup-d
-def _status(is_shown, is_excluded):
-    "What is known of a fault, and of one beyond the tolerance."
-    if is_shown and is_excluded: return "minor"
-    if is_shown: return "invalid"
-    if is_excluded: return "valid"
-    return "inconclusive"
-
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-two-sided
-def _tails(estimate, claimed, alpha, share, number):
+def _tail_chances(estimate, claimed, alpha, share, number):
     """Chance below the lower and above the upper limit: toward the claim at the level of the
     question among all, away from it one-sided."""
     toward = alpha * share / number / 2
@@ -115,7 +107,7 @@ def _bias_finding(test, size, setup):
     variance, freedom = setup.dependence.long_variance(pit)
     error, reach = np.sqrt(variance / pit.size), setup.pit_reach
     is_shown = pvalue <= setup.alpha
-    tails = _tails(mean, 0.5, setup.alpha, share, test.adjusted.size)
+    tails = _tail_chances(mean, 0.5, setup.alpha, share, test.adjusted.size)
     low, high = (mean + special.stdtrit(freedom, tails[0]) * error,
                  mean - special.stdtrit(freedom, tails[1]) * error)
     was_excluded = max(0.5 - low, high - 0.5) <= reach
@@ -124,7 +116,7 @@ def _bias_finding(test, size, setup):
         high += float(placed_at(setup.cells, "highest").pit.mean()) - mean
     low, high = _agreeing(max(low, 0.0), min(high, 1.0), mean, 0.5, is_shown)
     farthest = max(0.5 - low, high - 0.5)
-    status = _status(is_shown, farthest <= reach)
+    status = fault_status(is_shown, farthest <= reach)
     direction, reason, needed = None, None, None
     if is_shown: direction = ("too high", "too low")[int(mean > 0.5)]
     if status == "inconclusive":
@@ -178,7 +170,8 @@ def _spread_finding(test, size, is_biased, setup):
     else: pvalue = min(1.0, float(test.adjusted[1]) / share)
     is_shown, factor = pvalue <= setup.alpha, size.factor
     is_narrow = factor > 1 if is_biased else test.components[1] > 0
-    low, high = size.factor_limits(*_tails(factor, 1.0, setup.alpha, share, test.adjusted.size))
+    low, high = size.factor_limits(*_tail_chances(factor, 1.0, setup.alpha, share,
+                                                  test.adjusted.size))
     was_excluded = max(high, 1 / max(low, 1e-9)) <= tolerance
     if setup.has_ties:
         ends = [location_spread(placed_at(setup.cells, where), setup.dependence).factor
@@ -186,7 +179,7 @@ def _spread_finding(test, size, is_biased, setup):
         low, high = low * min(ends[0] / factor, 1.0), high * max(ends[1] / factor, 1.0)
     if is_narrow == (factor > 1): low, high = _agreeing(low, high, factor, 1.0, is_shown)
     farthest = max(high, 1 / max(low, 1e-9))
-    status = _status(is_shown, farthest <= tolerance)
+    status = fault_status(is_shown, farthest <= tolerance)
     direction, reason, needed = None, None, None
     if is_shown: direction = ("too large", "too small")[int(is_narrow)]
     if status == "inconclusive":
@@ -235,7 +228,7 @@ def _tails_finding(test, table, has_fault, setup):
             for end in ("least", "most")]
     farthest = float(max(ends[1].max(), (1 / ends[0]).max()))
     if has_fault: status = "fact"
-    else: status = _status(is_shown, farthest <= factor)
+    else: status = fault_status(is_shown, farthest <= factor)
     name, direction, needed, reason = "tails", None, None, None
     if is_shown:
         which = int(far.argmin())
@@ -352,7 +345,7 @@ def _cut(along):
     return place[code], *(np.r_[ends[kept].astype(object), rest] for ends in (first, last)), True
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-signed
-def _summed(residuals, weights, unit):
+def _cluster_sums(residuals, weights, unit):
     "Sums of weighted residuals over each cluster, scaled to squares of one, shape (G, m)."
     columns = [np.bincount(unit, column * weight) for column in residuals.T for weight in weights]
     sums = np.column_stack(columns)
@@ -420,7 +413,7 @@ def _along(name, code, ends, by_group, ranks, setup, share):
         steps = [np.flatnonzero(unit == k)[0] for k in range(1, int(unit.max()) + 1)]
         parts += [(np.arange(n) >= at) - (1 - at / n) for at in steps]
     weights = trends + parts
-    sums = _summed(residuals, weights, unit)
+    sums = _cluster_sums(residuals, weights, unit)
     found, null = np.abs(sums.sum(axis=0)), np.abs(_drawn(sums, setup.n_resamples, setup.rng))
     m = len(weights)
     is_trend = np.tile(np.arange(m) < len(trends), rows.shape[1])
@@ -471,7 +464,7 @@ def _along_finding(along, scope, share, setup):
     is_shown, parts = pvalue <= setup.alpha, along.parts
     excluded = (max(-along.span[0], along.span[1]) <= setup.pit_reach
                 and along.odds <= setup.odds_factor)
-    status = _status(is_shown, excluded)
+    status = fault_status(is_shown, excluded)
     if along.component == "bias": value, low, high = "pit", "low", "high"
     else: value, low, high = "covered", "covered_low", "covered_high"
     if value not in parts: value, low, high = "pit", "low", "high"

@@ -119,7 +119,7 @@ def _by_units(fit, code, size):
     return sparse.csr_array(sparse.hstack([sums(fit.e), sums(fit.e * fit.l)]))
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-scatter-1
-def _scatter(fit, code, size):
+def _scatter_of_parts(fit, code, size):
     "Covariance of the sums part by part, shape (2 · size, 2 · size)."
     if fit.unit is not None:
         parts = _by_units(fit, code, size)
@@ -156,7 +156,7 @@ def _chunks(number, cost):
     return np.array_split(np.arange(number), max(1, number * cost // 10**7))
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-drawn-1
-def _drawn(fit, code, size, scatter, n_resamples, rng):
+def _drawn_parts(fit, code, size, scatter, n_resamples, rng):
     "Sums part by part where nothing differs between parts, shape (n_resamples, 2 · size)."
     small = _small_parts(fit, code, size)
     if fit.unit is not None and small.any():
@@ -313,13 +313,13 @@ def along_column(
                  n_clusters=None if unit is None else int(unit.max()) + 1)
     if fit is None: return _untested(parts, given)
     lever = _levers(fit, code, size, not by_group and size > 2)
-    scatter = _scatter(fit, code, size)
+    scatter = _scatter_of_parts(fit, code, size)
     spread = np.einsum("ij,jk,ik->i", lever, scatter, lever)
     usable = spread > 1e-9 * max(spread.max(), 1e-300)
     scale = np.where(usable, np.sqrt(spread.clip(1e-300)), np.inf)
     seen = _by_student(lever @ fit.sums(code, size, fit.e) / scale, fit, code, size)
-    null = np.abs(_drawn(fit, code, size, scatter, n_resamples,
-                         rng) @ lever.T / scale).max(axis=1).round(9)
+    null = np.abs(_drawn_parts(fit, code, size, scatter, n_resamples,
+                               rng) @ lever.T / scale).max(axis=1).round(9)
     null = np.sort(null)
     shares = (1 + null.size - np.searchsorted(null, np.abs(seen).round(9))) / (1 + null.size)
     adjusted = np.minimum(shares / share, 1.0)
@@ -331,7 +331,7 @@ def along_column(
     parts[["relative", "low", "high"]] = np.array(limits).reshape(-1, 3)
     parts["pvalue"], parts["slope_pvalue"] = adjusted[:size], adjusted[size:2 * size]
     parts["slope_z"] = seen[size:2 * size]
-    parts["slope"] = [_slope_of(y, p, w, unit, code == k) for k in range(size)]
+    parts["slope"] = [_slope_of_rows(y, p, w, unit, code == k) for k in range(size)]
     if lever.shape[0] > 2 * size: last = float(seen[-1]), float(adjusted[-1])
     else: last = None, None
     return ColumnTest(pvalue=float(adjusted.min()), critical=float(critical), trend=last[0],
@@ -345,7 +345,7 @@ def _untested(parts, given):
                       parts=parts.assign(pvalue=1.0, slope_pvalue=1.0), **given)
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-untested-1
-def _slope_of(y, p, w, unit, rows):
+def _slope_of_rows(y, p, w, unit, rows):
     "The calibration slope of some rows; NaN where there is none."
     if unit is None: some = None
     else: some = np.unique(unit[rows], return_inverse=True)[1]

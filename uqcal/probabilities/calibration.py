@@ -28,7 +28,8 @@ from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
 from .slope import Coefficient, coefficients_of, held_together, ratio_of
 from .._sample.repeats import pearson_tail, related_cases
 from .._sample.sample import Ordering, Sample
-from .._base.results import (Interval, Result, SignificanceTest, json_plain, new_axes)
+from .._base.results import (Interval, Result, SignificanceTest, fault_status, json_plain,
+                                 new_axes)
 from .._words.probabilities import (brier_text, conclusion_text, event_ratio_text, fifths_lines,
                                         largest_difference_text, parts_lines, title_text)
 from ..errors.conclusions import check_tolerance, read_features
@@ -988,14 +989,6 @@ _LEAST = 999  # sets of drawn outcomes: fewer tell little of the smallest of eig
 _LOCAL = ("kolmogorov_smirnov", "kuiper", "spiegelhalter", "ece", "hosmer_lemeshow",
           "offset_and_slope")
 
-# %% ../../nbs/probabilities/52_calibration.ipynb #cell-012-b
-def _status(shown, excluded):
-    "What follows from a fault that is shown or not, and one beyond the tolerance that is excluded."
-    if shown and excluded: return "minor"
-    if shown: return "invalid"
-    if excluded: return "valid"
-    return "inconclusive"
-
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012-c
 def _facts_of(largest, needed):
     "What sentences on rows need."
@@ -1064,7 +1057,7 @@ def _overall(walk, tests, ratio, largest, rows, tolerance):
         low, high = held_together(limit, ratio.ratio, 1.0, shown=shown, alone=alone,
                                   critical=tests.critical, level=tests.level)
         excluded = low >= 1 / factor and high <= factor
-        status = _status(shown, excluded)
+        status = fault_status(shown, excluded)
         if low > 0: reach = max(np.log(high), -np.log(low))
         else: reach = 1.7 / np.sqrt(max(ratio.predicted * walk.n, 1e-9))
         needed = _rows_for(walk, reach, np.log(factor), excluded)
@@ -1099,7 +1092,7 @@ def _slope(walk, tests, coefficients, held, largest, rows, tolerance):
     elif rows.size: status, pvalue, tolerance = "fact", None, None
     else:
         excluded = low >= 1 / factor and high <= factor
-        status = _status(shown, excluded)
+        status = fault_status(shown, excluded)
         reach = max((high - 1) / (factor - 1), (1 - low) / (1 - 1 / factor))
         needed = _rows_for(walk, reach, 1.0, excluded)
         if shown and estimate > 1: direction = "underconfident"
@@ -1147,7 +1140,7 @@ def _locally(walk, tests, largest, tolerance, rows, others):
     pvalue, reason, needed = min(map(tests.of, local)), None, None
     if rows.size: pvalue = 0.0
     rare = _rare_event(largest, tolerance)
-    status = _status(pvalue <= tests.level + 1e-12,
+    status = fault_status(pvalue <= tests.level + 1e-12,
                      largest.limit <= tolerance and not rows.size)
     if status == "minor" and rare is not None: status = "invalid"
     if status == "inconclusive":

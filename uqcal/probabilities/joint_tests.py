@@ -357,7 +357,7 @@ def _ranked(table):
     return 1 - np.transpose(below) / table.shape[0]
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-020
-def _few_clusters(walk, names, statistic, alone):
+def _by_t_and_f(walk, names, statistic, alone):
     "P-values of offset and slope by t and F where those are larger and clusters are few."
     number = walk.n_clusters
     if number is None or not 3 <= number < 50: return alone
@@ -446,11 +446,12 @@ def joint_tests(
                           alone=tuple(alone.tolist()), adjusted=tuple(adjusted.tolist()),
                           critical=level * share, level=level, method=how, n=walk.n,
                           n_resamples=None,
-                          drawn=_drawn(walk, shape, "exact", n_resamples, rng, n_jobs, progress)[
+                          drawn=_drawn_tests(walk, shape, "exact", n_resamples, rng, n_jobs,
+                                             progress)[
                               :, at] / _scales_of(walk)[at])
-    drawn = _drawn(walk, shape, drawing, n_resamples, rng, n_jobs, progress)
+    drawn = _drawn_tests(walk, shape, drawing, n_resamples, rng, n_jobs, progress)
     alone, adjusted, critical = _pvalues(np.vstack([seen, drawn])[:, at], level * share,
-                                         functools.partial(_few_clusters, walk, names, seen[0, at]))
+                                         functools.partial(_by_t_and_f, walk, names, seen[0, at]))
     adjusted = np.minimum(adjusted / share, 1.0)
     if how == "contradiction": alone, adjusted = np.zeros(len(at)), np.zeros(len(at))
     found = JointTests(names=names, statistics=tuple(statistic.tolist()),
@@ -474,7 +475,7 @@ def _asked(walk, shape, how):
     return tuple(name for name in TESTS if name not in without)
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-023
-def _drawn(walk, shape, how, n_resamples, rng, n_jobs, progress):
+def _drawn_tests(walk, shape, how, n_resamples, rng, n_jobs, progress):
     "All statistics of drawn outcomes, shape (n_resamples, 8)."
     alike = walk.weight.min() == walk.weight.max()
     size = np.diff(shape.start, append=walk.n)

@@ -19,7 +19,7 @@ from scipy.special import softmax
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                                 check_multiclass, plain_array, read_labels)
 from .._base.kernels import kernel
-from .._base.results import Result
+from .._base.results import Result, fault_status
 from .._chance.resampling import affordable, run_chunks
 from .._sample.sample import Sample
 from .._words import classes as words
@@ -271,7 +271,7 @@ def _shares(table):
     return 1 - np.transpose(below) / len(table)
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-few
-def _few_clusters(seen, data, alone):
+def _student_pvalues(seen, data, alone):
     "P-values of temperature and top offset by Student's t where clusters are few, if larger."
     if data.unit is None or not 3 <= (number := int(data.unit.max()) + 1) < 50: return alone
     parts = [np.take_along_axis(data.log_p, data.label[:, None], 1)[:, 0] - data.middle,
@@ -305,7 +305,7 @@ def _tested(data, edges, *, confidence, share, n_resamples, rng, n_jobs, progres
                        progress=progress, description="drawn labels")
     shares = _shares(np.vstack([seen, drawn]))
     smallest, level = np.sort(shares.min(axis=1)), 1 - confidence
-    alone = _few_clusters(seen, data, shares[0])
+    alone = _student_pvalues(seen, data, shares[0])
 
     def among(pvalue):
         "Of p-values alone, those among all."
@@ -395,16 +395,8 @@ def class_tests(
                    n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng),
                    n_jobs=n_jobs, progress=False)
 
-# %% ../../nbs/probabilities/124_many_classes.ipynb #mc-status
-def _status(shown, excluded):
-    "What follows from a fault that is shown or not, and one beyond the tolerance that is excluded."
-    if shown and excluded: return "minor"
-    if shown: return "invalid"
-    if excluded: return "valid"
-    return "inconclusive"
-
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-needed
-def _rows_for(n, low, high, tolerance, near=1.0):
+def _rows_for_limits(n, low, high, tolerance, near=1.0):
     "About how many rows bring limits of a factor within the tolerance, beside a value near 1."
     if not low > 0 or not np.isfinite(high) or not near > 0: return None
     reach = max(np.log(high / near), np.log(near / low))
@@ -419,7 +411,7 @@ def _facts(data, tests, name):
             "method": tests.method, "draws": tests.n_resamples, "units": units, "unit": unit}
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-top
-def _top_label(data, tests, tolerance):
+def _top_answer(data, tests, tolerance):
     "Whether the top label is right as often as predicted; None where it is predicted to be sure."
     ratio = event_ratio_of(data.walk)
     if ratio is None: return None
@@ -436,11 +428,11 @@ def _top_label(data, tests, tolerance):
     low, high = held_together(limit, ratio.ratio, 1.0, shown=shown,
                               alone=tests.by_itself("top_offset"), critical=tests.critical,
                               level=tests.level)
-    status = _status(shown, low >= 1 / tolerance and high <= tolerance)
+    status = fault_status(shown, low >= 1 / tolerance and high <= tolerance)
     if shown and (ratio.ratio > 1) == errors: direction = "overconfident"
     elif shown: direction = "underconfident"
     needed = None
-    if status == "inconclusive": needed = _rows_for(data.n, low, high, tolerance)
+    if status == "inconclusive": needed = _rows_for_limits(data.n, low, high, tolerance)
     return Finding(
         status=status, direction=direction, low=low, high=high, pvalue=tests.of("top_offset"),
         tolerance=tolerance, excluded_beyond=max(high, 1 / max(low, 1e-9)), rows_needed=needed,
@@ -474,7 +466,7 @@ def _slope_of(data):
                        null=1.0, freedom=freedom)
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-slope
-def _slope(data, tests, tolerance):
+def _class_slope(data, tests, tolerance):
     "Whether all probabilities are spread too far or too little; None where no slope is found."
     found = _slope_of(data)
     if found is None: return None
@@ -489,7 +481,7 @@ def _slope(data, tests, tolerance):
     low, high = held_together(found.limit, found.estimate, 1.0, shown=shown,
                               alone=tests.by_itself("temperature"), critical=tests.critical,
                               level=tests.level)
-    status = _status(shown, low >= 1 / tolerance and high <= tolerance)
+    status = fault_status(shown, low >= 1 / tolerance and high <= tolerance)
     if direction == "reversed": status = "invalid"
     elif shown and found.estimate > 1: direction = "underconfident"
     elif shown: direction = "overconfident"
@@ -542,11 +534,11 @@ def _each_class(data, tests, table, tolerance):
             "common": bool(one["common"]), "off": off, "classes": len(table), "lowest": lowest,
             "highest": highest})
     if tests.method == "contradiction": return Finding(status="fact", **given)
-    status = _status(pvalue <= tests.level + 1e-12,
+    status = fault_status(pvalue <= tests.level + 1e-12,
                      lowest >= 1 / tolerance and highest <= tolerance)
     needed, reason = None, None
     if status == "inconclusive":
-        reason, needed = "precision", _rows_for(data.n, lowest, highest, tolerance)
+        reason, needed = "precision", _rows_for_limits(data.n, lowest, highest, tolerance)
     return Finding(
         status=status, reason=reason, pvalue=pvalue, tolerance=tolerance, rows_needed=needed,
         excluded_beyond=max(highest, 1 / max(lowest, 1e-9)),
@@ -554,7 +546,7 @@ def _each_class(data, tests, table, tolerance):
             one["low"] > tolerance or one["high"] < 1 / tolerance), **given)
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-local
-def _locally(data, tests, names, tolerance, confidence, asked):
+def _locally_in_classes(data, tests, names, tolerance, confidence, asked):
     "Where the top label, or one class, is off the most over a fifth of the rows."
     rows = np.flatnonzero(data.prob[np.arange(data.n), data.label] == 0)
     found = [largest_difference_of(walk, confidence=confidence)
@@ -565,7 +557,7 @@ def _locally(data, tests, names, tolerance, confidence, asked):
         which = 1 + int(tests.classes["steep"].to_numpy().argmax())
     largest, limit = found[which], max(one.limit for one in found)
     shown = pvalue <= tests.level + 1e-12
-    status = _status(shown, limit <= tolerance and not rows.size)
+    status = fault_status(shown, limit <= tolerance and not rows.size)
     there = float(largest.stretches["predicted"].iloc[0])
     if status == "minor" and min(there, 1 - there) < tolerance: status = "invalid"
     needed, reason, scope = None, None, "whole"
@@ -583,7 +575,7 @@ def _locally(data, tests, names, tolerance, confidence, asked):
             "label": label, "difference": largest.difference, "confidence": confidence})
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-ece
-def _error_finding(error, tests):
+def _top_error(error, tests):
     "The calibration error of the top label, which decides nothing by itself."
     return Finding(
         name="ECE", kind="ece", status="fact", estimate=error.ece, low=error.ece_interval.low,
@@ -609,7 +601,7 @@ def _numbers_of(data, slope, error):
 _LEAST = 20  # rows without which `recalibrate` refuses
 
 
-def _next_step(data, findings):
+def _class_step(data, findings):
     "What to do first."
     asked = {one.name: one for one in findings}
     off = [one for one in findings if one.status == "invalid"]
@@ -881,16 +873,17 @@ def class_report(
     tests = _tested(data, edges, confidence=confidence, share=_SHARE if columns else 1.0,
                     n_resamples=check_count(n_resamples, "n_resamples"), **drawn)
     table = _class_table(data, tests, names)
-    whole = [one for one in (_top_label(data, tests, tolerance), _slope(data, tests, tolerance))
+    whole = [one for one in (_top_answer(data, tests, tolerance), _class_slope(data, tests,
+                                                                               tolerance))
              if one is not None]
     asked = any(one.status != "fact" for one in whole)
-    local = _locally(data, tests, names, local_tolerance, confidence, asked)
+    local = _locally_in_classes(data, tests, names, local_tolerance, confidence, asked)
     along = _along(data, columns, 1 - confidence, rng)
     findings = (*whole, _each_class(data, tests, table, tolerance), local,
-                *(_named(one, tolerance) for one in along.values()), _error_finding(error, tests))
+                *(_named(one, tolerance) for one in along.values()), _top_error(error, tests))
     scores = _numbers_of(data, next((one for one in whole if one.name == "slope"), None), error)
     return ClassReport(
-        findings=findings, cautions=_cautions(data, findings), step=_next_step(data, findings),
+        findings=findings, cautions=_cautions(data, findings), step=_class_step(data, findings),
         tests=tests, classes=table, walk=walk, error=error, diagram=diagram, scores=scores,
         along=along, confidence=confidence, tolerance=tolerance, local_tolerance=local_tolerance)
 

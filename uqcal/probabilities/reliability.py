@@ -825,11 +825,11 @@ def _null_of(y, p, w, edges, norm, n_resamples):
                                  expected, np.array(size), norm), len(bins), len(bins), "exact"
     order, end = _by_bin(p, edges)
     y, p, w, start = y[order], p[order], w[order], np.concatenate([[0], end[:-1]])
-    return functools.partial(_null_task, p, w, end, np.add.reduceat(w, start), _seen_over_stated(
+    return functools.partial(_null_task, p, w, end, np.add.reduceat(w, start), _seen_in_bins(
         y, p, w, start), norm), p.size, end.size, "exact"
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-064s
-def _seen_over_stated(y, p, w, start):
+def _seen_in_bins(y, p, w, start):
     "How many times as far as predicted the gap of each bin strays, by its deviations as seen; ≥ 1."
     if w.min() == w.max(): return 1.0
     square = (w * (y - p))**2

@@ -180,7 +180,7 @@ def _resampled_means(draws, group, w, s, kept):
     return out
 
 # %% ../../nbs/statistics/25_confidence_curves.ipynb #cell-020b
-def _resample(points, n, rng):
+def _resampled_curves(points, n, rng):
     "Curves and predicted curves r(p) of n bootstrap resamples, shape (n, 2, n_points)."
     rest = points.group, points.w, points.s
     groups = points.sample.groups
@@ -486,7 +486,8 @@ def curve_of(
     limits, is_empirical = np.array([1 - confidence, 1 + confidence]) / 2, epsilon is None
     value, reference, scale = _compared(points, None if is_empirical
                                         else _mean_magnitude(epsilon, power))
-    resampled = run_chunks(functools.partial(_resample, points), n_boot, chunk_size(sample.n),
+    resampled = run_chunks(functools.partial(_resampled_curves, points), n_boot,
+                           chunk_size(sample.n),
                            description="bootstrap", **work)
     if is_empirical: own_scale = _ratio(resampled[:, 0, :1], resampled[:, 1, :1])
     else: own_scale = scale

@@ -358,7 +358,7 @@ def _named(found):
     return printable(found.a), "everyone" if found.b is None else printable(found.b)
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-040b
-def _cautions(is_rounded, is_included=False):
+def _pair_cautions(is_rounded, is_included=False):
     "What could be misread in the numbers, and what was not tested."
     return (Caution(code="rows_independent"),
             *([Caution(code="everyone_includes_each", decides=True)] if is_included else []),
@@ -441,7 +441,7 @@ def _answer(going, names, sides, units, n_partitions, n_passes):
         kuiper=size[0], kolmogorov_smirnov=size[1], null_scale=null_scale,
         scale=float(np.sqrt(published) / total) if is_bounded else np.nan,
         kuiper_pvalue=tails[0], kolmogorov_smirnov_pvalue=tails[1],
-        is_rounded=is_rounded, findings=findings, cautions=_cautions(is_rounded),
+        is_rounded=is_rounded, findings=findings, cautions=_pair_cautions(is_rounded),
         step=pair_step(*findings),
         graph=_graph(going.marks, total, unit), n_partitions=n_partitions,
         n_passes=n_passes)
@@ -581,16 +581,16 @@ def comparison_of_partitions(
     return found
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #5bfc333d
-def _findings(found):
+def _pair_findings(found):
     "A finding for each comparison, of those that were tested in the order of their p-values."
     tested = [one for one in found if one.kuiper_pvalue is not None]
     if tested: adjusted = holm([one.kuiper_pvalue for one in tested]).tolist()
     else: adjusted = []
     pvalues = [*adjusted, *[None] * (len(found) - len(tested))]
-    return tuple(_finding(one, pvalue, len(tested)) for one, pvalue in zip(found, pvalues))
+    return tuple(_pair_finding(one, pvalue, len(tested)) for one, pvalue in zip(found, pvalues))
 
 
-def _finding(one, pvalue, number):
+def _pair_finding(one, pvalue, number):
     "What is found of one comparison; its p-value is None where it was not tested."
     reason = "precision"
     if pvalue is None: reason = "steps"
@@ -611,7 +611,8 @@ def _all_cautions(found, skipped):
     if skipped:
         cautions = (Caution(code="not_compared", decides=True, facts={
             "count": len(skipped), "everyone": everyone, "why": "single rows"}),)
-    return cautions + _cautions(any(one.is_rounded for one in found), everyone and len(found) > 1)
+    return cautions + _pair_cautions(any(one.is_rounded for one in found), everyone
+                                     and len(found) > 1)
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #partitions-step
 def _next_step(findings):
@@ -835,7 +836,7 @@ def comparisons_of_partitions(
     if not found:
         raise ValueError("no two groups have scores that interleave, so there is nothing to "
                          "compare" if reference == "pairs" else "every group has a single row")
-    findings = _findings(found)
+    findings = _pair_findings(found)
     return PartitionedComparisons(
         comparisons=tuple(found), skipped=tuple(skipped), n=sum(side.n for side in known.values()),
         n_partitions=found[0].n_partitions, n_passes=found[0].n_passes, findings=findings,

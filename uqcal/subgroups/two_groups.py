@@ -155,7 +155,7 @@ def _comparison_of(groups, replicates, factor, ties, asked):
     low, high = response_range(a.response, b.response)
     (a, b), unit = in_units(*unweighted_if_equal(a, b))
     if ties == "perturb": a, b = _perturbed(a, b, asked.rng)
-    return _graph_of(a, b, unit, low >= 0 and high <= 1, high - low, asked, design)
+    return _graph_of_two(a, b, unit, low >= 0 and high <= 1, high - low, asked, design)
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-040b
 def _read_group(response, score, weight, suffix, cluster=None):
@@ -191,7 +191,7 @@ _BLOCKS_NEEDED = ("the scores of the two groups never interleave, so there is no
                   "both")
 
 
-def _graph_of(a, b, unit, bounded, width, asked, design=None):
+def _graph_of_two(a, b, unit, bounded, width, asked, design=None):
     "The graph of two prepared groups."
     error, variance_a, variance_b = _errors_of(a, b, design)
     blocks, walk = workspace(a.key.size + b.key.size)
