@@ -234,3 +234,21 @@ def test_unlike_kinds_are_compared_at_one_level_or_refused(capsys):
     assert "--level must say which intervals are compared" in refused(capsys, *plain)
     assert "--weight can't be used with compare-models" in refused(capsys, *plain, "--weight", "p")
     assert "--level must say which intervals are compared" in refused(capsys, *plain[:-4], "--model", "c=samples:m*")
+
+
+def test_models_of_many_classes_are_compared_whatever_the_order_of_their_columns(capsys):
+    "The labels are text, b names its classes in another order, and the scores are those of the formula."
+    rng = np.random.default_rng(1)
+    prob = rng.dirichlet([0.6, 0.6, 0.6], 300)
+    label = (prob.cumsum(axis=1) < rng.uniform(size=(300, 1))).sum(axis=1)
+    blunt, names = (prob**3 + 1e-6) / (prob**3 + 1e-6).sum(axis=1, keepdims=True), np.array(["cat", "dog", "owl"])
+    columns = {f"a_{one}": prob[:, k] for k, one in enumerate(names)} | {f"b_{names[k]}": blunt[:, k] for k in (2, 0, 1)}
+    pd.DataFrame({"animal": names[label], **columns}).to_csv("pets.csv", index=False)
+    plain = ["compare-models", "pets.csv", "--observed", "animal", "--model", "a=probs:a_*", "--n-boot", 199, "--jobs", 1]
+    assert "a is better than b in log loss" in run(capsys, *plain, "--model", "b=probs:b_*", "--json", "numbers.json")
+    expected = {one: -np.log(made[np.arange(300), label]).mean() for one, made in {"a": prob, "b": blunt}.items()}
+    assert {one["model"]: one["score"] for one in json.loads(Path("numbers.json").read_text())["models"]} == pytest.approx(expected, rel=1e-9)
+    assert "all models must have the same" in refused(capsys, *plain, "--model", "b=probs:b_[co]*")
+    assert "names no column" in refused(capsys, *plain, "--model", "b=probs:c_*")
+    assert "probs needs a column for each class" in refused(capsys, *plain, "--model", "b=probs:b_cat")
+    assert "of one kind, got probs and prob" in refused(capsys, *plain, "--model", "b=prob:b_cat")

@@ -18,6 +18,7 @@ from uqcal._command.cli import app
 from uqcal.comparison.mean_differences import time_differences, time_spread
 from uqcal.comparison.scores import crps, interval_score
 from uqcal.predictive.forecast_comparison import ForecastScoring, compare_forecasts
+from uqcal.predictive.forecast_validation import forecast_report
 from uqcal.predictive.predictive_scores import crps_of_distribution, crps_of_quantiles, crps_of_samples, level_weights, pinball_loss, weighted_interval_score
 
 REFERENCE = notebooks.ROOT.parent / "shared" / "reference" / "distributions"
@@ -337,6 +338,7 @@ def test_the_screen_of_two_tables(both):
     code, screen = run("compare-models", both, "--observed", "load", "--groups", "month", "--model", "A=quantiles:A_q*", "--model", "B=quantiles:B_q*")
     assert code == 0
     for line in ("2 models, 900 rows in 30 clusters, CRPS", "✓ A  lowest CRPS: 2.49 (lower is better)", "✗ B  CRPS 2.87 against 2.49: worse by 0.380 [0.295, 0.465] (p < 0.001)",
+                 "  A  86.0 % in central 90 %. Biased: too low", "  B  60.6 % in central 90 %. Biased: too low; overconfident (too narrow)",
                  "VERDICT  A is better than B in CRPS.", "NEXT     Use A."): assert line in screen, screen
     assert len(screen.splitlines()) <= 24 and max(map(len, screen.splitlines())) <= 80
 
@@ -346,3 +348,19 @@ def test_unlike_kinds_and_time_on_the_command_line(both):
     assert code == 0 and "900 rows in time" in screen and "quantiles at 9 levels" in screen.replace("\n         ", " ")
     code, screen = run("compare-models", both, "--observed", "load", "--level", 0.9, "--n-boot", 200, "--model", "A=quantiles:A_q*", "--model", "E=samples:m[0-9]*")
     assert code == 0 and "interval score at 90 %" in screen
+
+
+def test_each_model_of_a_comparison_is_validated_by_itself():
+    "What stands below the comparison, in its details and numbers is what a validation says; of nine rows nothing."
+    rng = np.random.default_rng(2)
+    y, levels = rng.standard_normal(400), [0.05, 0.5, 0.95]
+    right = Quantiles(np.tile(stats.norm.ppf(levels), (400, 1)), levels)
+    models = {"right": right, "narrow": Quantiles(right.values / 2, levels), "normal": MeanStd(np.zeros(400), np.ones(400))}
+    found = compare_forecasts(y, models, n_boot=99, rng=1)
+    assert found.validations["narrow"].conclusion == forecast_report(y, models["narrow"], n_resamples=999, rng=1).conclusion == "Overconfident (too narrow)."
+    assert [name for name, one in found.validations.items() if one.verdict == "invalid"] == ["narrow"] == [name for name, one in found.to_dict()["validations"].items() if one["verdict"] == "invalid"]
+    line = next(one for one in found.table_lines() if "narrow  " in one)
+    assert f"{100 * np.mean(np.abs(y) <= 1.6449 / 2):.1f} % in central 90 %. Overconfident" in line and line in str(found)
+    assert "narrow by itself:" in " ".join(found.details())
+    few = compare_forecasts(y[:9], {name: one.take(np.arange(9)) for name, one in models.items()}, n_boot=99, rng=1)
+    assert not few.validations and not few.table_lines() and "validations" not in few.to_dict()

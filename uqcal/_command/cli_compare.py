@@ -440,10 +440,11 @@ FILE is one table as of compare-groups, with a column of what was observed, and 
 all models: join two files first. Write demo for a table that travels with uqcal. A model is
 NAME=KIND:COLUMNS, and KIND one of mean-std:MEAN,STD (CRPS, of normal distributions; log with
 --score log), quantiles:'q*' or samples:'m*' (CRPS), intervals:LOWER,UPPER with --level
-(interval score), or prob:COLUMN (log loss; brier with --score brier). Means with std,
-quantiles and members are compared with each other too, at the levels of the quantiles; with
---level all of them as central intervals. Models given by errors are error-std:ERROR,STD,
-without --observed. With --in-time rows follow each other, and neighbours may be correlated.
+(interval score), prob:COLUMN or probs:'p_*' of all classes (log loss; brier with --score
+brier). Means with std, quantiles and members are compared with each other too, at the levels
+of the quantiles; with --level all of them as central intervals. Models given by errors are
+error-std:ERROR,STD, without --observed. With --in-time rows follow each other, and neighbours
+may be correlated.
 
 \b
 Examples:
@@ -455,6 +456,8 @@ Examples:
   uqcal compare-models test.csv --observed y --level 0.9 \\
     --model cqr=intervals:lo,up --model 'forest=quantiles:q*' --report models.html
   uqcal compare-models scores.csv --observed y --model a=prob:pa --model b=prob:pb
+  uqcal compare-models digits.csv --observed digit \\
+    --model 'forest=probs:f_*' --model 'svm=probs:s_*'
 
 Exit code: 0 done; 2 input or options can't be used.
 """
@@ -532,9 +535,10 @@ def _compare_models(
 # %% ../../nbs/command/69_cli_compare.ipynb #check-scoring
 class _Model(NamedTuple):
     "What one model states."
-    kind: str  # "mean-std", "error-std", "intervals", "prob", "quantiles" or "samples"
-    columns: Sequence[str]  # its columns; of quantiles and members a pattern
+    kind: str  # "mean-std", "error-std", "intervals", "prob", "probs", "quantiles", "samples"
+    columns: Sequence[str]  # its columns; of classes and members a pattern
     pattern: str | None = None  # that named them
+    classes: tuple[str, ...] = ()  # the label of each column, of many classes
 
 # %% ../../nbs/command/69_cli_compare.ipynb #check-scoring-b
 class _Models(NamedTuple):
@@ -550,13 +554,19 @@ class _Models(NamedTuple):
         kinds = {model.kind for model in self.models.values()}
         return self.score == "crps" and bool(kinds & {"quantiles", "samples"})
 
+    @property
+    def are_classes(self) -> bool:
+        "Whether probabilities of many classes are compared."
+        return {model.kind for model in self.models.values()} == {"probs"}
+
 # %% ../../nbs/command/69_cli_compare.ipynb #model-kinds
-_WIDTHS = {"mean-std": 2, "error-std": 2, "intervals": 2, "prob": 1, "quantiles": 1,
-           "samples": 1}
+_WIDTHS = {"mean-std": 2, "error-std": 2, "intervals": 2, "prob": 1, "probs": 1,
+           "quantiles": 1, "samples": 1}
 _SCORES_OF = {"mean-std": {"crps": "crps", "log": "log"}, "intervals": {"interval": "interval"},
               "quantiles": {"crps": "crps"}, "samples": {"crps": "crps"},
               "error-std": {"crps": "crps", "log": "log"},
-              "prob": {"log": "log loss", "brier": "brier"}}  # the first one is the default
+              "prob": {"log": "log loss", "brier": "brier"},
+              "probs": {"log": "log loss", "brier": "brier"}}  # the first one is the default
 _TYPE = ("NAME=KIND:COLUMNS, such as gp=mean-std:mu,sd or cqr=intervals:lo,up or a=prob:p or "
          "'q=quantiles:q*'")
 
@@ -566,9 +576,9 @@ def _model_of(text):
     name, sign, statement = text.partition("=")
     kind, colon, columns = statement.partition(":")
     parts = columns.split(",")
-    if kind in ("probs", "sets"):
-        raise ValueError(f"--model {name}: {kind} can't be compared yet; add columns with an "
-                         "interval or the probability of one class, and write intervals or prob")
+    if kind == "sets":
+        raise ValueError(f"--model {name}: sets can't be compared; compare the probabilities that "
+                         "they were made from, as probs:'p_*'")
     is_whole = name and sign and colon and all(parts) and len(parts) == _WIDTHS.get(kind)
     if not is_whole: raise ValueError(f"--model must be {_TYPE}, got {text!r:.80}")
     return name, _Model(kind, parts)
@@ -610,7 +620,7 @@ def _score_of(kinds, score, level):
     if level is None and "intervals" in kinds:
         raise ValueError("--level must say which intervals are compared, such as 0.9: the coverage "
                          "that they claim, and of quantiles and members the central interval")
-    if level is not None and {*kinds} & {"prob", "error-std"}:
+    if level is not None and {*kinds} & {"prob", "probs", "error-std"}:
         raise ValueError(f"--level is for intervals: {kinds[0]} has no use for it")
     if level is not None: kinds = ["intervals"]  # all are compared as such
     elif {*kinds} <= {"mean-std", "quantiles", "samples"}: kinds.sort(reverse=True)
@@ -624,21 +634,23 @@ def _score_of(kinds, score, level):
 
 # %% ../../nbs/command/69_cli_compare.ipynb #2a3b5396
 _READ_AS = {"mean-std": ("error", "uncertainty"), "error-std": ("error", "uncertainty"),
-            "intervals": ("bound", "bound"), "prob": ("probability",)}
+            "intervals": ("bound", "bound"), "prob": ("probability",),
+            "probs": ("probability",)}
 
 
 def _read_models(file, asked, groups, how, positive=None):
     "The table of a file, what was observed by line, the models, and what each of them states."
-    models, observed, kinds = asked.models, asked.observed, {}
+    models, observed, kinds, labels = asked.models, asked.observed, {}, []
     if any(model.kind in ("quantiles", "samples") for model in models.values()):
         header = read_table(file, [], encoding=how["encoding"]).header
         models = {name: _with_columns(name, model, header) for name, model in models.items()}
+    if asked.are_classes: models = _with_classes(models, file, how)
     if observed is not None: kinds[observed] = "outcome" if asked.score in ("brier", "log loss"
                                                                             ) else "error"
     for model in models.values():
-        kinds |= dict(zip(model.columns, _READ_AS.get(model.kind, ["bound"] * len(model.columns))))
-    labels = []
-    if positive is not None: labels.append(observed)
+        read_as = _READ_AS.get(model.kind, ("bound",))
+        kinds |= dict(zip(model.columns, read_as * len(model.columns)))
+    if positive is not None or asked.are_classes: labels.append(observed)
     if groups: labels.append(groups)
     try:
         table = read_table(file, [name for name in kinds if name not in labels], groups=labels,
@@ -658,6 +670,7 @@ def _read_models(file, asked, groups, how, positive=None):
     if asked.are_forecasts:
         return table, lines(seen), models, {name: _statement_of(name, model, table)
                                             for name, model in models.items()}
+    if asked.are_classes: return table, *_labels_and_classes(models, observed, table)
     predictions = {name: _predictions(model, table, lines, asked.level)
                    for name, model in models.items()}
     if asked.score == "interval": _refuse_open(table, models)
@@ -672,6 +685,39 @@ def _with_columns(name, model, header):
     if found: return _Model(model.kind, found, pattern)
     raise ValueError(f"--model {name}: {pattern} names no column; the file has "
                      f"{', '.join(map(repr, header[:12]))}")
+
+# %% ../../nbs/command/69_cli_compare.ipynb #with-classes
+def _with_classes(models, file, how):
+    "Models of many classes with their columns one by one, in the order of the first one's classes."
+    from uqcal._command.cli_statements import Asked, chosen_columns
+    file = Asked(file, {}, how)
+    found, first = {}, None
+    for name, model in models.items():
+        (pattern,) = model.columns
+        columns = {label: column for column, label in
+                   chosen_columns(file, pattern, f"--model {name}:").items()}
+        if len(columns) < 2:
+            raise ValueError(f"--model {name}: probs needs a column for each class, named by a "
+                             f"pattern such as 'p_*', got {pattern}")
+        if first is None: first = name, [*columns]
+        if {*columns} != {*first[1]}:
+            raise ValueError(f"--model {name}: {pattern} stands for the classes "
+                             f"{', '.join(columns)}, and --model {first[0]} has "
+                             f"{', '.join(first[1])}: all models must have the same")
+        found[name] = _Model("probs", [columns[label] for label in first[1]], pattern,
+                             tuple(first[1]))
+    return found
+
+# %% ../../nbs/command/69_cli_compare.ipynb #labels-and-classes
+def _labels_and_classes(models, observed, table):
+    "The class of each row, from 0, the models, and the probabilities of all classes of each."
+    from uqcal._command.cli_statements import observed_labels
+    classes = next(iter(models.values())).classes
+    label = observed_labels(table, observed, {*classes}, "--model")
+    place = {one: k for k, one in enumerate(classes)}
+    made = {name: np.column_stack([table.columns[column] for column in model.columns])
+            for name, model in models.items()}
+    return np.array([place[one] for one in label]), models, made
 
 # %% ../../nbs/command/69_cli_compare.ipynb #at-level
 def _at_level(name, model, table, level):

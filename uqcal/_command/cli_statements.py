@@ -28,7 +28,7 @@ from .cli_parts import (
 __all__ = ['STATEMENT', 'SAID', 'QUESTION', 'ROWS_READ', 'OUTPUT', 'DEMO', 'KINDS', 'takes', 'Kind', 'Asked', 'Given', 'as_list',
            'said_words', 'kind_of', 'refuse_others', 'given_options', 'typed_statement', 'demo_path', 'source_of',
            'asked_of', 'need', 'level_of', 'spread_of', 'stds_of', 'raw_bounds', 'bounds_of', 'sides_of',
-           'chosen_columns', 'python_statement', 'python_call']
+           'chosen_columns', 'observed_labels', 'python_statement', 'python_call']
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-block
 STATEMENT = """STATEMENT is one of
@@ -727,13 +727,40 @@ def _sets(asked):
     if "separator" in said: raise ValueError("--separator splits the cells of one column: leave it "
                                              "out where --sets names several")
     table = asked.table(dict.fromkeys(columns, "outcome"), [seen])
-    label = _observed_labels(table, seen, {*columns.values()}, "--sets")
+    label = observed_labels(table, seen, {*columns.values()}, "--sets")
     held = np.column_stack([table.columns[name] for name in columns]) == 1
     return asked.given("sets", table, observed=label, values=held, classes=[*columns.values()])
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-observed-labels
-def _observed_labels(table, seen, known, option):
-    "Observed labels as text, each of which has a column."
+def observed_labels(
+    table: Table,  # the columns
+    seen: str,  # the column of what happened
+    known: set[str],  # labels that have a column
+    option: str,  # that named these columns
+) -> np.ndarray:  # text, shape (n,)
+    """Observed labels as text.
+
+    Parameters
+    ----------
+    table : Table
+        The columns.
+    seen : str
+        The column of what happened.
+    known : set[str]
+        Labels that have a column.
+    option : str
+        That named these columns.
+
+    Returns
+    -------
+    np.ndarray
+        Text, shape (n,).
+
+    Raises
+    ------
+    ValueError
+        For one without a column.
+    """
     label = np.array([_text_label(one) for one in table.columns[seen]], dtype=object)
     if stray := sorted(set(label) - known):
         place = table.places[[one == stray[0] for one in label]][0]
@@ -782,7 +809,7 @@ def _classes(asked):
     labels = [asked.said["observed"]] if "observed" in asked.said else []
     table = asked.table(dict.fromkeys(columns, "probability"), labels)
     classes, seen = [*columns.values()], None
-    if labels: seen = _observed_labels(table, labels[0], set(classes), "--probs")
+    if labels: seen = observed_labels(table, labels[0], set(classes), "--probs")
     prob = np.column_stack([table.columns[name] for name in columns])
     return asked.given("classes", table, observed=seen, values=prob, classes=classes)
 

@@ -5,17 +5,19 @@
 # %% ../../nbs/words/34_comparisons.ipynb #cell-012
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .._base.results import enumerated, plus_minus, three_digits
-from .text import (capital, counted, minus, p_text, row_names, two_digits,
-                               would_decide)
+from .text import (capital, counted, minus, p_text, percent, row_names, short_name,
+                               two_digits, would_decide)
 
 # %% auto #0
 __all__ = ['LABELS', 'LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'correction_text', 'tolerance_text',
-           'models_conclusion']
+           'models_conclusion', 'own_lines', 'own_sentence']
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-amount
 def _amount(value, error):
@@ -383,6 +385,60 @@ def _of_two(finding):
     cause = facts["cause"]
     if cause.get("code") != "ahead": return said
     return f"{said} Recalibrated, {cause['front']} would be better."
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-own
+_MOST_LINES = 8
+
+
+def own_lines(validations: Mapping[str, Any],  # by model, its own report
+              ) -> list[str]:  # of at most 80 columns
+    """What is found of each model by itself: its coverage, and its verdict.
+
+    Parameters
+    ----------
+    validations : Mapping[str, Any]
+        By model, its own report.
+
+    Returns
+    -------
+    list[str]
+        Of at most 80 columns.
+    """
+    width, lines = min(max(map(len, map(short_name, validations)), default=0) + 2, 20), []
+    for name, report in [*validations.items()][:_MOST_LINES]:
+        line = f"  {short_name(name):<{width}}{_coverage(report)}{report.headline}"
+        lines += textwrap.wrap(line, 80, max_lines=1, placeholder=" …", break_on_hyphens=False)
+    left = len(validations) - _MOST_LINES
+    if left > 0: lines.append(f"  {left} more: --json")
+    return lines
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-own-b
+def _coverage(report):
+    "How many outcomes lie within the central interval; empty where there is none."
+    for one in report.findings:
+        if one.kind != "forecast_spread" or one.facts["covered"] is None: continue
+        share, level = one.facts["covered"], one.facts["level"]
+        return f"{percent(share, level)} % in central {100 * level:.4g} %. "
+    return ""
+
+# %% ../../nbs/words/34_comparisons.ipynb #w-own-c
+def own_sentence(name: str,  # a model's
+                 report: Any,  # its own
+                 ) -> str:
+    """What is found of one model by itself, in full.
+
+    Parameters
+    ----------
+    name : str
+        A model's.
+    report : Any
+        Its own.
+
+    Returns
+    -------
+    str
+    """
+    return f"{name} by itself: {_coverage(report)}{report.conclusion}"
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-repeats
 def _copied_rows(caution):

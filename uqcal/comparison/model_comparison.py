@@ -17,7 +17,7 @@ import scipy
 from .._base.inputs import check_choice, check_count, check_fraction, check_generator
 from .._base.results import distinct_names, enumerated, json_plain, new_axes, plain_text
 from .._chance.distributions import has_heavy_tails, read_number
-from .._words.comparisons import models_conclusion
+from .._words.comparisons import models_conclusion, own_lines, own_sentence
 from .._words.text import short_name
 from .mean_differences import pair_differences, time_spread
 from .reasons import model_findings, model_step
@@ -447,6 +447,8 @@ class ModelComparison(Report):
         limits allow for what was hardly seen, `seen` stakes were paid, Eq. 1a (−1: enough).
     points : pd.DataFrame
         The score of each row, a column for each model; lower is better.
+    validations : Mapping[str, Report]
+        Of predictive distributions: by model, the report on it alone; else empty.
     """
     n: int  # number of rows
     n_groups: int | None  # clusters of rows; None where rows are independent
@@ -479,6 +481,9 @@ class ModelComparison(Report):
     # Eq. 1a (−1: enough)
     points: pd.DataFrame = field(repr=False, compare=False)  # the score of each row, a column
                                                               # for each model; lower is better
+
+    validations: Mapping[str, Report] = field(default_factory=dict, repr=False, compare=False)  # of
+    # predictive distributions: by model, the report on it alone; else empty
 
     @property
     def score_name(self) -> str:
@@ -517,15 +522,25 @@ class ModelComparison(Report):
         return f"[{level}]"
 
     def details(self) -> list[str]:  # paragraphs
-        """A paragraph for each finding, and for each caution.
+        """A paragraph for each finding, for each model by itself, and for each caution.
 
         Returns
         -------
         list[str]
             Paragraphs.
         """
-        return [*(one.sentence for one in self.findings),
+        return [*(one.sentence for one in self.findings), *map(own_sentence, self.validations,
+                                                               self.validations.values()),
                 *(f"Caution: {one.sentence}" for one in self.cautions)]
+
+    def table_lines(self) -> list[str]:
+        """A line for each model: what a validation finds of it by itself.
+
+        Returns
+        -------
+        list[str]
+        """
+        return own_lines(self.validations)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
         """Outcome, conclusion, findings, cautions, the next step, and the tables of models and pairs.
@@ -542,6 +557,9 @@ class ModelComparison(Report):
                  "confidence", "tolerance",
                  "n_resamples", "deciders")
         own = {name: getattr(self, name) for name in names}
+        if self.validations:
+            own["validations"] = {name: {"verdict": one.verdict, "conclusion": one.conclusion}
+                                  for name, one in self.validations.items()}
         return json_plain({"outcome": self.outcome, **told, **own,
                            "models": self.models.reset_index().to_dict("records"),
                            "pairs": self.pairs.to_dict("records")})

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize
+from scipy import optimize, stats
 
 from .._base.inputs import check_count, check_fraction, check_generator
 from .._base.results import counted
@@ -19,6 +19,7 @@ from .._chance.distributions import read_number
 from ..comparison.model_comparison import (ModelComparison, check_order_of_time,
                                                compared_models)
 from ..comparison.statements import row_table, shown_names, with_repeats
+from .forecast_validation import forecast_report
 from .predictive_scores import (crps_of_quantiles, crps_of_samples,
                                                 level_weights)
 from ..reports import Caution
@@ -397,6 +398,19 @@ def _read(y_true, models):
                                     f"got {counted(y.size)}")
     return y, models
 
+# %% ../../nbs/predictive/128_forecast_comparison.ipynb #fc-own
+_LEAST, _SETS = 10, 999  # rows that a validation needs, and sets drawn for each of its tests
+
+
+def _by_itself(y, models, shown, options):
+    "A validation of each model; means with std as normal distributions."
+    if y.size < _LEAST: return {}
+    made = {}
+    for name, one in models.items():
+        if isinstance(one, MeanStd): one = Distribution(stats.norm(one.mean, one.std))
+        made[shown[name]] = forecast_report(y, one, n_resamples=_SETS, **options)
+    return made
+
 # %% ../../nbs/predictive/128_forecast_comparison.ipynb #fc-compare
 def compare_forecasts(
     y_true: ArrayLike,  # observed values, shape (n,), n ≥ 3
@@ -464,12 +478,15 @@ def compare_forecasts(
         raise ValueError("margin must be above 0, got 0")
     in_time, confidence = check_order_of_time(in_time, groups), check_fraction(confidence,
                                                                                "confidence")
-    scoring, columns, cautions = _columns_of(y, models, shown_names(models))
+    shown, rng = shown_names(models), check_generator(rng)
+    scoring, columns, cautions = _columns_of(y, models, shown)
     table, copies = row_table(y_true, {}, groups, y.size), ()
     if not in_time:
         scores = {name: (y, scoring.points(*one)) for name, one in columns.items()}
         table, copies = with_repeats(scores, table, scoring)
     options = dict(n_boot=check_count(n_boot, "n_boot"), confidence=confidence, n_jobs=n_jobs,
                    progress=progress, in_time=in_time)
-    found = compared_models(scoring, columns, table, margin, copies, check_generator(rng), options)
-    return replace(found, cautions=(*cautions, *found.cautions))
+    found = compared_models(scoring, columns, table, margin, copies, rng, options)
+    own = _by_itself(y, models, shown, dict(groups=groups, in_time=in_time or None,
+                                            confidence=confidence, rng=rng))
+    return replace(found, cautions=(*cautions, *found.cautions), validations=own)
