@@ -116,8 +116,14 @@ def test_the_stub_is_made_from_the_table_of_contents(copy):
     assert (copy / "uqcal" / "__init__.pyi").read_bytes() == (ROOT / "uqcal" / "__init__.pyi").read_bytes(), "run `make export`"
 
 
-def test_calls_as_users_write_them_pass_the_type_checker():
+def test_calls_as_users_write_them_pass_mypy():
     run(sys.executable, "-m", "mypy", cwd=ROOT)
+
+
+def test_calls_as_users_write_them_pass_pyright():
+    pytest.importorskip("pyright")
+    if shutil.which("node") is None: pytest.skip("pyright runs on node, and there is none")
+    run(sys.executable, "-m", "pyright", "--pythonpath", sys.executable, cwd=ROOT, PYRIGHT_PYTHON_IGNORE_WARNINGS="1")
 
 
 def _public(module):

@@ -3,21 +3,25 @@ import io
 import os
 import subprocess
 import sys
+import warnings
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, PredefinedSplit, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, PredefinedSplit, cross_val_predict, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import has_fit_parameter
 
 from uqcal.online.calibeating import tops
 from uqcal.online.mixture import OnlineMixture
@@ -264,11 +268,58 @@ CHECKED = [GaussianNB(), DecisionTreeClassifier(random_state=0), pytest.param(Lo
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("model", CHECKED, ids=str)
-def test_scikit_learns_own_checks_pass_whole(model):
-    found = check_estimator(RecalibratedClassifier(model), on_fail=None, on_skip=None)
+def test_scikit_learns_own_checks_pass_but_for_those_named(model):
+    counted_once = "the map counts each outcome once, whatever its weight, and `cv` is a number of parts"
+    expected = {f"check_sample_weight_equivalence_on_{kind}_data": counted_once for kind in ("dense", "sparse")}
+    found = check_estimator(RecalibratedClassifier(model), on_fail=None, on_skip=None, expected_failed_checks=expected)
     assert len(found) > 50
-    bad = {(one["check_name"], str(one["exception"])[:200]) for one in found if one["status"] != "passed"}
+    bad = {(one["check_name"], str(one["exception"])[:200]) for one in found if one["status"] not in ("passed", "xfail")}
     assert {name for name, _ in bad} <= {"check_array_api_input"}, bad  # skipped unless SCIPY_ARRAY_API is set
+
+
+class _Weighed(GaussianNB):
+    "A model that keeps the weights of each fit."
+    seen: list = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen.append(None if sample_weight is None else np.asarray(sample_weight))
+        return super().fit(X, y, sample_weight)
+
+
+def test_weights_are_routed_to_the_model_by_scikit_learn():
+    X, y = data()
+    X, y, w = X[:300], y[:300], np.arange(1.0, 301.0)
+    with config_context(enable_metadata_routing=True):
+        asks, refuses, silent = (_Weighed().set_fit_request(sample_weight=True), _Weighed().set_fit_request(sample_weight=False), _Weighed())
+        scored = {}
+        for name, model in (("asks", asks), ("refuses", refuses)):
+            _Weighed.seen.clear()
+            served = RecalibratedClassifier(model, cv=2).set_score_request(sample_weight=False)
+            scored[name] = cross_validate(served, X, y, cv=2, params={"sample_weight": w}, error_score="raise")["test_score"]
+            assert len(_Weighed.seen) == 6 and all((one is None) == (name == "refuses") for one in _Weighed.seen)
+            if name == "asks": assert set(_Weighed.seen[0]) <= set(w) and _Weighed.seen[0].size == 150
+        assert np.all(scored["asks"] > 0.5) and np.all(scored["refuses"] > 0.5)
+        with pytest.raises(UnsetMetadataPassedError, match="_Weighed.fit"): RecalibratedClassifier(silent).fit(X, y, sample_weight=w)
+        RecalibratedClassifier(silent).fit(X, y)
+        # What nobody has said of a score's weights is refused around any classifier, in scikit-learn's words.
+        for unsaid in (CalibratedClassifierCV(asks), RecalibratedClassifier(asks)):
+            with pytest.raises(UnsetMetadataPassedError, match=r"sample_weight.*\.score"):
+                cross_validate(unsaid.set_fit_request(sample_weight=True), X, y, cv=2, params={"sample_weight": w}, error_score="raise")
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_weights_pass_through_a_calibrated_classifier_around_it(routing):
+    X, y = data()
+    X, y, w = X[:300], y[:300], np.arange(1.0, 301.0)
+    _Weighed.seen.clear()
+    with config_context(enable_metadata_routing=routing), warnings.catch_warnings():
+        warnings.simplefilter("error")  # scikit-learn warns where the classifier inside takes no weights
+        model = _Weighed().set_fit_request(sample_weight=True) if routing else _Weighed()
+        around = CalibratedClassifierCV(RecalibratedClassifier(model, cv=None), cv=2)
+        if routing: around.set_fit_request(sample_weight=True)
+        around.fit(X, y, sample_weight=w)
+    assert has_fit_parameter(RecalibratedClassifier(GaussianNB()), "sample_weight")
+    assert len(_Weighed.seen) == 2 and sorted(np.concatenate(_Weighed.seen)) == list(w)
 
 
 def test_a_fitted_model_is_taken_as_it_is():

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 from typing import Self
 
@@ -113,6 +115,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         Of the monitor, as in `make_forecaster`.
     """
 
+    __metadata_request__fit = {"sample_weight": True}  # whether the model asks for it, decides
+
     def __init__(self,
                  model: Any,  # a classifier with `fit` and `predict_proba`; where it is fitted and
                  # `fit` is not called, it is taken as it is
@@ -146,6 +150,17 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(self.model, "__sklearn_tags__"):
             tags.input_tags = get_tags(self.model).input_tags
         return tags
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What scikit-learn hands on to the model's `fit` where its metadata routing is enabled.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(model=self.model,
+                          method_mapping=MethodMapping().add(caller="fit", callee="fit"))
 
     def __getstate__(self):
         return {key: one for key, one in super().__getstate__().items() if key != "_lock"}
@@ -328,8 +343,9 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
     def fit(self,
             X: ArrayLike,  # training features, shape (n, features)
             y: ArrayLike,  # their classes, shape (n,), any labels
-            **options: Any,  # what else the model's `fit` takes, such as `sample_weight`;
-            # weights of sampling are undone by the map, `cv=None` keeps them
+            sample_weight: ArrayLike | None = None,  # weights for the model's `fit`, shape (n,),
+            # ≥ 0; weights of sampling are undone by the map, `cv=None` keeps them
+            **options: Any,  # what else the model's `fit` takes
             ) -> RecalibratedClassifier:  # the estimator itself
         """Train a copy of the model, and teach a fresh map what rows come to that it had not seen.
 
@@ -342,9 +358,11 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
             Training features, shape (n, features).
         y : ArrayLike
             Their classes, shape (n,), any labels.
+        sample_weight : ArrayLike | None, optional
+            Weights for the model's `fit`, shape (n,), ≥ 0; weights of sampling are undone by
+            the map, `cv=None` keeps them.
         **options : Any
-            What else the model's `fit` takes, such as `sample_weight`; weights of sampling are
-            undone by the map, `cv=None` keeps them.
+            What else the model's `fit` takes.
 
         Returns
         -------
@@ -354,7 +372,8 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         forecaster_of(self)  # refused before the training, if at all
         X, y = _checked(X, y)
         if getattr(y, "ndim", 1) == 2: y = column_or_1d(y, warn=True)  # a column of labels
-        self._start(clone(self.model).fit(X, y, **options))
+        if sample_weight is not None: options["sample_weight"] = sample_weight
+        self._start(clone(self.model).fit(X, y, **_routed(self, options)))
         if self.cv is not None: _teach_unseen(self, X, y, options)
         return self
 
@@ -383,6 +402,12 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         if P.shape[1] == 2: return _both_classes(learnt.predict(P[:, 1]))
         return learnt.predict(P)
 
+# %% ../../nbs/adapters/53_streams.ipynb #cell-031-routed
+def _routed(served, options):
+    "What the model's fit is handed: all of it, or what it asks for where routing is enabled."
+    if not get_config()["enable_metadata_routing"]: return options
+    return process_routing(served, "fit", **options).model.fit
+
 # %% ../../nbs/adapters/53_streams.ipynb #cell-049
 def _teach_unseen(served, X, y, options):
     "Teach the map with scores of models that had not seen their rows."
@@ -392,7 +417,7 @@ def _teach_unseen(served, X, y, options):
     if parts < 2: return
     rng = np.random.default_rng(0)  # of its own: equal rows teach an equal map
     P = cross_val_predict(served.model, X, y, cv=PredefinedSplit(_part_of(label, parts, rng)),
-                          method="predict_proba", params=options)
+                          method="predict_proba", params=_routed(served, options))
     counts = rng.permutation(np.flatnonzero(np.ones(len(y)) if weight is None
                                             else np.asarray(weight) > 0))
     served._teach(P[counts], label[counts])

@@ -15,6 +15,7 @@ import scipy
 from scipy import special
 from sklearn.isotonic import isotonic_regression
 from sklearn.base import clone
+from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 # %% auto #0
@@ -133,6 +134,13 @@ class _Fitted(Storable):
 
     obeyed = None  # all settings, whenever they are set
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
+        tags.input_tags.positive_only, tags.target_tags.required = True, True
+        if hasattr(self, "transform"): tags.transformer_tags = TransformerTags()
+        return tags
+
     def fit(self,
             uncertainty: ArrayLike,  # standard uncertainties, shape (n,), > 0
             error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
@@ -141,6 +149,9 @@ class _Fitted(Storable):
             # None where all are independent
             ) -> Self:  # the object itself
         """Learn from the errors of a calibration set.
+
+        Uncertainties have one dimension: a map stands in pipelines that hand on uncertainties, not
+        in those of features.
 
         Parameters
         ----------

@@ -47,6 +47,12 @@ class _Map(Storable):
 
     obeyed = None  # all settings, whenever they are set
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
+        tags.input_tags.positive_only, tags.target_tags.required = True, True
+        return tags
+
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # recalibrated probabilities, of the same shape
@@ -164,6 +170,8 @@ class PlattScaling(_Scaling):
 
     Scores of 0 count as 1e-5 or the least of the fit, those of 1 in the same way.
 
+    Scores have one dimension: it ends a pipeline of scores, and stands in none of features.
+
     Parameters
     ----------
     fit_slope : bool, default True
@@ -192,6 +200,8 @@ class BetaScaling(_Scaling):
     """Recalibrate by σ(a·ln p + b·ln(1 − p) + c); (1, −1, 0) is identity.
 
     Scores of 0 count as 1e-5 or the least of the fit, those of 1 in the same way.
+
+    Scores have one dimension: it ends a pipeline of scores, and stands in none of features.
 
     References
     ----------
@@ -231,6 +241,8 @@ def plot_map(forecaster: Any,  # has `predict`, which takes scores
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-022
 class HistogramBinning(_Map):
     """The mean outcome in bins that hold equally many scores.
+
+    Scores have one dimension: it ends a pipeline of scores, and stands in none of features.
 
     Parameters
     ----------
@@ -313,6 +325,8 @@ class HistogramBinning(_Map):
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-012
 class IsotonicCalibration(_Map):
     """The rising staircase that fits best, with half a counter-example at each end.
+
+    Scores have one dimension: it ends a pipeline of scores, and stands in none of features.
 
     References
     ----------
@@ -401,12 +415,20 @@ def _inverse_temperature(log_p, target):
 class TemperatureScaling(Storable):
     """Recalibrate the probabilities of many classes by p^(1/T), divided by the sum of the row.
 
+    Rows are probabilities that sum to 1: it ends a pipeline of such rows, and stands in none of
+    features.
+
     References
     ----------
     Guo et al. (2017).
     """
 
     obeyed = None  # all settings, whenever they are set
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only, tags.target_tags.required = True, True
+        return tags
 
     def fit(self,
             y_prob: ArrayLike,  # probabilities of all classes, shape (n, K), rows sum to 1
