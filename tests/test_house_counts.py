@@ -43,6 +43,52 @@ def test_folders_hold_at_most_sixteen_rooms():
     assert max(folders.values()) <= 16, folders
 
 
+def test_a_private_name_has_one_meaning_within_a_folder():
+    rooms = collections.defaultdict(set)
+    for path, tree in TREES.items():
+        for node in tree.body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name.startswith("_"): rooms[path.parent, node.name].add(NAMES[path])
+    assert len(rooms) > 1_000
+    assert not {name: sorted(found) for (_, name), found in rooms.items() if len(found) > 1}
+
+
+def imported(path):
+    "Rooms of the package that a room imports, within its functions as well."
+    for node in ast.walk(TREES[path]):
+        if not isinstance(node, ast.ImportFrom): continue
+        above = list(path.relative_to(PACKAGE).parts[:-node.level]) if node.level else (node.module or "").split(".")[:1]
+        if not node.level and above != ["uqcal"]: continue
+        base = [*above, *filter(None, (node.module or "").split("."))] if node.level else node.module.split(".")[1:]
+        for target in (".".join(base), *(".".join([*base, name.name]) for name in node.names)):
+            if target in NAMES.values() and target != NAMES[path]: yield target
+
+
+def circles(arrows):
+    "Pairs that reach each other."
+    reach = {}
+    for start in arrows:
+        seen, left = set(), [start]
+        while left:
+            new = arrows.get(left.pop(), set()) - seen
+            seen |= new
+            left += new
+        reach[start] = seen
+    return [(a, b) for a in arrows for b in reach[a] if a < b and a in reach.get(b, ())]
+
+
+def test_imports_of_rooms_and_of_folders_point_one_way():
+    rooms = {NAMES[path]: set(imported(path)) for path in PATHS}
+    assert sum(map(len, rooms.values())) > 500
+    folders = collections.defaultdict(set)
+    for room, targets in rooms.items():
+        for target in targets:
+            if "." in room and "." in target and room.split(".")[0] != target.split(".")[0]: folders[room.split(".")[0]].add(target.split(".")[0])
+    assert not circles(rooms) + circles(folders)
+
+
+def test_a_circle_is_seen(): assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [("b", "c")]
+
+
 def test_conditional_expressions_stay_few():
     counted = sum(isinstance(node, ast.IfExp) for tree in TREES.values() for node in ast.walk(tree))
     assert counted < MOST_CONDITIONALS, counted

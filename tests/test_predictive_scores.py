@@ -19,7 +19,8 @@ from uqcal.comparison.mean_differences import time_differences, time_spread
 from uqcal.comparison.scores import crps, interval_score
 from uqcal.predictive.forecast_comparison import ForecastScoring, compare_forecasts
 from uqcal.predictive.forecast_validation import forecast_report
-from uqcal.predictive.predictive_scores import crps_of_distribution, crps_of_quantiles, crps_of_samples, level_weights, pinball_loss, weighted_interval_score
+from uqcal.predictive.predictive_scores import crps_of_quantiles, crps_of_samples, level_weights, pinball_loss, weighted_interval_score
+from uqcal.statements import crps_of_distribution
 
 REFERENCE = notebooks.ROOT.parent / "shared" / "reference" / "distributions"
 LOAD = notebooks.ROOT.parent / "shared" / "tasks"

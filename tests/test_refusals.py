@@ -273,7 +273,7 @@ TABLE = {
     **rows("predictive_scores", "crps_of_samples", "single", given={"y_true": E, "values": BOUNDS}, kinds={"y_true": "numbers", "values": "free", "fair": "flag"}),
     **rows("predictive_scores", "crps_of_quantiles pinball_loss weighted_interval_score", "single", given={"y_true": E, "values": BOUNDS, "levels": [0.1, 0.9]},
            kinds={"y_true": "numbers", "values": "free", "levels": "free", "weights": "choice"}),
-    **rows("predictive_scores", "crps_of_distribution", "single", given={"y_true": E, "dist": stats.norm(E, U)}, kinds={"y_true": "numbers", "dist": "free", "accuracy": "fraction"}),
+    **rows("statements", "crps_of_distribution", "single", given={"y_true": E, "dist": stats.norm(E, U)}, kinds={"y_true": "numbers", "dist": "free", "accuracy": "fraction"}),
     **rows("forecast_comparison", "compare_forecasts", "single", nan=True, given={"y_true": E, "models": {"a": statements.Samples(BOUNDS), "b": statements.Samples(2 * BOUNDS)}},
            kinds={"y_true": "numbers", "models": "free", "groups": "free", "in_time": "flag", "margin": "size -None"}),
     **rows("statements", "Distribution.cdf", "single", given={"y": E}, kinds={"y": "numbers"}, of=STATED["Distribution"]),
@@ -522,7 +522,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform model_comparison.compare_scores model_comparison.compare_scores+intervals "
-        "model_comparison.compare_scores+outcomes causes.read_observed forecast_comparison.compare_forecasts predictive_scores.crps_of_distribution "
+        "model_comparison.compare_scores+outcomes causes.read_observed forecast_comparison.compare_forecasts statements.crps_of_distribution "
         "statements.MeanStd.pit statements.MeanStd.crps statements.Quantiles.pit statements.Quantiles.crps statements.Samples.pit statements.Samples.crps "
         "statements.Distribution.pit statements.Distribution.crps",
     ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep causes.describe_rows",

@@ -10,9 +10,10 @@ __all__ = ['crps', 'crps_of_samples', 'crps_of_quantiles', 'crps_of_distribution
 # %% ../nbs/modules/106_scores.ipynb #m2-names
 from .comparison.scores import (crps, interval_score, negative_log_density, brier_score,
                                      log_loss)
-from .predictive.predictive_scores import (
-    crps_of_distribution, crps_of_quantiles, crps_of_samples, level_weights, pinball_loss,
-    weighted_interval_score, WeightedIntervalScore)
+from uqcal.predictive.predictive_scores import (
+    crps_of_quantiles, crps_of_samples, level_weights, pinball_loss, weighted_interval_score,
+    WeightedIntervalScore)
+from .statements import crps_of_distribution
 
 _all_ = ["crps", "crps_of_samples", "crps_of_quantiles", "crps_of_distribution", "pinball_loss",
          "weighted_interval_score", "WeightedIntervalScore", "level_weights", "interval_score",

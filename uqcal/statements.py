@@ -20,15 +20,17 @@ from scipy import stats
 
 from ._base.inputs import (boxed, check_choice, check_class_probabilities, check_count,
                                 check_fraction, check_generator, check_labels, check_labels_agree,
-                                check_outcomes,
-                                check_probabilities, plain_array, read_array, read_labels,
-                                read_vector, refuse)
+                                check_level, check_levels, check_outcomes, check_probabilities,
+                                plain_array, read_array, read_labels, read_vector, refuse,
+                                refuse_crossing, third_axis_hint)
 from ._base.results import counted, enumerated
 from .intervals.intervals import check_order, read_bound
+from .predictive.predictive_scores import (crps_of_quantiles, crps_of_samples,
+                                                 integrated_crps, level_weights)
 
 # %% auto #0
-__all__ = ['Statement', 'third_axis_hint', 'MeanStd', 'Intervals', 'LabelSets', 'Probabilities', 'Quantiles', 'check_levels',
-           'refuse_crossing', 'Samples', 'Distribution', 'read_statement']
+__all__ = ['Statement', 'MeanStd', 'Intervals', 'LabelSets', 'Probabilities', 'Quantiles', 'Samples', 'Distribution',
+           'crps_of_distribution', 'read_statement']
 
 # %% ../nbs/statements/93_statements.ipynb #st-statement
 class Statement:
@@ -171,38 +173,10 @@ def _matrix(values, name, what):
         [read_vector(array[:, k], f"{name}[:, {k}]") for k in range(array.shape[1])]).T
     return array, names
 
-# %% ../nbs/statements/93_statements.ipynb #st-names-several
-def third_axis_hint(array: np.ndarray,  # of any shape
-                    ) -> str:  # empty for up to two dimensions
-    """What to type where an array holds several quantities for each row.
-
-    Parameters
-    ----------
-    array : np.ndarray
-        Of any shape.
-
-    Returns
-    -------
-    str
-        Empty for up to two dimensions.
-    """
-    if array.ndim < 3: return ""
-    return ("; a statement holds one quantity, so give one after the other: values[:, :, 0]; for "
-            "scores of several at once see energy_score and variogram_score of scoringrules")
-
 # %% ../nbs/statements/93_statements.ipynb #st-names-one
 def _is_one(value):
     "Whether a value is a single number."
     return isinstance(value, Number) or isinstance(value, np.ndarray) and value.ndim == 0
-
-# %% ../nbs/statements/93_statements.ipynb #st-names-4
-def _level(value, name="level"):
-    "A claimed level between 0 and 1."
-    is_percent = isinstance(value, (int, float)) and not isinstance(value, bool) and 1 < value < 100
-    if is_percent:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}; "
-                         f"of per cent write {name}={value / 100:g}")
-    return check_fraction(value, name)
 
 # %% ../nbs/statements/93_statements.ipynb #st-names-5
 def _levels(level, k, where):
@@ -211,11 +185,11 @@ def _levels(level, k, where):
         if isinstance(level, (Sequence, np.ndarray)) and not isinstance(level, str):
             raise ValueError(f"level must be one number for {where}, got {len(level)} of them; "
                              "several levels need a third axis, shape (n, 2, k)")
-        return _level(level)
+        return check_level(level)
     if not isinstance(level, (Sequence, np.ndarray)) or len(level) != k:
         raise ValueError(f"level must hold one number for each of the {k} levels of {where}, got "
                          f"{level!r:.40}")
-    return tuple(_level(one, f"level[{i}]") for i, one in enumerate(level))
+    return tuple(check_level(one, f"level[{i}]") for i, one in enumerate(level))
 
 # %% ../nbs/statements/93_statements.ipynb #st-names-6
 def _chosen(frame, columns, name="columns"):
@@ -345,7 +319,7 @@ class MeanStd(Statement):
         Intervals
         """
         check_choice(dist, "dist", ["normal"])
-        reach = stats.norm.ppf(0.5 + _level(level) / 2) * self.std
+        reach = stats.norm.ppf(0.5 + check_level(level) / 2) * self.std
         return Intervals(self.mean - reach, self.mean + reach, level=level)
 
     def quantiles(self, levels: Sequence[float],  # rising, between 0 and 1
@@ -1002,7 +976,7 @@ class Quantiles(Statement):
         -------
         Intervals
         """
-        tails = (0.5 - _level(level) / 2, 0.5 + level / 2)
+        tails = (0.5 - check_level(level) / 2, 0.5 + level / 2)
         places = [int(np.abs(np.asarray(self.levels) - tail).argmin()) for tail in tails]
         if any(abs(self.levels[k] - tail) > 1e-9 for k, tail in zip(places, tails)):
             raise ValueError(f"level={level:g} needs the quantiles {tails[0]:g} and {tails[1]:g}; "
@@ -1029,7 +1003,6 @@ class Quantiles(Statement):
         ValueError
             For a single level, and for rows whose quantiles are all equal.
         """
-        from uqcal.predictive.predictive_scores import level_weights
         score, weight = stats.norm.ppf(self.levels), level_weights(self.levels)
         if score.size < 2: raise ValueError("values must hold at least two levels for a mean and "
                                             "a std, got one")
@@ -1116,7 +1089,6 @@ class Quantiles(Statement):
         np.ndarray
             Shape (n,), in the unit of the observed values; smaller is better.
         """
-        from uqcal.predictive.predictive_scores import crps_of_quantiles
         return crps_of_quantiles(self.read_observed(y_true), self.values, self.levels,
                                  weights=weights)
 
@@ -1154,72 +1126,6 @@ def _quantile_levels(levels, names, q):
                              f"or 0.05, and {wrong[0]!r} "
                                    "does not; write Quantiles(values, levels)")
     return check_levels(levels, q)
-
-# %% ../nbs/statements/93_statements.ipynb #st-quant-levels
-def check_levels(levels: Sequence[float],  # one for each column
-                 q: int | None = None,  # how many there must be; None: one or more
-                 ) -> tuple[float, ...]:  # the same
-    """Levels of quantiles, if they rise within (0, 1).
-
-    Parameters
-    ----------
-    levels : Sequence[float]
-        One for each column.
-    q : int | None, optional
-        How many there must be; None: one or more.
-
-    Returns
-    -------
-    tuple[float, ...]
-        The same.
-
-    Raises
-    ------
-    ValueError
-        For other levels, and for another number of them.
-    """
-    if isinstance(levels, str) or np.ndim(levels) != 1 or np.size(levels) != (q or np.size(levels)):
-        raise ValueError(f"levels must hold one number for each of the {q or ''} columns, got "
-                         f"{np.size(levels)}")
-    try: numbers = [float(one) for one in levels]
-    except (TypeError, ValueError) as error: raise TypeError(
-        f"levels must hold numbers, got {list(levels)!r:.60}") from error
-    levels = tuple(_level(one, f"levels[{k}]") for k, one in enumerate(numbers))
-    if not levels: raise ValueError("levels must hold at least one level, got none")
-    for k in range(1, len(levels)):
-        if levels[k] <= levels[k - 1]: raise ValueError(
-            f"levels must rise, and level {levels[k]:g} of column {k} follows {levels[k - 1]:g}; "
-            "sort the columns by level")
-    return levels
-
-# %% ../nbs/statements/93_statements.ipynb #st-quant-help-2
-def refuse_crossing(values: np.ndarray,  # quantiles, shape (n, q)
-                    levels: Sequence[float],  # their levels, shape (q,)
-                    ) -> None:
-    """Refuse rows in which a higher level has a lower quantile.
-
-    Parameters
-    ----------
-    values : np.ndarray
-        Quantiles, shape (n, q).
-    levels : Sequence[float]
-        Their levels, shape (q,).
-
-    Raises
-    ------
-    ValueError
-        With the number of such rows, and the first.
-    """
-    crossed = values[:, 1:] < values[:, :-1]
-    if not crossed.any(): return
-    wrong = crossed.any(axis=1)
-    first = int(wrong.argmax())
-    k = int(crossed[first].argmax())
-    raise ValueError(f"values must not cross: in {wrong.sum()} of {wrong.size} rows a higher level "
-                     "has a lower quantile, the first at "
-                     f"position {first} ({levels[k]:g}: {values[first, k]:g}, {levels[k + 1]:g}: "
-                     f"{values[first, k + 1]:g}); "
-                     "sort_quantiles=True sorts each row")
 
 # %% ../nbs/statements/93_statements.ipynb #st-samples-class
 @dataclass(frozen=True, eq=False, repr=False)
@@ -1321,7 +1227,7 @@ class Samples(Statement):
             Where m members don't reach so far out.
         """
         m = self.values.shape[1]
-        tail = 0.5 - _level(level) / 2
+        tail = 0.5 - check_level(level) / 2
         if tail * (m + 1) < 1 - 1e-9:
             raise ValueError(f"level={level:g} needs at least {int(np.ceil(1 / tail - 1e-9)) - 1} "
                              f"members, got {m}; {m} of them reach "
@@ -1394,7 +1300,6 @@ class Samples(Statement):
         np.ndarray
             Shape (n,), in the unit of the observed values; smaller is better.
         """
-        from uqcal.predictive.predictive_scores import crps_of_samples
         return crps_of_samples(self.read_observed(y_true), self.values, fair=fair)
 
 # %% ../nbs/statements/93_statements.ipynb #st-dist-class
@@ -1459,7 +1364,7 @@ class Distribution(Statement):
         -------
         Intervals
         """
-        tail = 0.5 - _level(level) / 2
+        tail = 0.5 - check_level(level) / 2
         low, high = self.quantiles((tail, 1 - tail)).values.T
         return Intervals(low, high, level=level)
 
@@ -1575,10 +1480,9 @@ class Distribution(Statement):
         np.ndarray
             Shape (n,), in the unit of the observed values; smaller is better.
         """
-        from uqcal.predictive.predictive_scores import crps_of_distribution
         if getattr(getattr(self.dist, "dist", None), "name", None) == "norm":
             return self.mean_std().crps(y_true)
-        return crps_of_distribution(self.read_observed(y_true), self)
+        return integrated_crps(self.read_observed(y_true), self)
 
     def _ask(self, function, values):
         "What a function of the distribution says of one value for each row."
@@ -1593,6 +1497,46 @@ class Distribution(Statement):
         full = np.full(self.n_all, values[0])
         full[self.rows] = values
         return np.asarray(plain_array(function(full), "dist"), dtype=float)[self.rows]
+
+# %% ../nbs/statements/93_statements.ipynb #st-dist-crps
+def crps_of_distribution(
+    y_true: ArrayLike,  # observed values, shape (n,)
+    dist: Any,  # an object whose cdf takes n values and gives n probabilities
+    *,
+    accuracy: float = 1e-10,  # largest error of each score, relative to it, in (0, 1)
+) -> np.ndarray:  # for each row, shape (n,), in the unit of the values; smaller is better
+    """The continuous ranked probability score of any distribution function, by numeric integration.
+
+    Errors are estimated, and most often far smaller than that where the cdf is smooth.
+    Distributions of whole numbers are summed.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Observed values, shape (n,).
+    dist : Any
+        An object whose cdf takes n values and gives n probabilities.
+    accuracy : float, default 1e-10
+        Largest error of each score, relative to it, in (0, 1).
+
+    Returns
+    -------
+    np.ndarray
+        For each row, shape (n,), in the unit of the values; smaller is better.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, for cdfs that do not go from 0 to 1, and where 200 halvings do not
+        reach the accuracy.
+
+    References
+    ----------
+    Matheson & Winkler (1976).
+    """
+    if not isinstance(dist, Distribution): dist = Distribution(dist)
+    y, accuracy = dist.read_observed(y_true), check_fraction(accuracy, "accuracy")
+    return integrated_crps(y, dist, accuracy)
 
 # %% ../nbs/statements/93_statements.ipynb #st-read-function
 def read_statement(value: Any,  # a statement, or an object with a cdf

@@ -19,11 +19,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 # %% auto #0
-__all__ = ['refuse', 'printable', 'widen', 'plain_array', 'read_array', 'read_vector', 'check_labels_agree', 'named_columns',
-           'column_label', 'check_errors', 'check_column', 'read_groups', 'read_labels', 'check_ratio',
+__all__ = ['refuse', 'printable', 'widen', 'plain_array', 'third_axis_hint', 'read_array', 'read_vector', 'check_labels_agree',
+           'named_columns', 'column_label', 'check_errors', 'check_column', 'read_groups', 'read_labels', 'check_ratio',
            'check_probabilities', 'check_outcomes', 'read_responses', 'positive_in_groups', 'check_weights',
            'check_binary', 'check_class_probabilities', 'check_multiclass', 'check_labels', 'place_labels',
-           'check_count', 'check_jobs', 'check_fraction', 'check_choice', 'check_choices', 'check_generator', 'boxed']
+           'check_count', 'check_jobs', 'check_fraction', 'check_level', 'check_levels', 'refuse_crossing',
+           'check_choice', 'check_choices', 'check_generator', 'boxed']
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -310,6 +311,25 @@ def _refuse_shape(values, shape, name):
     else: hint = ""
     raise ValueError(f"{name} must be 1-D, got shape {tuple(shape)}{hint}")
 
+
+# %% ../../nbs/base/00_inputs.ipynb #st-names-several
+def third_axis_hint(array: np.ndarray,  # of any shape
+                    ) -> str:  # empty for up to two dimensions
+    """What to type where an array holds several quantities for each row.
+
+    Parameters
+    ----------
+    array : np.ndarray
+        Of any shape.
+
+    Returns
+    -------
+    str
+        Empty for up to two dimensions.
+    """
+    if array.ndim < 3: return ""
+    return ("; a statement holds one quantity, so give one after the other: values[:, :, 0]; for "
+            "scores of several at once see energy_score and variogram_score of scoringrules")
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-054
 def read_array(values: ArrayLike,  # values of any kind in one dimension
@@ -1292,6 +1312,101 @@ def check_fraction(
     if 1 - float(value) == 1:
         raise ValueError(f"{name} must be more than rounding away from 0, got {float(value):g}")
     return _to_float(value)
+
+# %% ../../nbs/base/00_inputs.ipynb #st-names-4
+def check_level(value: float,  # a claimed level
+                name: str = "level",  # what the caller calls it
+                ) -> float:  # the same
+    """A claimed level between 0 and 1.
+
+    Parameters
+    ----------
+    value : float
+        A claimed level.
+    name : str, default "level"
+        What the caller calls it.
+
+    Returns
+    -------
+    float
+        The same.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For other values; of one in per cent the message says so.
+    """
+    is_percent = isinstance(value, (int, float)) and not isinstance(value, bool) and 1 < value < 100
+    if is_percent:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}; "
+                         f"of per cent write {name}={value / 100:g}")
+    return check_fraction(value, name)
+
+# %% ../../nbs/base/00_inputs.ipynb #st-quant-levels
+def check_levels(levels: Sequence[float],  # one for each column
+                 q: int | None = None,  # how many there must be; None: one or more
+                 ) -> tuple[float, ...]:  # the same
+    """Levels of quantiles, if they rise within (0, 1).
+
+    Parameters
+    ----------
+    levels : Sequence[float]
+        One for each column.
+    q : int | None, optional
+        How many there must be; None: one or more.
+
+    Returns
+    -------
+    tuple[float, ...]
+        The same.
+
+    Raises
+    ------
+    ValueError
+        For other levels, and for another number of them.
+    """
+    if isinstance(levels, str) or np.ndim(levels) != 1 or np.size(levels) != (q or np.size(levels)):
+        raise ValueError(f"levels must hold one number for each of the {q or ''} columns, got "
+                         f"{np.size(levels)}")
+    try: numbers = [float(one) for one in levels]
+    except (TypeError, ValueError) as error: raise TypeError(
+        f"levels must hold numbers, got {list(levels)!r:.60}") from error
+    levels = tuple(check_level(one, f"levels[{k}]") for k, one in enumerate(numbers))
+    if not levels: raise ValueError("levels must hold at least one level, got none")
+    for k in range(1, len(levels)):
+        if levels[k] <= levels[k - 1]: raise ValueError(
+            f"levels must rise, and level {levels[k]:g} of column {k} follows {levels[k - 1]:g}; "
+            "sort the columns by level")
+    return levels
+
+# %% ../../nbs/base/00_inputs.ipynb #st-quant-help-2
+def refuse_crossing(values: np.ndarray,  # quantiles, shape (n, q)
+                    levels: Sequence[float],  # their levels, shape (q,)
+                    ) -> None:
+    """Refuse rows in which a higher level has a lower quantile.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Quantiles, shape (n, q).
+    levels : Sequence[float]
+        Their levels, shape (q,).
+
+    Raises
+    ------
+    ValueError
+        With the number of such rows, and the first.
+    """
+    crossed = values[:, 1:] < values[:, :-1]
+    if not crossed.any(): return
+    wrong = crossed.any(axis=1)
+    first = int(wrong.argmax())
+    k = int(crossed[first].argmax())
+    raise ValueError(f"values must not cross: in {wrong.sum()} of {wrong.size} rows a higher level "
+                     "has a lower quantile, the first at "
+                     f"position {first} ({levels[k]:g}: {values[first, k]:g}, {levels[k + 1]:g}: "
+                     f"{values[first, k + 1]:g}); "
+                     "sort_quantiles=True sorts each row")
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-036
 def check_choice(

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._base.inputs import (check_choice, check_fraction, check_labels_agree, plain_array,
-                                read_vector, refuse)
+from .._base.inputs import (check_choice, check_labels_agree, check_levels, plain_array,
+                                read_vector, refuse, refuse_crossing, third_axis_hint)
 from .._base.kernels import kernel
-from ..statements import Distribution, check_levels, refuse_crossing, third_axis_hint
 
 # %% auto #0
 __all__ = ['crps_of_samples', 'level_weights', 'pinball_loss', 'crps_of_quantiles', 'WeightedIntervalScore',
-           'weighted_interval_score', 'crps_of_distribution']
+           'weighted_interval_score', 'integrated_crps']
 
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-read
 def _shaped(y_true, values):
@@ -410,23 +409,19 @@ def _adaptive(function, edges, accuracy, splits):
     return value.sum(axis=0), error.sum(axis=0)
 
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-dist
-def crps_of_distribution(
-    y_true: ArrayLike,  # observed values, shape (n,)
-    dist: Any,  # an object whose cdf takes n values and gives n probabilities
-    *,
+def integrated_crps(
+    y: np.ndarray,  # observed values, shape (n,), from `read_observed`
+    dist: Any,  # a `Distribution` of as many rows
     accuracy: float = 1e-10,  # largest error of each score, relative to it, in (0, 1)
 ) -> np.ndarray:  # for each row, shape (n,), in the unit of the values; smaller is better
-    """The continuous ranked probability score of any distribution function, by numeric integration.
-
-    Errors are estimated, and most often far smaller than that where the cdf is smooth.
-    Distributions of whole numbers are summed.
+    """The integral behind `crps_of_distribution`, of checked arguments.
 
     Parameters
     ----------
-    y_true : ArrayLike
-        Observed values, shape (n,).
+    y : np.ndarray
+        Observed values, shape (n,), from `read_observed`.
     dist : Any
-        An object whose cdf takes n values and gives n probabilities.
+        A `Distribution` of as many rows.
     accuracy : float, default 1e-10
         Largest error of each score, relative to it, in (0, 1).
 
@@ -434,19 +429,7 @@ def crps_of_distribution(
     -------
     np.ndarray
         For each row, shape (n,), in the unit of the values; smaller is better.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, for cdfs that do not go from 0 to 1, and where 200 halvings do not
-        reach the accuracy.
-
-    References
-    ----------
-    Matheson & Winkler (1976).
     """
-    if not isinstance(dist, Distribution): dist = Distribution(dist)
-    y, accuracy = dist.read_observed(y_true), check_fraction(accuracy, "accuracy")
     cdf = _checked(dist)
     low, high = _bracket(cdf, y)
     levels = 0.25, 0.5, 0.75
