@@ -19,7 +19,8 @@ def readme():
     "README as a package index shows it: links and pictures by their whole address, once there is one."
     text = (root / "README.md").read_text(encoding="utf-8")
     if not settings["git_url"]: return text
-    return re.sub(r"\]\((?!https?:|#|mailto:)", f"]({settings['git_url']}/raw/main/", text)
+    text = re.sub(r"(!\[[^\]]*\]\()(?!https?:)", rf"\1{settings['git_url']}/raw/main/", text)
+    return re.sub(r"\]\((?!https?:|#|mailto:)", f"]({settings['git_url']}/blob/main/", text)
 
 
 urls = {"Repository": settings["git_url"], "Documentation": settings["doc_url"]}

@@ -1,7 +1,7 @@
-"""Who does what: uqcal beside four packages, each cell of the front page's table read in the sources of a named release.
+"""Who does what: uqcal beside four packages, each cell of a table read in the sources of a named release.
 
     python benchmarks/peers.py            # checks every cell; releases are fetched into .cache/peers, without what they need
-    python benchmarks/peers.py --table    # prints the table for nbs/index.ipynb
+    python benchmarks/peers.py --table    # prints the table for nbs/guide/other_packages.ipynb
 
 A cell names what a package defines; the check finds each name in the package's files. A dash says that it has nothing of the kind;
 the check finds no public name that holds the row's words. No file of a package is run, so that none of its requirements is needed.
@@ -70,7 +70,7 @@ def shown(cell):
 
 
 def table():
-    "The table of the front page as Markdown."
+    "The table as Markdown."
     head = ["to", "uqcal", *(f"{name} {release}" for name, (_, release) in PEERS.items())]
     lines = [head, ["---"] * len(head), *([wanted, *map(shown, cells)] for wanted, _, *cells in ROWS)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,4 +1,4 @@
-"""The front page says what is so: its table of peers is that of the check, its calls are public, its cells name what there is."""
+"""The front page is short and says what is so: its calls are public, its cells name what there is, the table of peers is that of the check."""
 import re
 import sys
 
@@ -10,12 +10,37 @@ import peers
 
 import uqcal
 
-PROSE = "\n".join(cell.source for cell in notebooks.read(notebooks.ROOT / "nbs" / "index.ipynb").cells if cell.cell_type == "markdown")
+def prose(page):
+    "What a page says, without its code."
+    return "\n".join(cell.source for cell in notebooks.read(notebooks.ROOT / "nbs" / page).cells if cell.cell_type == "markdown")
+
+
+PROSE, PEERS = prose("index.ipynb"), prose("guide/other_packages.ipynb")
+
+
+def test_the_front_page_is_read_in_five_minutes():
+    "At most 900 words, code and screens aside; addresses of links count for none."
+    text = re.sub(r"(?s)```.*?```|<!--.*?-->", "", PROSE)
+    said = [word for word in re.sub(r"\]\([^)]*\)", "]", text).split() if re.search(r"\w", word)]
+    assert len(said) <= 900
+
+
+def test_an_answer_comes_first():
+    "The first code of the front page prints a report, and the next draws it."
+    first, second, *_ = (cell for cell in notebooks.read(notebooks.ROOT / "nbs" / "index.ipynb").cells if cell.cell_type == "code")
+    assert "VERDICT" in first.outputs[0].text and "image/png" in second.outputs[0].data
+
+
+def test_the_version_to_cite_is_this_one():
+    cited = (notebooks.ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version = {{{uqcal.__version__}}}" in PROSE
+    year = re.search(r"year    = .(\d+)", PROSE)[1]
+    assert f"date-released: {year}-" in cited
 
 
 def test_the_table_of_peers_is_that_of_the_check():
-    assert peers.table() in PROSE, "put what `python benchmarks/peers.py --table` prints into nbs/index.ipynb"
-    assert peers.DATE in PROSE
+    assert peers.table() in PEERS, "put what `python benchmarks/peers.py --table` prints into nbs/guide/other_packages.ipynb"
+    assert peers.DATE in PEERS
 
 
 def test_uqcal_has_what_the_table_says_and_lacks_what_it_says():

@@ -139,7 +139,14 @@ def stage_settings():
     "Stage the site's settings."
     settings = yaml.safe_load((ROOT / "_quarto.yml").read_text(encoding="utf-8"))
     if not shutil.which("quarto"): del settings["format"]["html"]["html-math-method"]  # smalldocs knows only KaTeX
+    settings["website"]["page-footer"] = {"left": edition(), "right": "[How to cite](/index.ipynb#how-to-cite)"}
     (STAGE / "_quarto.yml").write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+
+
+def edition():
+    "The version of the package and its date, as each page says them; both are in CITATION.cff."
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    return f"uqcal {cited['version']}, {cited['date-released']}"
 
 
 def relink(path, pages, repository):

@@ -4,12 +4,13 @@
 
 const SAME = {  // what people type: what pages say
   confidence: "interval", late: "delay", lag: "late", wait: "late", duplicate: "repeat", copy: "repeat", identical: "repeat",
-  better: "comparison", best: "comparison", versus: "comparison", choose: "comparison", fix: "mend", repair: "mend", correct: "mend",
-  recalibrate: "mend", alarm: "monitor", alert: "monitor", online: "stream", live: "stream", imbalance: "rare", infrequent: "rare",
+  better: "comparison", best: "comparison", versus: "comparison", choose: "comparison", fix: "recalibrate", repair: "recalibrate",
+  correct: "recalibrate", mend: "recalibrate", calibrate: "recalibrate", alarm: "monitor", alert: "monitor", online: "stream", live: "stream", imbalance: "rare", infrequent: "rare",
   seldom: "rare", subgroup: "group", fairness: "group", bucket: "bin", ece: "calibration", sigma: "uncertainty", std: "uncertainty",
   stdev: "uncertainty", variance: "uncertainty", offset: "bias", systematic: "bias", conformal: "interval", install: "pip",
-  csv: "table", file: "table", shift: "drift", change: "drift", weight: "sample_weight", tail: "heavy", outlier: "row", overconfident: "extreme",
-  underconfident: "timid", notebook: "study", compare: "comparison", clustering: "cluster", patient: "cluster", plot: "figure", heteroscedastic: "consistency", homoscedastic: "consistency", sharpness: "dispersion",
+  csv: "table", file: "table", shift: "drift", change: "drift", weight: "sample_weight", tail: "heavy", outlier: "row", cqr: "conformal",
+  underdispersed: "narrow", overdispersed: "wide", notebook: "study", compare: "comparison", clustering: "cluster", patient: "cluster", plot: "figure", heteroscedastic: "consistency", homoscedastic: "consistency",
+  heteroskedastic: "heteroscedastic", likelihood: "nll",
 };
 const PHRASES = [[/error bars?/gu, "standard uncertainty"], [/(late|delayed|missing) labels?/gu, "late outcomes"], [/confidence intervals?/gu, "interval"]];
 const EMPTY = new Set("a an and are as be can do does for from have how i in is it my of on or that the these this to was what when which who why with".split(" "));
@@ -67,7 +68,9 @@ window.Fuse = class {
         sums.set(k, [sum + score, hits + 1]);
       }
     });
-    const rank = ({ href, section }) => href.startsWith("reference/") ? 0.5 : /^(Summary|Fork this)/.test(section) ? 0.7 : section ? 1 : 1.15;
+    const name = question.trim().replace(/\(\)$/u, "").toLowerCase(), called = text => (text || "").toLowerCase().replace(/^uqcal\.(\w+\.)*/u, "") === name;
+    const rank = ({ href, section, title }) => usual({ href, section }) * (called(section) || (!section && called(title)) ? 40 : 1);  // an exact name is first
+    const usual = ({ href, section }) => href.startsWith("reference/") ? 0.5 : /^(Summary|Fork this)/.test(section) ? 0.7 : section ? 1 : 1.15;
     const order = [...sums].map(([k, [sum, hits]]) => [sum * (hits / asked.length) ** 2 * rank(this.entries[k]), k]).sort((a, b) => b[0] - a[0] || a[1] - b[1]);
     const seen = new Map(), first = [], later = [];  // at most two sections of a page come before other pages
     for (const [score, k] of order) {
