@@ -5873,6 +5873,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                       'uqcal/predictive/forecast_validation.py'),
                                                       'uqcal.predictive.forecast_validation._mean_of': ( 'predictive/forecast_validation.html#_mean_of',
                                                                                                          'uqcal/predictive/forecast_validation.py'),
+                                                      'uqcal.predictive.forecast_validation._mean_score': ( 'predictive/forecast_validation.html#_mean_score',
+                                                                                                            'uqcal/predictive/forecast_validation.py'),
                                                       'uqcal.predictive.forecast_validation._merged': ( 'predictive/forecast_validation.html#_merged',
                                                                                                         'uqcal/predictive/forecast_validation.py'),
                                                       'uqcal.predictive.forecast_validation._middle': ( 'predictive/forecast_validation.html#_middle',

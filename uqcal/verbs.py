@@ -739,11 +739,17 @@ def _conformal_answer(asked, model, held, names, **kept):
         **kept)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-distributions
+_TOLERANCE = 1.25  # unless given
+
+
 def _recalibrate_distributions(asked):
     "Quantiles, members or distributions, corrected by a map that was fitted to other rows."
     if asked.columns is not None and asked.columns.shape[1] > 1:
         raise ValueError("by must hold one column of groups to recalibrate "
                          f"{type(asked.statement).__name__}, got {asked.columns.shape[1]}")
+    if asked.how.pop("tolerance") != _TOLERANCE:
+        raise TypeError(f"tolerance is not used for {type(asked.statement).__name__}, whose "
+                        "correction is chosen by the CRPS of held-out rows; leave it out")
     named = asked.named or {}
     found = recalibrate_forecasts(
         asked.y, asked.statement, groups=asked.labels, by=next(iter(named.values()), None),
@@ -758,7 +764,8 @@ def recalibrate(
     by: Any = None,  # columns that the correction may depend on, n rows; one of Probabilities,
                      # Quantiles, Samples and Distribution
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
-    tolerance: float = 1.25,  # the largest fault that does no harm, a factor above 1
+    tolerance: float = 1.25,  # the largest fault that does no harm, a factor above 1; not of
+                              # Quantiles, Samples and Distribution
     confidence: float = 0.95,  # level of limits; tests reject at 1 − confidence
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -792,7 +799,8 @@ def recalibrate(
     groups : ArrayLike | None, optional
         Clusters of rows, labels, shape (n,); None: independent.
     tolerance : float, default 1.25
-        The largest fault that does no harm, a factor above 1.
+        The largest fault that does no harm, a factor above 1; not of Quantiles, Samples and
+        Distribution.
     confidence : float, default 0.95
         Level of limits; tests reject at 1 − confidence.
     rng : int | np.random.Generator | None, optional

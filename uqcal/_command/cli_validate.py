@@ -439,7 +439,8 @@ def _tell(result, given, way, context):
     if step is not None and not is_recalibrated(table):
         command = _next_words(step, given, context)
         if step["verb"] != "validate":
-            tolerance = None if step["verb"] == "monitor" else params["tolerance"]
+            tolerance = params["tolerance"]
+            if step["verb"] == "monitor" or given.statement is not None: tolerance = None
             line = python_call(step["verb"], given, step["by"], tolerance=tolerance)
             more.append(in_python(line))
             details |= dict(zip(("On the command line", "In Python"), on_one_line(command, line)))
