@@ -371,3 +371,10 @@ def test_each_caution_has_its_sentence(code): plain(Caution(code=code, facts={"l
 
 @pytest.mark.parametrize("key", STEPS)
 def test_each_step_has_its_sentence(key): plain(Step(verb=key[0], why=key[1], facts={"is_left": True}).sentence)
+
+
+def test_a_tolerance_is_refused_where_nothing_uses_it():
+    y = np.random.default_rng(0).standard_normal(40)
+    table = uqcal.Quantiles(np.tile([-1.28, 0.0, 1.28], (40, 1)), [0.1, 0.5, 0.9])
+    with pytest.raises(TypeError, match="tolerance is not used for Quantiles"): uqcal.recalibrate(y, table, tolerance=1.5)
+    assert "tolerance" not in uqcal.recalibrate(y, table, rng=1).settings

@@ -239,3 +239,11 @@ def test_one_level_says_nothing_of_the_spread():
     y = np.random.default_rng(4).normal(size=400)
     report = uqcal.validate(y, uqcal.Quantiles(np.zeros((400, 1)), [0.5]), rng=0)
     assert report.verdict == "valid" and "spread" not in report.conclusion
+
+
+def test_the_mean_score_is_among_the_numbers():
+    "Of quantiles, members and distributions."
+    rng = np.random.default_rng(0)
+    y, levels = rng.standard_normal(60), [0.1, 0.5, 0.9]
+    for one in (uqcal.Quantiles(np.tile(stats.norm.ppf(levels), (60, 1)), levels), uqcal.Samples(rng.standard_normal((60, 8))), uqcal.Distribution(stats.norm(np.zeros(60), 1.0))):
+        assert uqcal.validate(y, one, rng=1).numbers["crps"] == pytest.approx(one.crps(y).mean(), rel=1e-12)

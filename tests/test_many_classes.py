@@ -185,3 +185,52 @@ def test_the_command_line_takes_columns_of_classes(tmp_path, monkeypatch, capsys
     assert done.outcome == "recalibrated" and list(done.statement.classes) == NAMES
     with pytest.raises(SystemExit): main(["monitor", "t.csv", "--observed", "label", "--probs", "p_*"])
     assert "--prob" in capsys.readouterr().err
+
+
+# --- several labels
+
+def tags(n, rng):
+    "Three labels that go together in a row; the third occurs more often than predicted."
+    odds = rng.normal(size=(n, 1)) + rng.normal(size=(n, 3)) - 1
+    truth = 1 / (1 + np.exp(-odds - np.array([0, 0, 1.2])))
+    return (rng.random((n, 3)) < truth) * 1, pd.DataFrame(1 / (1 + np.exp(-odds)), columns=["beach", "sunset", "field"])
+
+
+FEW = uqcal.options.ValidateOptions(n_boot=99, n_resamples=999)
+
+
+def test_labels_of_their_own_are_one_report_that_names_the_label_which_is_off():
+    "It is the report on labels one below the other, with the label as a column of by= and rows as clusters."
+    y, prob = tags(300, np.random.default_rng(0))
+    found = uqcal.validate(y, prob, multilabel=True, rng=1, options=FEW)
+    assert found["by label"].status == "invalid" and found["by label"].part.first == "field" and (found.n, found.n_groups) == (900, 300)
+    stacked = uqcal.validate(y.ravel(), uqcal.Probabilities(prob.to_numpy().ravel()), by={"label": np.tile(prob.columns, 300)}, groups=np.repeat(np.arange(300), 3), rng=1, options=FEW)
+    assert str(found).split("NEXT")[0] == str(stacked).split("NEXT")[0] and not found.python
+    more = uqcal.validate(y, prob, multilabel=True, rng=1, options=FEW, by={"month": np.arange(300) % 2}, groups=np.arange(300) // 5)
+    assert {one.by for one in more.findings} >= {"label", "month"} and more.n_groups == 60
+
+
+def test_labels_in_other_shapes_are_refused():
+    y, prob = tags(40, np.random.default_rng(0))
+    for one, other, said in ((y, prob.iloc[:, :2], "one shape"), (y[:, 0], prob["field"], "one shape"), (y, uqcal.Probabilities(prob["field"]), "one shape"),
+                             (pd.DataFrame(y, columns=["a", "b", "c"]), prob, "same columns")):
+        with pytest.raises((TypeError, ValueError), match=said): uqcal.validate(one, other, multilabel=True)
+    with pytest.raises(ValueError, match="'label'"): uqcal.validate(y, prob, multilabel=True, by={"label": np.arange(40)})
+
+
+def test_labels_are_validated_on_the_command_line(tmp_path, monkeypatch, capsys):
+    "The columns of probabilities may stand in another order."
+    monkeypatch.chdir(tmp_path)
+    y, prob = tags(300, np.random.default_rng(0))
+    pd.concat([pd.DataFrame(y, columns=prob.columns).add_prefix("y_"), prob[["field", "beach", "sunset"]].add_prefix("p_")], axis=1).to_csv("tags.csv", index=False)
+    quick = ["--n-resamples", "999", "--n-boot", "99", "--jobs", "1"]
+
+    def run(*words, code=0):
+        with pytest.raises(SystemExit) as ended: main(["validate", "tags.csv", *words])
+        said = capsys.readouterr()
+        assert ended.value.code == code, said.err
+        return said.out + said.err
+    said = run("--observed", "y_*", "--probs", "p_*", "--multilabel", *quick)
+    assert "900 rows in 300 clusters" in said and "✗ By label" in said and "in label field" in said
+    assert "must name the same labels" in run("--observed", "y_*", "--probs", "p_[bf]*", "--multilabel", code=2)
+    assert "of no use for probabilities of an event" in run("--observed", "y_field", "--prob", "p_field", "--multilabel", code=2)

@@ -225,6 +225,32 @@ def _validate_levels(asked, options):
                          by=asked.named, groups=asked.labels, **asked.how,
                          **options.known("n_resamples"))
 
+# %% ../nbs/verbs/101_verbs.ipynb #vb-validate-labels
+def _one_below_the_other(y_true, prob, by, groups, sample_weight):
+    "Labels one below the other, as probabilities of one event; the label is a column of `by=`."
+    if isinstance(prob, Statement) or np.ndim(prob) != 2 or np.shape(prob) != np.shape(y_true):
+        raise TypeError("y_true and statement must be arrays or tables of one shape (n, labels) with "
+                        f"multilabel=True, got {np.shape(y_true)} and "
+                        f"{np.shape(prob) or type(prob).__name__}")
+    names = [list(map(str, one.columns)) for one in (prob, y_true) if isinstance(one, pd.DataFrame)]
+    n, size = np.shape(prob)
+    if len(names) == 2 and names[0] != names[1]:
+        raise ValueError("y_true and statement must have the same columns in the same order with "
+                         f"multilabel=True, got {', '.join(names[1])} and {', '.join(names[0])}")
+    label = names[0] if names else list(range(size))
+    check_labels_agree(y_true=y_true, statement=prob, by=by, groups=groups,
+                       sample_weight=sample_weight)
+    columns = _columns(by, n)
+    if columns is None: columns = pd.DataFrame(index=range(n))
+    if "label" in columns: raise ValueError("by must not hold a column 'label' with "
+                                            "multilabel=True, which names that of the labels so")
+    more = {str(name): np.repeat(columns[name].to_numpy(), size) for name in columns}
+    if groups is None: groups = np.arange(n)
+    if sample_weight is not None: sample_weight = np.repeat(np.asarray(sample_weight), size)
+    return np.asarray(y_true).ravel(), Probabilities(np.asarray(prob).ravel()), {
+        "by": {"label": np.tile(label, n), **more}, "groups": np.repeat(np.asarray(groups), size),
+        "sample_weight": sample_weight}
+
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-forecasts
 def _validate_forecasts(asked, options):
     "The report on predictive distributions."
@@ -242,6 +268,8 @@ def validate(
     horizon: int = 1,  # of predictive distributions: steps between a forecast and its outcome
     in_time: bool | None = None,  # of predictive distributions: whether rows follow each other in
                                   # time; None: the rows decide
+    multilabel: bool = False,  # of probabilities: whether each column of y_true and statement, shape
+                               # (n, L), is a label of its own, 0 or 1
     tolerance: float = 1.25,  # the largest fault that does no harm, a factor above 1
     confidence: float = 0.95,  # level of limits; tests reject at 1 − confidence
     rng: int | np.random.Generator | None = None,  # seed or generator
@@ -275,6 +303,9 @@ def validate(
     in_time : bool | None, optional
         Of predictive distributions: whether rows follow each other in time; None: the rows
         decide.
+    multilabel : bool, default False
+        Of probabilities: whether each column of y_true and statement, shape (n, L), is a
+        label of its own, 0 or 1.
     tolerance : float, default 1.25
         The largest fault that does no harm, a factor above 1.
     confidence : float, default 0.95
@@ -302,6 +333,11 @@ def validate(
     how = dict(tolerance=tolerance, confidence=confidence, rng=rng, n_jobs=n_jobs,
                progress=progress)
     if isinstance(y_true, Parts): return y_true.validate(**how)
+    if multilabel:
+        y_true, statement, more = _one_below_the_other(y_true, statement, by, groups,
+                                                       sample_weight)
+        report = validate(y_true, statement, options=options, **more, **how)
+        return replace(report, python="")  # the columns of a line would be those of the stack
     asked = _asked(y_true, statement, by, groups, sample_weight, **how)
     if sample_weight is not None: asked.how["sample_weight"] = np.asarray(sample_weight)
     kind = type(asked.statement)
@@ -703,11 +739,17 @@ def _conformal_answer(asked, model, held, names, **kept):
         **kept)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-distributions
+_TOLERANCE = 1.25  # unless given
+
+
 def _recalibrate_distributions(asked):
     "Quantiles, members or distributions, corrected by a map that was fitted to other rows."
     if asked.columns is not None and asked.columns.shape[1] > 1:
         raise ValueError("by must hold one column of groups to recalibrate "
                          f"{type(asked.statement).__name__}, got {asked.columns.shape[1]}")
+    if asked.how.pop("tolerance") != _TOLERANCE:
+        raise TypeError(f"tolerance is not used for {type(asked.statement).__name__}, whose "
+                        "correction is chosen by the CRPS of held-out rows; leave it out")
     named = asked.named or {}
     found = recalibrate_forecasts(
         asked.y, asked.statement, groups=asked.labels, by=next(iter(named.values()), None),
@@ -722,7 +764,8 @@ def recalibrate(
     by: Any = None,  # columns that the correction may depend on, n rows; one of Probabilities,
                      # Quantiles, Samples and Distribution
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
-    tolerance: float = 1.25,  # the largest fault that does no harm, a factor above 1
+    tolerance: float = 1.25,  # the largest fault that does no harm, a factor above 1; not of
+                              # Quantiles, Samples and Distribution
     confidence: float = 0.95,  # level of limits; tests reject at 1 − confidence
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -756,7 +799,8 @@ def recalibrate(
     groups : ArrayLike | None, optional
         Clusters of rows, labels, shape (n,); None: independent.
     tolerance : float, default 1.25
-        The largest fault that does no harm, a factor above 1.
+        The largest fault that does no harm, a factor above 1; not of Quantiles, Samples and
+        Distribution.
     confidence : float, default 0.95
         Level of limits; tests reject at 1 − confidence.
     rng : int | np.random.Generator | None, optional

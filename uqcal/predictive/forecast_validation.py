@@ -5,7 +5,9 @@
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-imports
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -549,6 +551,8 @@ class ForecastReport(Report):
         How rows were taken.
     levels : pd.DataFrame
         From `level_limits`.
+    mean_score : Callable[[], float | None]
+        The CRPS, when it is asked for.
     spread : LocationSpread
         Bias and factor together.
     """
@@ -563,6 +567,8 @@ class ForecastReport(Report):
     cells: ForecastCells = field(repr=False, compare=False)  # of all rows
     dependence: RowDependence = field(repr=False, compare=False)  # how rows were taken
     levels: pd.DataFrame = field(repr=False, compare=False)  # from `level_limits`
+    mean_score: Callable[[], float | None] = field(default=lambda: None, repr=False,
+                                                   compare=False)  # the CRPS, when it is asked for
     spread: LocationSpread = field(repr=False, compare=False)  # bias and factor together
 
     @property
@@ -582,12 +588,14 @@ class ForecastReport(Report):
 
     @property
     def numbers(self) -> dict[str, float]:
-        "Mean PIT, the factor of the spread, and the coverage of central pairs of quantiles."
+        "Mean PIT, factor of the spread, coverage of central pairs of quantiles, and mean CRPS."
         told = {"mean_pit": float(self.cells.pit.mean()), "spread_factor": self.spread.factor}
         for low in self.levels["level"]:
             if low < 0.5 and np.isclose(self.levels["level"], 1 - low, atol=1e-9).any():
                 told[f"coverage_{100 * (1 - 2 * low):g}"] = float(
                     _covered(self.cells, (low, 1 - low)).mean())
+        score = self.mean_score()
+        if score is not None: told["crps"] = score
         return told
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
@@ -822,7 +830,8 @@ def forecast_report(
     setup = _Setup(cells, dependence, tolerance, 1 - confidence,
                    _shares(bool(columns), has_place),
                    affordable(n_resamples, cells.probability.size), rng)
-    return _answered(statement, columns, has_place, confidence, setup)
+    found = _answered(statement, columns, has_place, confidence, setup)
+    return replace(found, mean_score=partial(_mean_score, y_true, statement))
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-public-b
 def _answered(statement, columns, has_place, confidence, setup):
@@ -851,6 +860,12 @@ def _answered(statement, columns, has_place, confidence, setup):
         size=0 if cells.kind == "pit" else statement.values.shape[1], tolerance=setup.tolerance,
         confidence=confidence, cells=cells, dependence=dependence, levels=table, spread=size)
     return replace(report, step=_step(report.findings, report.verdict))
+
+# %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-mean-score
+def _mean_score(y_true, statement):
+    "The mean CRPS of all rows; None where it is not known, as of a distribution without a mean."
+    try: return float(np.mean(statement.crps(y_true)))
+    except (TypeError, ValueError): return None
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-public-c
 def _along_columns(columns, setup):
