@@ -50,7 +50,7 @@ ROWS = [
     ("raise an alarm", "(risk|calibration|drift)_?monitor|martingale|drift_?detect", "monitor, Monitor", "RiskMonitoring, OnlineMartingaleTest", "", "", ""),
     ("compare groups at equal scores", "subpopulation|comparison_graph|group_compar", "compare_groups", "", "", "", ""),
     ("proper scoring rules", "crps|interval_score|nll|log_loss|brier",
-     "crps, negative_log_density, interval_score, brier_score, log_loss", "regression_mwi_score", "crps_gaussian, nll_gaussian, interval_score",
+     "crps, negative_log_density, interval_score, brier_score, log_score", "regression_mwi_score", "crps_gaussian, nll_gaussian, interval_score",
      "NLL, PinballLoss", "log_loss, brier_score_loss, mean_pinball_loss"),
     ("compare models, paired, with limits", "compare_models|diebold|paired_(t_)?test", "compare_models", "", "", "", ""),
 ]

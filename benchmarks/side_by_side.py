@@ -242,7 +242,7 @@ def score_rows():
     from uncertainty_toolbox import metrics_scoring_rule as ut
 
     from uqcal.probabilities.calibration import brier_decomposition
-    from uqcal.comparison.scores import brier_score, crps, interval_score, log_loss, negative_log_density
+    from uqcal.comparison.scores import brier_score, crps, interval_score, log_score, negative_log_density
     kind = KINDS[1]
     yield Row(kind, "CRPS", "scoringrules", lambda x: crps(x.y, x.u), lambda x: sr.crps_normal(x.y, x.zero, x.u))
     yield Row(kind, "CRPS, mean", "uncertainty-toolbox", lambda x: crps(x.y, x.u).mean(), lambda x: ut.crps_gaussian(x.zero, x.u, x.y))
@@ -256,8 +256,8 @@ def score_rows():
     yield Row(kind, "Brier score", "scikit-learn", lambda x: brier_score(x.o, x.p).mean(), lambda x: brier_score_loss(x.o, x.p))
     yield Row(kind, "Brier score", "scoringrules", lambda x: brier_score(x.o, x.p), lambda x: sr.brier_score(x.o, x.p))
     yield Row(kind, "Brier score", "model-diagnostics", lambda x: brier_score(x.o, x.p).mean(), lambda x: SquaredError()(x.o, x.p))
-    yield Row(kind, "log loss", "scikit-learn", lambda x: log_loss(x.o, x.p).mean(), lambda x: their_log_loss(x.o, x.p))
-    yield Row(kind, "log loss", "model-diagnostics", lambda x: log_loss(x.o, x.p).mean(), lambda x: LogLoss()(x.o, x.p))
+    yield Row(kind, "log loss", "scikit-learn", lambda x: log_score(x.o, x.p).mean(), lambda x: their_log_loss(x.o, x.p))
+    yield Row(kind, "log loss", "model-diagnostics", lambda x: log_score(x.o, x.p).mean(), lambda x: LogLoss()(x.o, x.p))
 
     def parts(found): return [found.miscalibration, found.discrimination, found.uncertainty]
     yield Row(kind, "Brier score in three parts", "model-diagnostics", lambda x: parts(brier_decomposition(x.o, x.p)),

@@ -19,7 +19,7 @@ from uqcal._command.cli import main
 from uqcal._base.inputs import check_multiclass, check_outcomes, check_probabilities
 from uqcal.subgroups.partition_comparison import comparison_of_partitions
 from uqcal.probabilities.reliability import calibration_error_interval, classwise_ece, debiased_squared_error
-from uqcal.comparison.scores import brier_score, log_loss
+from uqcal.comparison.scores import brier_score, log_score
 from uqcal.online import calibeating
 from uqcal.online.calibeating import refinement, running_calibration_error, running_sharpness, sharpness, tops
 from uqcal.online.monitor import CalibrationMonitor
@@ -61,7 +61,7 @@ OVER_TIME = {find.__name__: lambda y, p, find=find, **more: np.ravel(find(y, p, 
              for find in (calibeating.calibration_error, sharpness, refinement, running_calibration_error, running_sharpness)}
 WHOLE = {"recalibrate_probabilities": lambda y, p, **more: recalibrate_probabilities(y, p, n_boot=99, **DRAWN, **more).recalibrated.tolist(),
          "compare_models": lambda y, p, **more: compare_scores(y, {"a": p, "b": [0.5] * len(p)}, score="brier", n_boot=99, rng=0, **more).sentence}
-UNWEIGHTED = FITS | OVER_TIME | WHOLE | {"brier_score": lambda y, p, **more: brier_score(y, p, **more).sum(), "log_loss": lambda y, p, **more: log_loss(y, p, **more).sum()}
+UNWEIGHTED = FITS | OVER_TIME | WHOLE | {"brier_score": lambda y, p, **more: brier_score(y, p, **more).sum(), "log_score": lambda y, p, **more: log_score(y, p, **more).sum()}
 
 
 @pytest.mark.parametrize("name", [*OF_TWO, *UNWEIGHTED])

@@ -10,7 +10,7 @@ from uqcal.errors.bias import bias_test
 from uqcal.probabilities.calibration_tests import kolmogorov_smirnov_test, kuiper_test, spiegelhalter_test
 from uqcal.intervals.intervals import regression_coverage_score, regression_mean_width_score, regression_mwi_score
 from uqcal.probabilities.reliability import expected_calibration_error
-from uqcal.comparison.scores import brier_score, crps, interval_score, log_loss, negative_log_density
+from uqcal.comparison.scores import brier_score, crps, interval_score, log_score, negative_log_density
 from uqcal.statistics.statistics import cc, ence, nll, rce, zms, zmse
 from uqcal.probabilities.walk import cumulative_differences
 
@@ -108,7 +108,7 @@ def exact_ece(y, p):
 
 OF_PROBABILITIES = {
     "Brier": (lambda y, p: np.mean(brier_score(y, p)), lambda y, p: mean([(a - b)**2 for a, b in zip(exact(y), exact(p))])),
-    "log loss": (lambda y, p: np.mean(log_loss(y, p)), lambda y, p: mean([-mpmath.log(b if a else 1 - b) for a, b in zip(y, exact(p))])),
+    "log loss": (lambda y, p: np.mean(log_score(y, p)), lambda y, p: mean([-mpmath.log(b if a else 1 - b) for a, b in zip(y, exact(p))])),
     "KS": (lambda y, p: kolmogorov_smirnov_test(y, p, method="asymptotic").statistic, lambda y, p: max(map(abs, exact_walk(y, p))) * N / exact_deviation(p)),
     "Kuiper": (lambda y, p: kuiper_test(y, p, method="asymptotic").statistic, lambda y, p: (max(exact_walk(y, p)) - min(exact_walk(y, p))) * N / exact_deviation(p)),
     "Spiegelhalter": (lambda y, p: spiegelhalter_test(y, p).statistic,

@@ -482,7 +482,7 @@ TABLE = {
     **{f"scaling.GroupScaling.{method}": Row("errors", of=lambda: GroupScaling().fit(U, E, {"x": KINDS}), given={"by": {"x": KINDS}}, kinds={"groups": "free", "by": "free"})
        for method in ("fit", "transform")},
     **rows("error_recalibration", "recalibrate_errors", "errors", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
-    **rows("scores", "crps negative_log_density", "errors", kinds={"dof": "size -infinite"}), **rows("scores", "brier_score log_loss", "binary"),
+    **rows("scores", "crps negative_log_density", "errors", kinds={"dof": "size -infinite"}), **rows("scores", "brier_score log_score", "binary"),
     **rows("scores", "read_bounds", "intervals"), **rows("scores", "interval_score", "intervals", given={"level": 0.8}, kinds={"level": "fraction"}),
     "model_comparison.compare_scores": Row("errors", call=compared_errors, nan=True, kinds={"dof": "size -infinite", "groups": "free"}),
     "model_comparison.compare_scores+groups": Row("errors", call=compared_errors, nan=True, given={"groups": np.arange(N) % 12}, kinds={"dof": "size -infinite", "groups": "array -None"}),

@@ -6,7 +6,7 @@ import pytest
 from scipy import integrate, stats
 
 from uqcal.intervals.intervals import regression_mwi_score
-from uqcal.comparison.scores import ErrorScoring, OutcomeScoring, best_factor, best_shift, brier_score, crps, held_out_points, interval_score, log_loss, negative_log_density, split_rows
+from uqcal.comparison.scores import ErrorScoring, OutcomeScoring, best_factor, best_shift, brier_score, crps, held_out_points, interval_score, log_score, negative_log_density, split_rows
 
 
 def made(n=2000, seed=0):
@@ -56,8 +56,8 @@ def test_scores_are_those_of_plain_python():
         assert abs(c - s * (z * (2 * cdf - 1) + 2 * pdf - 1 / math.sqrt(math.pi))) < 1e-12 * max(1, abs(e))
         assert abs(density - (math.log(s) + z * z / 2 + 0.5 * math.log(2 * math.pi))) < 1e-10
         assert abs(score - (2 * s + 10 * max(0.0, -s - e) + 10 * max(0.0, e - s))) < 1e-11
-    assert log_loss([1, 0, 1], [0.25, 0.25, 1.0]) == pytest.approx([math.log(4), -math.log(0.75), 0.0])
-    assert np.isinf(log_loss([0, 1], [1.0, 0.0])).all() and brier_score([1, 0], [0.25, 0.25]).tolist() == [0.5625, 0.0625]
+    assert log_score([1, 0, 1], [0.25, 0.25, 1.0]) == pytest.approx([math.log(4), -math.log(0.75), 0.0])
+    assert np.isinf(log_score([0, 1], [1.0, 0.0])).all() and brier_score([1, 0], [0.25, 0.25]).tolist() == [0.5625, 0.0625]
 
 
 def test_the_mean_interval_score_is_the_one_of_mapies_name():

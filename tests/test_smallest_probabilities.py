@@ -6,7 +6,7 @@ from uqcal.comparison.model_comparison import compare_scores
 from uqcal.corrections.probability_recalibration import recalibrate_probabilities
 from uqcal.maps import PlattScaling
 from uqcal.probabilities.calibration import calibration_report
-from uqcal.comparison.scores import OutcomeScoring, log_loss
+from uqcal.comparison.scores import OutcomeScoring, log_score
 
 DRAWN = dict(rng=0, n_resamples=99, n_boot=99)
 
@@ -57,7 +57,7 @@ def test_the_log_loss_of_what_was_impossible_is_infinite_and_said_to_be(stated):
     p = rng.random(4000).round(3).clip(0.01, 0.99)
     y = (rng.random(4000) < p) * 1
     p[7], y[7] = stated, 1 - stated
-    assert np.isinf(log_loss(y, p)).sum() == 1
+    assert np.isinf(log_score(y, p)).sum() == 1
     with pytest.raises(ValueError, match="log loss is infinite at row 7 .*take score='brier'"): compare_scores(y, {"a": p, "b": p.clip(0.01, 0.99)}, score="log loss")
     (caution,) = recalibrate_probabilities(y, p, **DRAWN).cautions
     assert caution.code == "recalibration_impossible" and caution.facts["rows"] == (7,) and "The log score is infinite there." in caution.sentence

@@ -254,7 +254,7 @@ def _plot_parts(finding, ax):
     low, high = (parts[name].to_numpy(float) for name in ("low", "high"))
     is_apart = np.zeros(middle.size, dtype=bool)
     if claimed is not None:
-        ax.axhline(claimed, color="0.4", ls="--", lw=1)
+        ax.axhline(claimed, color="0.46", ls="--", lw=1)
         is_apart = (low > claimed) | (high < claimed)
     for chosen, color, mark in ((~is_apart, "#0072B2", "o"), (is_apart, "#D55E00", "s")):
         below, above = (np.maximum(side[chosen], 0) for side in (middle - low, high - middle))

@@ -502,7 +502,8 @@ def plot_null(test: SignificanceTest,  # a test whose null distribution was draw
     ax.annotate(f"data, p = {test.pvalue:.2g}", (test.statistic, 1.14 * height), va="top",
                 ha="right" if right else "left", xytext=(-5 if right else 5, 0),
                 textcoords="offset points", color="#D55E00")
-    ax.plot(test.null_interval, [-0.06 * height] * 2, color="k", lw=3, solid_capstyle="butt")
+    ax.plot(test.null_interval, [-0.06 * height] * 2, color=ax.title.get_color(), lw=3,
+            solid_capstyle="butt")
     ax.set(xlabel=f"{xlabel} (bar: 95 % of {ylabel})", ylabel=ylabel,
            ylim=(-0.12 * height, 1.18 * height))
     return ax

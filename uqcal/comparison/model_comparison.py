@@ -628,10 +628,10 @@ def _plot_behind(found, ax):
     "Differences to the best model with their limits, and the tolerance as a band."
     others = found.findings[1:_MODELS_SHOWN + 1][::-1]
     ax = new_axes(ax, 5.6, 0.42 * len(others) + 1.6)
-    ax.axvspan(-found.tolerance, found.tolerance, color="0.9", lw=0)
-    ax.axvline(0, color="0.4", ls="--", lw=1)
+    ax.axvspan(-found.tolerance, found.tolerance, color="0.46", alpha=0.2, lw=0)
+    ax.axvline(0, color="0.46", ls="--", lw=1)
     for k, one in enumerate(others):
-        if one.low is not None: ax.hlines(k, one.low, one.high, color="0.5", lw=2)
+        if one.low is not None: ax.hlines(k, one.low, one.high, color="0.46", lw=2)
         if one.shows_fault: color, mark = "#D55E00", "s"
         else: color, mark = "#0072B2", "o"
         ax.plot(one.estimate, k, mark, color=color, ms=7)
@@ -668,7 +668,7 @@ def _plot_models(found, ax):
     ends, total = np.array(ax.get_xlim()), table["score"].iloc[0]
     ends = np.array([min(ends[0], -found.tolerance), max(ends[1], found.tolerance)])
     limits = ax.get_ylim()
-    ax.plot(ends, total - ends, ls="--", color="0.5", lw=1, zorder=0)
+    ax.plot(ends, total - ends, ls="--", color="0.46", lw=1, zorder=0)
     ax.axvline(0, color="0.85", lw=1, zorder=0)
     ax.set(xlim=ends, ylim=limits, xlabel=f"gain of recalibration in {label}",
            ylabel=f"{label} once recalibrated (lower is better)")

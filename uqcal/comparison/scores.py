@@ -24,7 +24,7 @@ from ..corrections.scaling import IsotonicScaling, log_density
 
 # %% auto #0
 __all__ = ['check_dof', 'crps_of', 'crps', 'negative_log_density', 'interval_score', 'read_bounds', 'scored_ends', 'BoundScoring',
-           'brier_score', 'log_loss', 'ErrorScoring', 'best_shift', 'best_factor', 'OutcomeScoring', 'ClassScoring',
+           'brier_score', 'log_score', 'ErrorScoring', 'best_shift', 'best_factor', 'OutcomeScoring', 'ClassScoring',
            'split_rows', 'held_out_points']
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-042
@@ -367,7 +367,7 @@ def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     return OutcomeScoring("brier").points(y, p)
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-048b
-def log_loss(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
+def log_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
              *,
              pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0

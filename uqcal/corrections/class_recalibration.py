@@ -375,7 +375,7 @@ class ClassRecalibration(Report):
             The same axes.
         """
         ax = new_axes(ax, 5.2, 5.2)
-        ax.plot([0, 1], [0, 1], ls="--", color="0.5", lw=1)
+        ax.plot([0, 1], [0, 1], ls="--", color="0.46", lw=1)
         shown = [(self.before, "#D55E00", "o")]
         if self.is_recalibrated: shown.append((self.after, "#0072B2", "s"))
         for report, colour, mark in shown:

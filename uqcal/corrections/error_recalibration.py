@@ -467,7 +467,7 @@ def _plot_recalibration(found, ax):
                                                                        found.sample.error**2))
     ax.plot(np.exp(at), np.sqrt(square), "o", color="#D55E00", ms=6)
     ends = np.exp(at[[0, -1]])
-    ax.plot(ends, ends, ls="--", color="0.5", lw=1)
+    ax.plot(ends, ends, ls="--", color="0.46", lw=1)
     bins = np.split(found.uncertainty[along.order], start[1:-1])
     middle, low, high = ([float(np.quantile(one, q)) for one in bins] for q in (0.5, 0.05, 0.95))
     if found.model.names_: ax.fill_between(np.exp(at), low, high, color="#0072B2", alpha=0.2, lw=0)

@@ -391,7 +391,7 @@ class ProbabilityRecalibration(Report):
         at, share = (bin_means(values[along.order], start)
                      for values in (self.y_prob, self.y_true))
         grid = np.linspace(0, 1, 1001)
-        ax.plot([0, 1], [0, 1], ls="--", color="0.5", lw=1)
+        ax.plot([0, 1], [0, 1], ls="--", color="0.46", lw=1)
         if self.by is None: lines = [self.predict(grid)]
         else: lines = [self.predict(grid, [one] * grid.size) for one in self.model.labels_]
         for line in lines: ax.plot(grid, line, color="#0072B2", lw=2)

@@ -771,8 +771,8 @@ def _plot_graph(test, ax):
     fine = np.linspace(0, 1, 201)
     half = np.interp(fine, test.band["share"], test.band["half"])
     is_drawn = np.isfinite(half).all()  # not where there are too few draws
-    if is_drawn: ax.fill_between(fine, -half, half, color="0.88", lw=0)
-    ax.axhline(0, color="0.6", lw=0.8)
+    if is_drawn: ax.fill_between(fine, -half, half, color="0.46", alpha=0.2, lw=0)
+    ax.axhline(0, color="0.46", lw=0.8)
     ax.plot(share, path, color="#0072B2", lw=1.2)
     edge = 1.45 * max(np.abs(path).max(), half.max() if is_drawn else 0, 1e-12)
     at = test.stretch
@@ -789,7 +789,7 @@ def _plot_graph(test, ax):
     grey = (f"grey: {100 * test.confidence:g} % of the graphs stay in it if the mean does not "
             "change\n") if is_drawn else ""
     ax.annotate(f"{grey}Kuiper's test of a change: p = {test.pvalue:.2g}", (0.02, 0.03),
-                xycoords="axes fraction", color="0.35")
+                xycoords="axes fraction", color="0.46")
     ticks = np.linspace(0, 1, 5)
     value = graph["by"].to_numpy()[np.minimum(np.searchsorted(
         graph["share"].to_numpy(), ticks - 1e-12), len(graph) - 1)]
@@ -806,14 +806,14 @@ def _plot_groups(test, ax):
         far = (table["mean"] - test.estimate).abs() / table["standard_error"]
         table = table.loc[table.index.isin(far.nlargest(14).index)]
     ax, y = new_axes(ax), np.arange(len(table))[::-1]
-    ax.axvline(0, color="0.6", lw=0.8)
+    ax.axvline(0, color="0.46", lw=0.8)
     ax.axvline(test.estimate, color="#0072B2", lw=1, ls="--")
     reach = 1.3 * np.abs(table[["mean", "low", "high"]].replace([np.inf, -np.inf], np.nan)).max(
         axis=None)
     if reach > 0: reach = reach
     else: reach = 1.0
     ax.hlines(y, table["low"].clip(lower=-2 * reach), table["high"].clip(upper=2 * reach),
-              color="0.6", lw=3)
+              color="0.46", lw=3)
     outside = ((table["low"] > 0) | (table["high"] < 0)).to_numpy()
     ax.plot(table["mean"][~outside], y[~outside], "o", color="#0072B2", ms=6)
     ax.plot(table["mean"][outside], y[outside], "s", color="#D55E00", ms=7)

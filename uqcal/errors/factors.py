@@ -826,9 +826,9 @@ class AverageTest(SignificanceTest):
         middle = np.quantile(values, [0.002, 0.998])
         height = ax.hist(values, bins=np.linspace(*middle, 61), color="#56B4E9",
                          edgecolor="none")[0].max()
-        ax.axvline(1, color="0.3", lw=1, ls="--")
+        ax.axvline(1, color="0.46", lw=1, ls="--")
         ax.axvline(self.estimate, color="#D55E00", lw=2)
-        ax.plot(self.confidence_interval, [-0.06 * height] * 2, color="k", lw=3,
+        ax.plot(self.confidence_interval, [-0.06 * height] * 2, color=ax.title.get_color(), lw=3,
                 solid_capstyle="butt")
         ax.annotate("predicted", (1, 1.1 * height), xytext=(4, 0), textcoords="offset points")
         ax.set(xlabel="errors' size over what is predicted (bar: interval)", ylabel="resamples",
@@ -1218,7 +1218,7 @@ def _plot_factors(found, ax):
     else: x = end - rows["share"].to_numpy() / 2
     ax.vlines(x, low, high, color="#56B4E9", lw=2)
     ax.plot(x, factor, "o", color="#0072B2", ms=5)
-    ax.axhline(1, color="0.3", lw=1, ls="--")
+    ax.axhline(1, color="0.46", lw=1, ls="--")
     ax.set_yscale("log")
     plain_ticks(ax.yaxis)
     at = found.named
@@ -1519,7 +1519,7 @@ class ValidBins(Result):
         colour = np.where(rows["is_heavy"], "0.7", np.where(wrong, "#D55E00", "#0072B2"))
         ax.vlines(x, rows["low"], rows["high"], color=colour, lw=2)
         ax.scatter(x, rows["factor"], color=colour, s=22)
-        ax.axhline(1, color="0.3", lw=1, ls="--")
+        ax.axhline(1, color="0.46", lw=1, ls="--")
         ax.set_yscale("log")
         plain_ticks(ax.yaxis)
         ax.set(xlabel=f"bin, sorted by {self.by}", xticks=x[:: len(x) // 21 + 1],

@@ -61,13 +61,14 @@ def _interval_picture(score):
         interval.plot(ax)
         bottom, top = ax.get_ylim()
         for (x, _), dashes in zip(lines, itertools.cycle(("--", ":", "-.", (0, (1, 3))))):
-            ax.axvline(x, color="k", ls=dashes, lw=1.6)
+            ax.axvline(x, color=ax.title.get_color(), ls=dashes, lw=1.6)
         ax.texts[0].remove()
         for k, (x, says) in enumerate([(interval.estimate, "data"), *lines]):
             right = x > np.mean(ax.get_xlim())
             ax.annotate(says, (x, top * (1.03 + 0.09 * k)), xytext=(-4 if right else 4, 0),
                         textcoords="offset points", ha="right" if right else "left",
-                        color="k" if k else "#D55E00", bbox=dict(fc="w", ec="none", pad=1))
+                        color=ax.title.get_color() if k else "#D55E00",
+                        bbox=dict(fc=ax.get_facecolor(), ec="none", pad=1))
         drawn = interval.n_boot - interval.n_dropped
         ax.set(xlabel=f"{score.label} in {drawn:,} resamples", ylabel="resamples",
                ylim=(bottom, top * (1.12 + 0.09 * len(lines))))

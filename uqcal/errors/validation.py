@@ -497,10 +497,10 @@ class Validation(Report):
                  for compared in score.comparisons][::-1]
         ax = new_axes(ax, 7, 0.42 * max(len(shown), 4) + 1.2)
         ax.axvspan(-1, 1, color="#009E73", alpha=0.15, lw=0)
-        ax.axvline(0, color="0.5", lw=0.8)
+        ax.axvline(0, color="0.46", lw=0.8)
         zeta = np.clip([compared.zeta for _, compared in shown], -12, 12)
         inside = np.array([compared.agrees for _, compared in shown], dtype=bool)
-        ax.hlines(np.arange(zeta.size), 0, zeta, color="0.6", lw=1)
+        ax.hlines(np.arange(zeta.size), 0, zeta, color="0.46", lw=1)
         ax.plot(zeta[inside], np.flatnonzero(inside), "o", color="#0072B2", ms=7)
         ax.plot(zeta[~inside], np.flatnonzero(~inside), "s", color="#D55E00", ms=7)
         ax.set_yticks(range(len(shown)), [

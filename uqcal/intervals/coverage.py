@@ -265,10 +265,10 @@ class CoverageAlong(Result):
             np.argsort(-np.abs(table["coverage"].to_numpy() - self.overall), kind="stable")[:20])]
         place = np.arange(len(shown))
         apart = ~((shown["least"] <= self.overall) & (self.overall <= shown["most"]))
-        ax.axhline(self.claimed, color="0.4", ls="--", lw=1)
+        ax.axhline(self.claimed, color="0.46", ls="--", lw=1)
         ax.annotate("claimed", (1.01, self.claimed), xycoords=("axes fraction", "data"),
                     va="center",
-                    color="0.4")
+                    color="0.46")
         for some, colour, marker in ((~apart, "#0072B2", "o"), (apart, "#D55E00", "s")):
             y = shown["coverage"][some]
             ax.errorbar(place[some], y, yerr=[y - shown["low"][some], shown["high"][some] - y],

@@ -561,9 +561,9 @@ class CoverageTest(SignificanceTest):
         Axes
         """
         ax = new_axes(ax, 6, 1.9)
-        ax.axvline(self.promised, color="0.4", ls="--", lw=1)
+        ax.axvline(self.promised, color="0.46", ls="--", lw=1)
         ax.annotate("claimed", (self.promised, 0.6), xytext=(4, 0), textcoords="offset points",
-                    color="0.4", va="center")
+                    color="0.46", va="center")
         bars = [("confidence_interval", "#0072B2", 1.5)]
         if self.n_calibration is not None: bars = [("confidence_interval", "#56B4E9", 1.5),
                                                      ("own_interval", "#0072B2", 4)]
@@ -1241,9 +1241,9 @@ def _plot_groups(result, ax):
         known = sides[np.isfinite(sides)]
         sides = np.minimum(sides, 1.25 * known.max() if known.any() else 1.0)
         place, half = sides.mean(axis=1), np.ptp(sides, axis=1) / 2
-    ax.axhline(result.promised, color="0.4", ls="--", lw=1)
+    ax.axhline(result.promised, color="0.46", ls="--", lw=1)
     ax.annotate(f"claimed:\n{result.coverage:g}", (1.01, result.promised),
-                xycoords=("axes fraction", "data"), va="center", color="0.4")
+                xycoords=("axes fraction", "data"), va="center", color="0.46")
     apart = table["pvalue_adjusted"].to_numpy() < 1 - result.confidence
     missed = (f"{_MISSED[result.alternative]} what was claimed "
               f"(jointly, {1 - result.confidence:.2g})")

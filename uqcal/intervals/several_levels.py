@@ -328,7 +328,7 @@ class LevelsReport(Report):
         """
         if finding.kind == "coverage_by": return finding.plot(ax)
         ax, table = new_axes(ax, 5.2, 5.2), self.levels
-        ax.plot([0, 1], [0, 1], ls="--", color="0.5", lw=1)
+        ax.plot([0, 1], [0, 1], ls="--", color="0.46", lw=1)
         middle = table["estimate"]
         ax.errorbar(table["first"], middle, fmt="o", ms=6, capsize=3, color="#0072B2",
                     yerr=[middle - table["low"], table["high"] - middle])

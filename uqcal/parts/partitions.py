@@ -674,7 +674,7 @@ class PartitionedCalibration(Report):
             The same axes.
         """
         ax = new_axes(ax)
-        ax.axhline(0, color="0.6", lw=0.8)
+        ax.axhline(0, color="0.46", lw=0.8)
         ax.plot(self.graph["share"], self.graph["cumulative"], color="#0072B2", lw=1.2)
         ax.set(xlim=(0, 1), xlabel="share of the rows, in the order of their probabilities",
                ylabel="cumulative outcome − probability")

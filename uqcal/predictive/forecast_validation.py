@@ -317,7 +317,7 @@ class ForecastAlong(Result):
         middle = self.parts["pit"]
         ax.errorbar(at, middle, [middle - self.parts["low"], self.parts["high"] - middle],
                     fmt="o", color="#0072B2", capsize=3)
-        ax.axhline(0.5, color="0.4", ls="--", lw=1)
+        ax.axhline(0.5, color="0.46", ls="--", lw=1)
         if self.by_group: names = self.parts["first"].astype(str).tolist()
         else: names = [f"{value_text(first)}\nto {value_text(last)}"
                        for first, last in zip(self.parts["first"], self.parts["last"])]
@@ -669,13 +669,14 @@ def plot_levels(report: ForecastReport,  # from `forecast_report`
     ax, table = new_axes(ax, 5.2, 4.2), report.levels
     level, seen = table["level"], table["observed"]
     off = (table["least"] > level) | (table["most"] < level)
-    ax.plot([0, 1], [0, 1], color="0.4", ls="--", lw=1)
+    ax.plot([0, 1], [0, 1], color="0.46", ls="--", lw=1)
     for some, colour, mark in ((~off, "#0072B2", "o"), (off, "#D55E00", "s")):
         below, above = (seen - table["least"])[some], (table["most"] - seen)[some]
         ax.errorbar(level[some], seen[some], [below.clip(0), above.clip(0)], fmt=mark, ms=5,
                     color=colour, capsize=2, lw=1.2)
     ax.set(xlabel="level of the quantile", ylabel="share of outcomes at or below it",
            xlim=(0, 1), ylim=(0, 1))
+    ax.annotate("dashed: calibrated", (0.97, 0.03), ha="right", color="0.46")
     return ax
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-plot-b
@@ -713,11 +714,11 @@ def plot_cells(report: ForecastReport,  # from `forecast_report`
     reach = float(np.quantile(scaled.max(axis=1), report.confidence))
     half = reach * np.sqrt((1 - probability) / probability / worth)
     ax.bar(edges[:-1], counts / report.n / probability, np.diff(edges), align="edge",
-           color="#0072B2", edgecolor="w", lw=0.5)
+           color="#0072B2", edgecolor=ax.get_facecolor(), lw=0.5)
     ends = {"step": "post", "color": "0.75", "alpha": 0.6}
     ax.fill_between(edges, np.r_[np.maximum(1 - half, 0), max(1 - half[-1], 0)],
                     np.r_[1 + half, 1 + half[-1]], **ends)
-    ax.axhline(1, color="0.3", lw=1)
+    ax.axhline(1, color="0.46", lw=1)
     if report.kind == "ranks": across = "rank of the outcome, from 0 to 1"
     else: across = "PIT"
     ax.set(xlabel=across, ylabel="observed / predicted rows", xlim=(0, 1))

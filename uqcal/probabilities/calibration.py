@@ -320,7 +320,7 @@ class LargestDifference(Result):
         """
         ax, table = new_axes(ax, 6.5, 4.4), self.stretches
         middle = (table["first"] + table["last"]) / 2
-        ax.axhline(0, color="0.5", lw=0.8)
+        ax.axhline(0, color="0.46", lw=0.8)
         for sign in (1, -1): ax.axhline(sign * self.limit, color="#D55E00", ls="--", lw=1.2)
         ax.hlines(table["difference"], table["first"], table["last"], color="#56B4E9", lw=0.6)
         ax.plot(middle, table["difference"], "o", ms=2.5, color="#0072B2")

@@ -642,7 +642,7 @@ def _plot_adjusted(kuiper, ax):
     rejected = shown < 0.05
     ax.plot(shown[rejected], place[rejected], "X", color="#D55E00")
     ax.plot(shown[~rejected], place[~rejected], "o", color="#0072B2")
-    ax.axvline(0.05, color="0.4", ls="--", lw=1)
+    ax.axvline(0.05, color="0.46", ls="--", lw=1)
     ax.set(xscale="log", yticks=place,
            yticklabels=[plain_text(_said(one)) for one in kuiper.index],
            xlabel="Kuiper test: adjusted p-value (dashed: 0.05)")

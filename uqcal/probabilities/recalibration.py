@@ -231,9 +231,9 @@ def plot_map(forecaster: Any,  # has `predict`, which takes scores
     """
     ax = new_axes(ax, 5, 5)
     grid = np.linspace(0, 1, 1001)
-    ax.plot([0, 1], [0, 1], ls="--", color="0.4", lw=1)
+    ax.plot([0, 1], [0, 1], ls="--", color="0.46", lw=1)
     ax.plot(grid, forecaster.predict(grid), color="#0072B2", lw=2)
-    ax.annotate("dashed: score as it is", (0.97, 0.03), ha="right", color="0.4")
+    ax.annotate("dashed: score as it is", (0.97, 0.03), ha="right", color="0.46")
     ax.set(xlabel="score (probability predicted by the model)", ylabel="recalibrated probability",
            xlim=(0, 1), ylim=(0, 1))
     return ax

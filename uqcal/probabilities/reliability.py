@@ -224,10 +224,11 @@ def _plot_diagram(diagram, ax):
     bins = diagram.bins
     x, y, low, high = (bins[k].to_numpy() for k in ("mean_prob", "mean_outcome", "low", "high"))
     ax.bar(bins["edge_low"], 0.15 * bins["weight"] / bins["weight"].max(),
-           bins["edge_high"] - bins["edge_low"], align="edge", color="0.88", edgecolor="white")
-    ax.plot([0, 1], [0, 1], color="0.4", lw=1, ls="--")
+           bins["edge_high"] - bins["edge_low"], align="edge", color="0.46", alpha=0.2,
+           edgecolor=ax.get_facecolor())
+    ax.plot([0, 1], [0, 1], color="0.46", lw=1, ls="--")
     ax.text(0.5, 0.47, "calibrated", va="top", rotation=45, rotation_mode="anchor",
-            transform_rotates_text=True, color="0.4")
+            transform_rotates_text=True, color="0.46")
     ax.errorbar(x, y, yerr=np.abs([y - low, high - y]), fmt="o", ms=4.5, lw=1.2, color="#0072B2",
                 ecolor="#56B4E9")
     ax.set(xlim=(-0.02, 1.02), ylim=(0, 1.02), xlabel="predicted probability (mean of the bin)",

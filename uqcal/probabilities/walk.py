@@ -943,15 +943,15 @@ def _band_by(walk, how, level, null=None):
 def _plot_walk(walk, ax, test):
     ax, frame = new_axes(ax, 6.5, 4.4), walk.to_frame()
     band = band_of(walk, test)
-    if np.isfinite(band): ax.axhspan(-band, band, color="0.93")
-    ax.axhline(0, color="0.6", lw=0.8)
+    if np.isfinite(band): ax.axhspan(-band, band, color="0.46", alpha=0.2)
+    ax.axhline(0, color="0.46", lw=0.8)
     shown = frame.iloc[visible_points(frame["share"].to_numpy(), frame["cumulative"].to_numpy())]
     ax.plot(shown["share"], shown["cumulative"], color="#0072B2", lw=1.3)
     if np.isfinite(band):
         if test is None: pvalue = ""
         else: pvalue = f"\nKolmogorov–Smirnov: p = {test.pvalue:.2g}"
         ax.annotate(f"95 % of calibrated walks stay in here{pvalue}", (0.02, band), xytext=(0, -4),
-                    textcoords="offset points", va="top", color="0.35", fontsize=9)
+                    textcoords="offset points", va="top", color="0.46", fontsize=9)
     shares = np.linspace(0, 1, 6)
     places = np.searchsorted(frame["share"].to_numpy(), shares).clip(0, len(frame) - 1)
     labels = [f"{100 * s:.0f} %\n{frame['score'].iloc[k]:.2g}" for s, k in zip(shares, places)]

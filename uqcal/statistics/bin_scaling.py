@@ -622,7 +622,7 @@ def _plot_extrapolation(result, ax):
     ax.plot([0, end], [result.statistic, result.statistic + result.slope * end], color="#D55E00",
             lw=2)
     ax.plot(x[fitted], value[fitted], "o", color="#0072B2", ms=6)
-    ax.plot(x[~fitted], value[~fitted], "o", mfc="white", color="#0072B2", ms=6)
+    ax.plot(x[~fitted], value[~fitted], "o", mfc=ax.get_facecolor(), color="#0072B2", ms=6)
     labels = sorted([(points[column].iloc[-1], column, color) for column, color, _ in curves]
                     + [(value[-1], "data", "#0072B2")])
     at = -np.inf
@@ -638,7 +638,8 @@ def _plot_extrapolation(result, ax):
                      shrinkA=0, shrinkB=0)
         ax.annotate("", (0, top), (0, low), arrowprops=arrow, annotation_clip=False)
         ax.plot(0, low, "_", color="#D55E00", ms=14, mew=3, clip_on=False)
-    ax.plot(0, result.expected, "D", color="k", ms=7, mfc="white", clip_on=False, zorder=5)
+    ax.plot(0, result.expected, "D", color=ax.title.get_color(), ms=7,
+            mfc=ax.get_facecolor(), clip_on=False, zorder=5)
     ax.text(0.05, 0.95, f"intercept {three_digits(result.statistic)}: interval "
             f"{'holds' if result.verdict == 'valid' else 'misses'}\n{result.expected:.3g}, "
             f"p = {result.pvalue:.2g}{', if points were independent' * is_paper}",

@@ -132,7 +132,7 @@ class BootstrapInterval(Result):
         ax.axvline(self.estimate, color="#D55E00", lw=2)
         ax.annotate("data", (self.estimate, 1.15 * height), xytext=(4, -3), color="#D55E00",
                     textcoords="offset points", va="top")
-        ax.plot(self.confidence_interval, [-0.05 * height] * 2, color="k", lw=3,
+        ax.plot(self.confidence_interval, [-0.05 * height] * 2, color=ax.title.get_color(), lw=3,
                 solid_capstyle="butt")
         ax.set(xlabel="statistic", ylabel="bootstrap values", ylim=(-0.1 * height, 1.15 * height))
         return ax

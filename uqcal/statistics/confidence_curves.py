@@ -340,7 +340,7 @@ class ConfidenceCurve(SignificanceTest):
         ax.fill_between(share, *self.null_band, color="#E69F00", alpha=0.25, lw=0)
         ax.fill_between(share, *self.band, color="#0072B2", alpha=0.25, lw=0)
         ax.plot(share, self.reference, color="#B07000", ls="--", lw=1.8)
-        ax.plot(share, self.oracle, color="0.35", ls=":", lw=1.8)
+        ax.plot(share, self.oracle, color="0.46", ls=":", lw=1.8)
         ax.plot(share, self.value, color="#0072B2", lw=2.4)
         first = share.size // 8
         at = first + int(np.argmax(np.abs(self.value - self.reference)[
@@ -355,7 +355,7 @@ class ConfidenceCurve(SignificanceTest):
                         weight="bold", arrowprops=dict(arrowstyle="-", color=colour, lw=0.8))
         low = int(0.22 * share.size)
         ax.annotate("oracle", (share[low], self.oracle[low]), xytext=(-6, -6),
-                    textcoords="offset points", color="0.35", ha="right", va="top", weight="bold")
+                    textcoords="offset points", color="0.46", ha="right", va="top", weight="bold")
         ax.set(xlabel="least certain points removed (%)", ylabel=f"{name} of the rest (unit of E)",
                xlim=(0, 100), ylim=(0, None))
         return ax

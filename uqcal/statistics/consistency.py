@@ -760,8 +760,8 @@ def _plot_graph(test, ax):
     share, path = (np.concatenate([[0], graph[column]]) for column in ("share", "cumulative"))
     half = graph["null_high"].iloc[0]
     shown = visible_points(share, path)
-    ax.axhspan(-half, half, color="0.88", lw=0)
-    ax.axhline(0, color="0.6", lw=0.8)
+    ax.axhspan(-half, half, color="0.46", alpha=0.2, lw=0)
+    ax.axhline(0, color="0.46", lw=0.8)
     ax.plot(share[shown], path[shown], color="#0072B2", lw=1.2)
     edge = 1.45 * max(np.abs(path).max(), half)
     if test.pvalue <= 0.05:
@@ -779,7 +779,7 @@ def _plot_graph(test, ax):
                     annotation_clip=False)
     ax.annotate("grey: 95 % of the graphs stay in it if nothing depends on "
                 f"{_WHAT[test.by]}\n{_TITLES[test.name]}: p = {test.pvalue:.2g}", (0.02, 0.03),
-                xycoords="axes fraction", color="0.35")
+                xycoords="axes fraction", color="0.46")
     ticks = np.linspace(0, 1, 5)
     value = graph["by"].to_numpy()[np.minimum(np.searchsorted(graph["share"].to_numpy(),
                                                               ticks - 1e-12), len(graph) - 1)]
@@ -798,8 +798,8 @@ def _plot_groups(test, ax):
         far = graph["excess"].abs() / graph["null_high"]
         graph = graph.loc[far.nlargest(14).index.sort_values()]
     ax, y = new_axes(ax), np.arange(len(graph))[::-1]
-    ax.barh(y, 2 * graph["null_high"], left=graph["null_low"], height=0.7, color="0.88")
-    ax.axvline(0, color="0.6", lw=0.8)
+    ax.barh(y, 2 * graph["null_high"], left=graph["null_low"], height=0.7, color="0.46", alpha=0.2)
+    ax.axvline(0, color="0.46", lw=0.8)
     outside = (graph["excess"].abs() > graph["null_high"]).to_numpy()
     ax.plot(graph["excess"][~outside], y[~outside], "o", color="#0072B2", ms=6)
     ax.plot(graph["excess"][outside], y[outside], "s", color="#D55E00", ms=7)

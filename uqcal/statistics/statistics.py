@@ -775,18 +775,18 @@ def _plot_conditional(result, ax):
     if result.is_consistency:
         x, y, low, high = (bins[c].to_numpy() for c in ("rmv", "rmse", "rmse_low", "rmse_high"))
         ends = np.array([min(x.min(), y.min()), max(x.max(), y.max())]) * [0.8, 1.25]
-        ax.plot(ends, ends, color="0.4", lw=1, ls="--")
+        ax.plot(ends, ends, color="0.46", lw=1, ls="--")
         ax.annotate("dashed: calibrated", (0.97, 0.04), xycoords="axes fraction", ha="right",
-                    color="0.4")
+                    color="0.46")
         ax.set(xscale="log", yscale="log", xlabel="predicted: root mean variance of the bin (unit "
                "of u)", ylabel="observed: root mean squared error of the bin (unit of E)")
         plain_ticks(ax.xaxis, ax.yaxis)
     else:
         x, y, low, high = ((bins["by_low"] + bins["by_high"]) / 2,
                            *(bins[c].to_numpy() for c in ("zms", "zms_low", "zms_high")))
-        ax.axhline(1, color="0.4", lw=1, ls="--")
+        ax.axhline(1, color="0.46", lw=1, ls="--")
         ax.annotate("calibrated", (x.iloc[-1], 1), xytext=(0, 4), textcoords="offset points",
-                    ha="right", color="0.4")
+                    ha="right", color="0.46")
         ax.set(yscale="log", xlabel="feature (its own unit, middle of the bin)", ylabel="local ZMS")
         plain_ticks(ax.yaxis)
     ax.errorbar(x, y, yerr=[y - low, high - y], **style)

@@ -339,8 +339,8 @@ def _score_ticks(graph):
 def _plot_graph(graph, ax, expectation):
     ax = new_axes(ax, 6.4, 4.8)
     half = kolmogorov_smirnov_null.isf(0.05) * graph.null_scale
-    ax.axhspan(-half, half, color="0.93", zorder=0)
-    ax.axhline(0, color="0.6", lw=0.8)
+    ax.axhspan(-half, half, color="0.46", alpha=0.2, zorder=0)
+    ax.axhline(0, color="0.46", lw=0.8)
     ax.fill([0, 0.04, 0], [-2 * graph.null_scale, 0, 2 * graph.null_scale], fc="0.35", ec="none",
             alpha=0.8, zorder=1.5)
     for line, style in ((expectation, dict(color="#E69F00", ls="--", lw=1.8)),
@@ -350,13 +350,13 @@ def _plot_graph(graph, ax, expectation):
         ax.plot(line.abscissa[shown], line.ordinate[shown], **style)
     low, high = ax.get_ylim()
     if np.isfinite(graph.scale):
-        ax.plot([0, 0.04, 0], [-2 * graph.scale, 0, 2 * graph.scale], color="0.6", lw=0.8, ls=":",
+        ax.plot([0, 0.04, 0], [-2 * graph.scale, 0, 2 * graph.scale], color="0.46", lw=0.8, ls=":",
                 zorder=1.4)
     if 2 * graph.ordinate[-1] < low + high: at, side = (0.97, "top")
     else: at, side = (0.03, "bottom")
     ax.annotate("grey: 95 % of graphs stay in it\nif nothing differs; Kuiper's test: "
                 f"p = {graph.kuiper_pvalue:.2g}", (0.06, at), xycoords="axes fraction", va=side,
-                color="0.35")
+                color="0.46")
     if expectation is not None:
         ax.annotate("dashed: expectation", (0.98, at), xycoords="axes fraction", ha="right",
                     va=side, color="#A66F00")

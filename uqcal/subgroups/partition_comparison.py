@@ -369,8 +369,8 @@ def _pair_cautions(is_rounded, is_included=False):
 def _plot_comparison(found, ax):
     ax, graph = new_axes(ax, 6.4, 4.8), found.graph
     half = kolmogorov_smirnov_null.isf(0.05) * found.null_scale
-    ax.axhspan(-half, half, color="0.93", zorder=0)
-    ax.axhline(0, color="0.6", lw=0.8)
+    ax.axhspan(-half, half, color="0.46", alpha=0.2, zorder=0)
+    ax.axhline(0, color="0.46", lw=0.8)
     ax.fill([0, 0.04, 0], [-2 * found.null_scale, 0, 2 * found.null_scale], fc="0.35", ec="none",
             alpha=0.8, zorder=1.5)
     ax.plot([0, *graph["share"]], [0, *graph["cumulative"]], color="#0072B2", lw=1.2)
@@ -380,7 +380,7 @@ def _plot_comparison(found, ax):
     else: pvalue = f"; Kuiper's test: p = {found.kuiper_pvalue:.2g}"
     ax.annotate(f"grey: 95 % of graphs stay in it\nif nothing differs{pvalue}",
                 (0.06, 0.97 if side == "top" else 0.03), xycoords="axes fraction", va=side,
-                color="0.35")
+                color="0.46")
     at = np.linspace(0.05, 0.95, 6)
     shown = [f"{score:.2g}".replace("-", "−") for score in np.interp(at, graph["share"],
                                                                     graph["score"])]
