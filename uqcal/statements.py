@@ -678,7 +678,7 @@ def _bounds_by_level(values, level):
                          f"Intervals(frame[{columns[0][0]!r}], level=...)")
     asked = [level] if _is_one(level) else list(level)
     missing = [one for one in asked if one not in known]
-    if missing: raise ValueError(f"level must be one of the table, {enumerated(map(str, known))}, "
+    if missing: raise ValueError(f"level must be one of the table, {enumerated(list(map(str, known)))}, "
                                  f"got {missing[0]!r:.40}")
     table = values.set_axis(columns.droplevel(list(range(columns.nlevels - 2))), axis=1)
     sides = [[table[(one, side)].to_numpy() for one in asked] for side in ("lower", "upper")]
