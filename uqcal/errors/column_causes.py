@@ -127,7 +127,7 @@ def _quantities(log_size, log_u):
              for name, looks, undo in _POWERS]
     few = [(likelihood - 2, "few_members", ("few_members", (k, ddof))) for k in _MEMBERS
            for ddof, likelihood in enumerate(_members(log_size, log_u, k))]
-    least = _student(log_size, log_u) - 3
+    least = _student(log_size, log_u) - 3 + 4
     tails = [(_members_in_any_size(log_size, log_u, k) - 3.5, "few_members",
               ("few_members_in_any_size", (k,))) for k in _MEMBERS]
     tails.append((_variance_with_tails(log_size, log_u) - 2.5, "variance", ("variance", ())))
