@@ -16,7 +16,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ._base.inputs import check_choice, check_fraction, check_generator, check_labels_agree
+from ._base.inputs import (check_choice, check_fraction, check_generator, check_labels_agree,
+                                named_table)
 from ._base.page import write_whole
 from ._base.tickets import Storable
 from ._words import verbs as words
@@ -56,6 +57,7 @@ def _columns(by, n):
     if by is None: return None
     if isinstance(by, str):
         raise TypeError(f"by must hold a value for each row, got a name; write by=df[{by!r}]")
+    by = named_table(by, "by")
     if isinstance(by, (pd.DataFrame, Mapping)): table = pd.DataFrame(by)
     elif isinstance(by, pd.Series): table = by.to_frame("group" if by.name is None else by.name)
     else: table = pd.DataFrame({"group": np.asarray(by).tolist()})
@@ -175,7 +177,7 @@ def _validate_mean_std(asked, options):
         n_calibration=statement.n_calibration,
         **options.known("statistics", "distribution", "n_boot", "n_resamples", "n_mc", "n_bins"))
 
-
+# %% ../nbs/verbs/101_verbs.ipynb #vb-validate-errors-b
 def _validate_intervals(asked, options):
     statement = asked.statement
     if isinstance(statement.level, tuple): return _validate_levels(asked, options)
@@ -184,14 +186,17 @@ def _validate_intervals(asked, options):
         by=asked.named, groups=asked.labels, n_calibration=statement.n_calibration,
         **asked.how, **options.known("n_resamples"))
 
-
+# %% ../nbs/verbs/101_verbs.ipynb #vb-validate-errors-c
 def _validate_sets(asked, options):
     statement = asked.statement
+    if isinstance(statement.level, tuple):
+        raise TypeError("validate takes one level of LabelSets at a time: write "
+                        f"validate(y_true, statement.at({statement.level[0]:g}))")
     return interval_report(
         asked.y, statement.sets, statement.level, by=asked.named, groups=asked.labels,
         **asked.how, **options.known("n_resamples"))
 
-
+# %% ../nbs/verbs/101_verbs.ipynb #vb-validate-errors-d
 def _validate_probabilities(asked, options):
     statement = asked.statement
     if statement.n_classes > 2: return _validate_classes(asked, options)
