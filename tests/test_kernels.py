@@ -58,7 +58,7 @@ def test_division_by_zero_is_an_error_unless_asked_otherwise():
 
 LOOPS = """import numpy as np
 from uqcal._base.kernels import kernel
-from uqcal._chance.resampling import _32, _LOW_HALF, _rotated, _draw_last
+from uqcal._chance.resampling import _17, _19, _23, _32, _41, _45, _LOW_HALF, _draw_last
 @kernel
 def shuffle(values: np.ndarray, state: np.ndarray) -> None:
     "To be documented."
