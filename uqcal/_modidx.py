@@ -235,6 +235,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uqcal._base.kernels._found': ('base/kernels.html#_found', 'uqcal/_base/kernels.py'),
                                      'uqcal._base.kernels._same': ('base/kernels.html#_same', 'uqcal/_base/kernels.py'),
                                      'uqcal._base.kernels._say_once': ('base/kernels.html#_say_once', 'uqcal/_base/kernels.py'),
+                                     'uqcal._base.kernels._say_that_it_takes_time': ( 'base/kernels.html#_say_that_it_takes_time',
+                                                                                      'uqcal/_base/kernels.py'),
                                      'uqcal._base.kernels._stand_for_the_same': ( 'base/kernels.html#_stand_for_the_same',
                                                                                   'uqcal/_base/kernels.py'),
                                      'uqcal._base.kernels.elementwise': ('base/kernels.html#elementwise', 'uqcal/_base/kernels.py'),
