@@ -4,13 +4,16 @@ import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from uqcal._base import kernels
 from uqcal._base.kernels import _stand_for_the_same, elementwise, kernel
 from uqcal._chance.logistic import sigmoid
 from uqcal._chance.resampling import _draw_last, shuffle
+from uqcal.errors import bias
 
 
 @pytest.mark.parametrize("module", ["uqcal.errors.validation", "uqcal.statistics.consistency", "uqcal.subgroups.two_groups", "uqcal.probabilities.walk"])
@@ -58,7 +61,7 @@ def test_division_by_zero_is_an_error_unless_asked_otherwise():
 
 LOOPS = """import numpy as np
 from uqcal._base.kernels import kernel
-from uqcal._chance.resampling import _32, _LOW_HALF, _rotated, _draw_last
+from uqcal._chance.resampling import _17, _19, _23, _32, _41, _45, _LOW_HALF, _draw_last
 @kernel
 def shuffle(values: np.ndarray, state: np.ndarray) -> None:
     "To be documented."
@@ -112,3 +115,33 @@ def test_another_mark_under_the_same_name_is_another_kernel(tmp_path):
 def test_a_kernel_without_a_source_is_compiled(tmp_path):
     names = defined(tmp_path / "nowhere.py", "from uqcal._base.kernels import kernel\n@kernel\ndef sort_by_score(x): return x + 1\n", kept=False)
     assert names["sort_by_score"](1) == 2
+
+
+@pytest.mark.parametrize("is_terminal, seconds, said", [(True, [0.5, 1.8, 3.0], 1), (True, [0.9, 0.9], 0), (False, [9.0], 0)])
+def test_one_who_waits_at_a_terminal_is_told_once_that_loops_are_compiled(is_terminal, seconds, said, monkeypatch, capsys):
+    class Nothing:
+        def load_overload(self, *key): return None
+        def save_overload(self, *form): pass
+
+    clock = [0.0]
+    for name in ("_begun", "_waited"): monkeypatch.setattr(kernels, name, [])
+    monkeypatch.setattr(kernels.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
+    cache = kernels._forgiving(SimpleNamespace(FunctionCache=Nothing))()
+    for one in seconds:
+        cache.load_overload()
+        cache.load_overload()   # a loop that it calls
+        clock[0] += one / 2
+        cache.save_overload()
+        clock[0] += one / 2
+        cache.save_overload()
+    assert capsys.readouterr().err.count("compiling, once") == said
+
+
+@pytest.mark.parametrize("n_groups", [4, 7, 30])
+def test_weights_are_the_same_for_one_resample_and_for_many(n_groups):
+    one, many = np.full(4, 5, dtype=np.uint64), np.full(4, 5, dtype=np.uint64)
+    rows = np.empty((3, n_groups))
+    for row in rows: bias._draw_weights(row, one)
+    np.testing.assert_array_equal(bias._weights(3, n_groups, many), rows)
+    assert one[0] == many[0]

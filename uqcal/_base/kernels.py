@@ -15,6 +15,7 @@ import numbers
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable
 
 # %% auto #0
@@ -167,17 +168,35 @@ def _forgiving(caching):
         "Files that may be damaged, or missing."
         def load_overload(self, *key):
             "The compiled form for the types in the key; None where it is not kept, or not whole."
-            try: return super().load_overload(*key)
+            found = None
+            try: found = super().load_overload(*key)
             except Exception:  # a damaged file can make unpickling raise anything
                 with contextlib.suppress(OSError): self.flush()
+            if found is None: _begun.append(time.perf_counter())
+            return found
 
         def save_overload(self, *form):
             "Keep types and compiled form, or say once why that can't be."
+            _say_that_it_takes_time()
             try: super().save_overload(*form)
             except (OSError, EOFError) as error:
                 reason = getattr(error, "strerror", None) or error
                 _say_once(f"{self.cache_path}: {reason}")
     return Forgiving
+
+# %% ../../nbs/base/04_kernels.ipynb #rows-waited
+_begun, _waited = [], []  # when the loops began that are being compiled, and seconds of those done
+
+
+def _say_that_it_takes_time():
+    "A loop has been compiled: say once, to one who waits at a terminal, that this takes a while."
+    if len(_begun) != 1:  # the loop that calls this one is still being compiled
+        del _begun[-1:]
+        return
+    told = sum(_waited) > 2
+    _waited.append(time.perf_counter() - _begun.pop())
+    if sum(_waited) > 2 and not told and sys.stderr is not None and sys.stderr.isatty():
+        print("uqcal: compiling, once; the next run begins at once", file=sys.stderr)
 
 # %% ../../nbs/base/04_kernels.ipynb #cell-006b
 _said = set()

@@ -20,8 +20,8 @@ from .._base.kernels import kernel
 
 # %% auto #0
 __all__ = ['LOOKS', 'ALTERNATIVES', 'chunk_seeds', 'chunk_size', 'affordable', 'run_chunks', 'shuffle', 'shuffle_last',
-           'shuffle_within', 'shuffle_state', 'as_observed', 'under_shuffles', 'monte_carlo_pvalue', 'is_settled',
-           'holm', 'joint_pvalues']
+           'shuffle_within', 'shuffle_state', 'as_observed', 'under_shuffles', 'of_shuffled_rows', 'monte_carlo_pvalue',
+           'is_settled', 'holm', 'joint_pvalues']
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-017
 def chunk_seeds(
@@ -154,12 +154,8 @@ def _seeded(task, n, seed):
     return task(n, np.random.Generator(np.random.SFC64(seed)))
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-024
-_32, _LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
-
-
-@kernel
-def _rotated(x, k):
-    return (x << np.uint64(k)) | (x >> np.uint64(64 - k))
+_17, _19, _23, _32, _41, _45 = (np.uint64(bits) for bits in (17, 19, 23, 32, 41, 45))
+_LOW_HALF = np.uint64(2**32 - 1)
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-024b
 @kernel
@@ -170,14 +166,15 @@ def _draw_last(values, count, state):
     end = values.size - 1 - count
     while i > end:
         if halves == 0:
-            word = _rotated(a + d, 23) + a
-            t = b << np.uint64(17)
+            t = a + d
+            word = ((t << _23) | (t >> _41)) + a
+            t = b << _17
             c ^= a
             d ^= b
             b ^= c
             a ^= d
             c ^= t
-            d = _rotated(d, 45)
+            d = (d << _45) | (d >> _19)
             halves = 2
         half = word >> _32
         word = word << _32
@@ -327,6 +324,53 @@ def under_shuffles(kernel: Callable,  # compiled: a row for the values, then one
     task = functools.partial(_shuffled_rows, kernel, values, fixed)
     return run_chunks(task, n_resamples, chunk_size(values.size, 2**21), rng, n_jobs=n_jobs,
                       progress=progress, description="shuffles", is_enough=is_enough)
+
+# %% ../../nbs/chance/11_resampling.ipynb #rows-code
+def of_shuffled_rows(statistic: Callable,  # of rows, shape (k, n): a number, or a row, for each
+                     values: np.ndarray,  # what is shuffled, shape (n,); put in another order
+                     n_shuffles: int,  # number of shuffles, ≥ 0
+                     state: np.ndarray,  # four 64-bit words, from `shuffle_state`, which move on
+                     ) -> np.ndarray:  # a row for the values, then one a shuffle
+    """What numpy makes of the values and of each shuffle, some rows at a time; for kernels that are not compiled.
+
+    Parameters
+    ----------
+    statistic : Callable
+        Of rows, shape (k, n): a number, or a row, for each.
+    values : np.ndarray
+        What is shuffled, shape (n,); put in another order.
+    n_shuffles : int
+        Number of shuffles, ≥ 0.
+    state : np.ndarray
+        Four 64-bit words, from `shuffle_state`, which move on.
+
+    Returns
+    -------
+    np.ndarray
+        A row for the values, then one a shuffle.
+    """
+    size = max(1, min(n_shuffles, 2**14 // values.size))
+    found = [statistic(values[None])]
+    if size == 1:
+        for _ in range(n_shuffles):
+            shuffle(values, state)
+            found.append(statistic(values[None]))
+        return np.concatenate(found)
+    rows = np.empty((size, values.size), values.dtype)
+    for done in range(0, n_shuffles, size):
+        some = rows[:n_shuffles - done]
+        _fill(some, values, state)
+        found.append(statistic(some))
+    return np.concatenate(found)
+
+# %% ../../nbs/chance/11_resampling.ipynb #rows-fill
+@kernel
+def _fill(rows, values, state):
+    "Shuffle the values for each row."
+    for r in range(rows.shape[0]):
+        _draw_last(values, values.size - 1, state)
+        for i in range(values.size):
+            rows[r, i] = values[i]
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-034c
 def _shuffled_rows(kernel, values, fixed, n, rng):

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 import scipy
 
-from ..statistics.consistency import NothingToTest
+from ..statistics.consistency import NothingToTest, running_extremes
 from .._chance.distributions import read_number
 from .._sample.groups import LEAST_GROUPS, widening_of
 from .._base.inputs import (check_choice, check_count, check_fraction, check_generator,
@@ -43,13 +43,80 @@ def _random_bits(state):
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
 
+# %% ../../nbs/errors/26_bias.ipynb #rows-words
+def _random_words(count, state):
+    "So many times 64 random bits, the same that `_random_bits` draws one by one."
+    words = np.arange(1, count + 1, dtype=np.uint64)
+    words *= np.uint64(0x9E3779B97F4A7C15)
+    words += state[0]
+    state[0] = words[-1]
+    words ^= words >> np.uint64(30)
+    words *= np.uint64(0xBF58476D1CE4E5B9)
+    words ^= words >> np.uint64(27)
+    words *= np.uint64(0x94D049BB133111EB)
+    words ^= words >> np.uint64(31)
+    return words
+
 # %% ../../nbs/errors/26_bias.ipynb #cell-036b
-@kernel
 def _resampled_t(total, count, n_resamples, state):
     """|t| of the mean after each draw of as many groups, with replacement, from sums that add up to
     zero; infinite where all that was drawn is equal."""
-    out, size, half = np.empty(n_resamples), total.size, np.uint64(32)
-    for r in range(n_resamples):
+    size = total.size
+    if (count == 1).all():
+        ends = np.array([0, size])
+        s, ss = _drawn_moments(total, ends, ends, n_resamples, state)[:, 0].T
+        n, sn, nn = size, s, size
+    else: s, n, ss, sn, nn = _drawn_groups(total, count, n_resamples, state).T
+    mean = s / n
+    square = ss - 2 * mean * sn + mean * mean * nn
+    varies = square > 1e-12 * ss
+    return np.where(varies, np.abs(s) / np.sqrt(np.where(varies, square, 1) * size / (size - 1)),
+                    np.inf)
+
+# %% ../../nbs/errors/26_bias.ipynb #rows-moments
+def _drawn_moments(values, start, block, n_resamples, state):
+    """Sums, and sums of squares, over blocks of values that are drawn, with replacement, from those
+    of their own part, shape (R, blocks, 2)."""
+    out = np.empty((n_resamples, block.size - 1, 2))
+    _draw_moments(values, start, block, state, out)
+    return out
+
+# %% ../../nbs/errors/26_bias.ipynb #rows-moments-b
+@kernel
+def _draw_moments(values, start, block, state, out):
+    "Fill them in."
+    half = np.uint64(32)
+    for r in range(out.shape[0]):
+        part, i, word = 0, 0, np.uint64(0)
+        for b in range(block.size - 1):
+            s = ss = 0.0
+            while i < block[b + 1]:
+                while i >= start[part + 1]: part += 1
+                first, size = start[part], np.uint64(start[part + 1] - start[part])
+                end = block[b + 1]
+                if start[part + 1] < end: end = start[part + 1]
+                for k in range(i, end):
+                    if k & 1: word = word << half
+                    else: word = _random_bits(state)
+                    value = values[first + np.int64(((word >> half) * size) >> half)]
+                    s += value
+                    ss += value * value
+                i = end
+            out[r, b, 0], out[r, b, 1] = s, ss
+
+# %% ../../nbs/errors/26_bias.ipynb #rows-groups
+def _drawn_groups(total, count, n_resamples, state):
+    "Sums of what is drawn of both and of their products, s, n, ss, sn, nn, shape (R, 5)."
+    out = np.empty((n_resamples, 5))
+    _draw_groups(total, count, state, out)
+    return out
+
+# %% ../../nbs/errors/26_bias.ipynb #rows-groups-b
+@kernel
+def _draw_groups(total, count, state, out):
+    "Fill them in."
+    size, half = total.size, np.uint64(32)
+    for r in range(out.shape[0]):
         word = np.uint64(0)
         s = n = ss = sn = nn = 0.0
         for i in range(size):
@@ -62,12 +129,7 @@ def _resampled_t(total, count, n_resamples, state):
             ss += a * a
             sn += a * b
             nn += b * b
-        mean = s / n
-        square = ss - 2 * mean * sn + mean * mean * nn
-        out[r] = np.inf
-        if square > 1e-12 * ss:
-            out[r] = abs(s) / np.sqrt(square * size / (size - 1))
-    return out
+        out[r, 0], out[r, 1], out[r, 2], out[r, 3], out[r, 4] = s, n, ss, sn, nn
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-038
 _BATCHES = 5000  # so many sums have the tails of a mean of all
@@ -114,30 +176,22 @@ def _draw_weights(weight, state):
         else: word = _random_bits(state)
         weight[i] = np.sqrt(12.0) * ((np.float64(word & np.uint64(65535)) + 0.5) / 65536 - 0.5)
 
-# %% ../../nbs/errors/26_bias.ipynb #cell-040b
-@kernel
-def _bridged(path, start, residual, group, weight):
-    "Sums of the weighted residuals over each run, less the run's share of their total."
-    total = 0.0
-    for run in range(path.size):
-        part = 0.0
-        for i in range(start[run], start[run + 1]):
-            part += weight[group[i]] * residual[i]
-        path[run] = part
-        total += part
-    for run in range(path.size):
-        path[run] -= total * (start[run + 1] - start[run]) / residual.size
+# %% ../../nbs/errors/26_bias.ipynb #rows-weights
+def _weights(n_resamples, n_groups, state):
+    "The same for many resamples at once, shape (R, groups); nothing is compiled."
+    words = _random_words(n_resamples * -(-n_groups // 4), state).astype("<u8", copy=False)
+    weight = words.view("<u2").reshape(n_resamples, -1)[:, :n_groups].astype(np.float64)
+    weight += 0.5
+    weight /= 65536
+    weight -= 0.5
+    weight *= np.sqrt(12.0)
+    return weight
 
-# %% ../../nbs/errors/26_bias.ipynb #cell-040c
-@kernel
-def _range(path):
-    "The range of the running sums, which take the place of what was added up."
-    total = low = high = 0.0
-    for run in range(path.size):
-        total += path[run]
-        path[run] = total
-        low, high = min(low, total), max(high, total)
-    return high - low
+# %% ../../nbs/errors/26_bias.ipynb #rows-some
+def _some(n_resamples, size):
+    "Slices of so many resamples that their numbers stay near the processor."
+    step = max(1, 2**15 // size)
+    return [slice(done, min(done + step, n_resamples)) for done in range(0, n_resamples, step)]
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-040e
 @kernel
@@ -179,102 +233,82 @@ def _pieces(residual, group, n_groups, along):
     return np.bincount(where, residual), np.bincount(where), start, pair % n_groups
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-042
-@kernel
 def _stretch_sums(z, group, n_groups, block, first, last):
     """Mean of z over each stretch of blocks, the sum of its groups' squared sums of z − mean, how
     many groups it meets, and which share of S² a sign takes out of that sum."""
-    mean, square, met = np.empty(first.size), np.zeros(first.size), np.zeros(first.size, np.int64)
-    part, rows, share = np.zeros(n_groups), np.zeros(n_groups), np.zeros(first.size)
-    for j in range(first.size):
-        low, high = block[first[j]], block[last[j]]
-        mean[j] = np.mean(z[low:high])
-        for i in range(low, high):
-            part[group[i]] += z[i] - mean[j]
-            rows[group[i]] += 1
-        weighted = squares = 0.0
-        for i in range(low, high):
-            g = group[i]
-            if rows[g]:
-                square[j] += part[g]**2
-                weighted += part[g]**2 * rows[g]
-                squares += rows[g]**2
-                met[j] += 1
-                part[g] = rows[g] = 0.0
-        m = high - low
-        if square[j] > 0: share[j] = 2 * weighted / (m * square[j]) - squares / m**2
+    mean, square, met, share = (np.zeros(first.size) for _ in range(4))
+    for j, (low, high) in enumerate(zip(block[first], block[last])):
+        m, mean[j] = high - low, z[low:high].mean()
+        part, rows = z[low:high] - mean[j], np.ones(m)
+        if n_groups < z.size:
+            part, rows = (np.bincount(group[low:high], one, n_groups) for one in (part, rows))
+        met[j], part = np.count_nonzero(rows), part**2
+        square[j] = part.sum()
+        if square[j] > 0: share[j] = 2 * (part @ rows) / (m * square[j]) - rows @ rows / m**2
         else: share[j] = 1 / met[j]
-    return mean, square, met, share
-
+    return mean, square, met.astype(np.int64), share
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-004
 @kernel
-def _largest_t(z, group, weight, block, first, last, mean, square, met, share):
-    "The largest |t| over all stretches when each group's z − mean takes the sign of its weight."
-    sums, signs = np.zeros(block.size), np.zeros(block.size)
-    for b in range(block.size - 1):
+def _carried(weight, group, z, block, rows, sums, signs):
+    """Fill rows with z times the weight of its group, and sum up, over blocks from the first, z with
+    the sign of its weight, and the signs."""
+    for r in range(weight.shape[0]):
         s = c = 0.0
-        for i in range(block[b], block[b + 1]):
-            if weight[group[i]] > 0: sign = 1.0
-            else: sign = -1.0
-            s += sign * z[i]
-            c += sign
-        sums[b + 1], signs[b + 1] = sums[b] + s, signs[b] + c
-    largest = 0.0
-    for j in range(first.size):
-        s = sums[last[j]] - sums[first[j]] - mean[j] * (signs[last[j]] - signs[first[j]])
-        rest = square[j] - s * s * share[j]
-        if rest > 1e-12 * square[j]:
-            largest = max(largest, abs(s) / np.sqrt(rest * met[j] / (met[j] - 1)))
-        elif square[j] > 0:
-            largest = np.inf
-    return largest
+        for b in range(block.size - 1):
+            for i in range(block[b], block[b + 1]):
+                w = weight[r, group[i]]
+                rows[r, i] = w * z[i]
+                if w > 0: sign = 1.0
+                else: sign = -1.0
+                s += sign * z[i]
+                c += sign
+            sums[b + 1, r], signs[b + 1, r] = s, c
+
+# %% ../../nbs/errors/26_bias.ipynb #rows-largest
+def _largest_t(sums, signs, first, last, mean, square, met, share):
+    "The largest |t| over all stretches when each z − mean takes its sign, for each resample."
+    mean, square, met, share = (one[:, None] for one in (mean, square, met, share))
+    s = sums[last] - sums[first] - mean * (signs[last] - signs[first])
+    rest = square - s * s * share
+    varies = rest > 1e-12 * square
+    t = np.abs(s) / np.sqrt(np.where(varies, rest, 1) * met / (met - 1))
+    return np.where(varies, t, np.where(square > 0, np.inf, 0.0)).max(axis=0)
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-043
-@kernel
-def _reweighted(n_resamples, state, residual, group, n_groups, start, block, first, last,
-                mean, square, met, share):
+def _reweighted(n_resamples, state, residual, group, n_groups, start, block, first, last, *stretches):
     """For each set of weights a row: Kuiper's range, the largest |t|, and the largest distance of
     the running sums from zero."""
-    out, weight = np.zeros((n_resamples, 3)), np.empty(n_groups)
-    path = np.empty(start.size - 1)
-    for r in range(n_resamples):
-        _draw_weights(weight, state)
-        _bridged(path, start, residual, group, weight)
-        out[r, 0] = _range(path)
-        if first.size:
-            out[r, 1] = _largest_t(residual, group, weight, block, first, last, mean, square,
-                                   met, share)
-        out[r, 2] = np.max(np.abs(path))
+    n, out = residual.size, np.zeros((n_resamples, 3))
+    is_end = np.zeros(n, bool)
+    is_end[start[1:] - 1] = True
+    is_alone = np.array_equal(group, np.arange(n_groups)) and not first.size
+    for some in _some(n_resamples, n):
+        weight = _weights(some.stop - some.start, n_groups, state)
+        if is_alone: rows = np.multiply(weight, residual, out=weight)
+        else:
+            rows, both = np.empty((len(weight), n)), np.zeros((2, block.size, len(weight)))
+            _carried(weight, group, residual, block, rows, *both)
+            if first.size: out[some, 1] = _largest_t(*both, first, last, *stretches)
+        rows -= rows.sum(axis=1, keepdims=True) / n
+        low, high = running_extremes(rows, is_end)
+        out[some, 0], out[some, 2] = high - low, np.maximum(high, -low)
     return out
 
 # %% ../../nbs/errors/26_bias.ipynb #parts-draw
-@kernel
 def _extreme_t(n_resamples, state, values, start, block, first, last):
     """The smallest and largest Student's t over all stretches of blocks, shape (R, 2), where each
     value is drawn from those of its own part."""
-    out, half = np.zeros((n_resamples, 2)), np.uint64(32)
-    sums, squares = np.zeros(block.size), np.zeros(block.size)
-    for r in range(n_resamples):
-        part, word = 0, np.uint64(0)
-        for b in range(block.size - 1):
-            s = ss = 0.0
-            for i in range(block[b], block[b + 1]):
-                while i >= start[part + 1]: part += 1
-                if i % 2: word = word << half
-                else: word = _random_bits(state)
-                size = np.uint64(start[part + 1] - start[part])
-                value = values[start[part] + np.int64(((word >> half) * size) >> half)]
-                s += value
-                ss += value * value
-            sums[b + 1], squares[b + 1] = sums[b] + s, squares[b] + ss
-        for j in range(first.size):
-            m = block[last[j]] - block[first[j]]
-            s, ss = sums[last[j]] - sums[first[j]], squares[last[j]] - squares[first[j]]
-            rest, t = ss - s * s / m, 0.0
-            if rest > 1e-12 * ss: t = s / np.sqrt(rest * m / (m - 1))
-            elif s != 0: t = np.sign(s) * np.inf
-            out[r, 0], out[r, 1] = min(out[r, 0], t), max(out[r, 1], t)
-    return out
+    drawn = _drawn_moments(values, start, block, n_resamples, state)
+    sums = np.zeros((2, block.size, n_resamples))
+    np.cumsum(drawn.T, axis=1, out=sums[:, 1:])
+    s, ss = (one[last] - one[first] for one in sums)
+    m = (block[last] - block[first])[:, None]
+    rest = ss - s * s / m
+    varies = rest > 1e-12 * ss
+    t = s / np.sqrt(np.where(varies, rest, 1) * m / np.maximum(m - 1, 1))
+    t = np.where(varies, t, np.where(s != 0, np.copysign(np.inf, s), 0.0))
+    return np.stack([np.minimum(t.min(axis=0), 0), np.maximum(t.max(axis=0), 0)], axis=1)
 
 # %% ../../nbs/errors/26_bias.ipynb #parts-cells
 @kernel

@@ -394,24 +394,21 @@ def _two_scales(z2):
     return best
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-109b
-@kernel
 def _mixture(z2, share, small, large):
     "A hundred steps of expectation and maximisation: log-likelihood, share, squared scales."
-    mean, likelihood = np.mean(z2), 0.0
-    for step in range(100):
-        members = squares = 0.0
-        for one in z2:
-            a = share / np.sqrt(large) * np.exp(-0.5 * one / large)
-            b = (1 - share) / np.sqrt(small) * np.exp(-0.5 * one / small)
-            density = max(a + b, 1e-300)
-            members += a / density
-            squares += a / density * one
-            if step == 99: likelihood += np.log(density / np.sqrt(2 * np.pi))
+    whole = z2.sum()
+    for _ in range(100):
+        member = share / np.sqrt(large) * np.exp(z2 * (-0.5 / large))
+        density = (1 - share) / np.sqrt(small) * np.exp(z2 * (-0.5 / small))
+        density += member
+        np.maximum(density, 1e-300, out=density)
+        member /= density
+        members, squares = member.sum(), member @ z2
         share = min(max(members / z2.size, 1e-3), 0.999)
         large = squares / max(members, 1e-9)
-        rest = max(mean * z2.size - squares, 0.0)
+        rest = max(whole - squares, 0.0)
         small = max(rest / max(z2.size - members, 1e-9), 1e-12 * large)
-    return likelihood, share, small, large
+    return np.log(density / np.sqrt(2 * np.pi)).sum(), share, small, large
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-021
 def _likelihood_of_two_sides(z):

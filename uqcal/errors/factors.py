@@ -16,7 +16,6 @@ import scipy
 
 from .._sample.groups import widening_of
 from .._base.inputs import check_count, check_fraction, check_generator, printable
-from .._base.kernels import kernel
 from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
 from .._base.results import (Interval, Result, SignificanceTest, new_axes, plain_text,
                                  plain_ticks)
@@ -121,28 +120,16 @@ def _tail_of(values, prior):
                  np.cumsum(weight), prior)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-041
-@kernel
 def _drawn_sums(uniform, counts, low, threshold, shape, scale):
     "Sums of squares and of their squares in each block, for each row of uniform numbers."
-    n_resamples, n = uniform.shape[0], low.size
-    out = np.zeros((n_resamples, counts.size, 2))
-    for r in range(n_resamples):
-        i = 0
-        for b in range(counts.size):
-            total = square = 0.0
-            for _ in range(counts[b]):
-                place = uniform[r, i]
-                i += 1
-                if place < n:
-                    value = low[int(place)]
-                else:
-                    x = -np.log(1 - (place - int(place)))
-                    value = threshold + scale[r] * (np.expm1(shape[r] * x) / shape[r]
-                                                    if abs(shape[r]) > 1e-9 else x)
-                total += value
-                square += value * value
-            out[r, b, 0], out[r, b, 1] = total, square
-    return out
+    place = uniform.astype(np.int64)
+    value = low.take(place, mode="clip")
+    far = np.flatnonzero(place >= low.size)
+    row, part = far // uniform.shape[1], uniform.ravel()[far] - place.ravel()[far]
+    value.ravel()[far] = threshold + _beyond(1 - part, shape[row], scale[row])
+    start = np.cumsum(counts) - counts
+    return np.stack([np.add.reduceat(one, start, axis=1) for one in (value, value * value)],
+                    axis=-1)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-042
 def _beyond(uniform, shape, scale):
@@ -418,32 +405,22 @@ def _whole_sums(tails, low, moments, n_resamples, rng):
     return np.maximum(sums, 0), mean / n
 
 # %% ../../nbs/errors/27_factors.ipynb #whole-added
-@kernel
 def _picked_sums(uniform, counts, low):
     "Sums of so many picks of values, and of their squares, shape (R, 2)."
-    out, i = np.zeros((counts.size, 2)), 0
-    for r in range(counts.size):
-        for _ in range(counts[r]):
-            value = low[int(uniform[i] * low.size)]
-            out[r, 0] += value
-            out[r, 1] += value * value
-            i += 1
-    return out
+    return _sums_of(low[(uniform * low.size).astype(np.int64)], counts)
 
 # %% ../../nbs/errors/27_factors.ipynb #whole-tails
-@kernel
 def _squared_sums(uniform, counts, threshold, shape, scale):
     "Sums of the squares of so many sizes beyond the threshold, and of the squares' squares."
-    out, i = np.zeros((counts.size, 2)), 0
-    for r in range(counts.size):
-        for _ in range(counts[r]):
-            x = -np.log(1 - uniform[i])
-            if abs(shape[r]) > 1e-9: x = np.expm1(shape[r] * x) / shape[r]
-            square = (threshold + scale[r] * x)**2
-            out[r, 0] += square
-            out[r, 1] += square * square
-            i += 1
-    return out
+    excess = _beyond(1 - uniform, np.repeat(shape, counts), np.repeat(scale, counts))
+    return _sums_of((threshold + excess)**2, counts)
+
+# %% ../../nbs/errors/27_factors.ipynb #rows-of
+def _sums_of(values, counts):
+    "Sums of so many values, one lot after the other, and of their squares, shape (R, 2)."
+    holder = np.repeat(np.arange(counts.size), counts)
+    return np.stack([np.bincount(holder, one, counts.size) for one in (values, values * values)],
+                    axis=1)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-048
 def _mean_of_clusters(x, y, n_resamples, rng):

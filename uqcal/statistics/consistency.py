@@ -19,19 +19,19 @@ from .._base.inputs import check_choice, check_count, printable
 from .._base.kernels import kernel
 from .references import zeta_score
 from .._chance.resampling import (affordable, as_observed, is_settled, monte_carlo_pvalue,
-                                      shuffle, under_shuffles)
+                                      of_shuffled_rows, shuffle, under_shuffles)
 from .._base.results import SignificanceTest, new_axes, plain_text, plot_null, visible_points
 from .._sample.sample import Ordering, Sample, eleven_digit_keys, equal_count_bins
-from .statistics import bucket_table, product_room, rank_correlation_of_products
+from .statistics import cell_table, rank_correlations_of_products
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['STATISTICS', 'METHODS', 'UNEQUAL', 'NothingToTest', 'check_shuffles', 'check_groups', 'binned_plan', 'shuffle_plan',
-           'hypothesis_of', 'under_hypothesis', 'Stretch', 'ConsistencyTest', 'consistency_test', 'consistency_of',
-           'LinkTest', 'link_test', 'link_of']
+__all__ = ['STATISTICS', 'METHODS', 'UNEQUAL', 'NothingToTest', 'check_shuffles', 'check_groups', 'running_extremes',
+           'binned_plan', 'shuffle_plan', 'hypothesis_of', 'under_hypothesis', 'Stretch', 'ConsistencyTest',
+           'consistency_test', 'consistency_of', 'LinkTest', 'link_test', 'link_of']
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-015
 class NothingToTest(ValueError):
@@ -143,24 +143,51 @@ def _excess(name, sample, along):
     return _sizes(sample, along)**2 - 1
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-018
+def running_extremes(
+    rows: np.ndarray,  # numbers to add up along each row, shape (k, n)
+    is_end: np.ndarray,  # where a run of equals ends and the sum is read, shape (n,)
+) -> np.ndarray:  # the least and the largest sum of each row, or zero, shape (2, k)
+    """How far the running sums of each row get from zero, on either side.
+
+    Parameters
+    ----------
+    rows : np.ndarray
+        Numbers to add up along each row, shape (k, n).
+    is_end : np.ndarray
+        Where a run of equals ends and the sum is read, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        The least and the largest sum of each row, or zero, shape (2, k).
+    """
+    ends = np.empty((2, len(rows)))
+    _running_extremes(rows, is_end, *ends)
+    return ends
+
+# %% ../../nbs/statistics/23_consistency.ipynb #cell-018-b
 @kernel
+def _running_extremes(rows, is_end, low, high):
+    "Fill in the least and the largest sum."
+    for r in range(rows.shape[0]):
+        total = least = most = 0.0
+        for i in range(rows.shape[1]):
+            total += rows[r, i]
+            if is_end[i]:
+                if total < least: least = total
+                else: least = least
+                if total > most: most = total
+                else: most = most
+        low[r], high[r] = least, most
+
+# %% ../../nbs/statistics/23_consistency.ipynb #cell-018-c
 def _shuffled_range(values, n_shuffles, state, is_end):
     """Range of the cumulative sums, read where a run of equals ends; first for the values as they
     are, then after each shuffle."""
-    out = np.empty(n_shuffles + 1)
-    for r in range(out.size):
-        if r > 0:
-            shuffle(values, state)
-        total = low = high = 0.0
-        for i in range(values.size):
-            total += values[i]
-            if is_end[i]:
-                if total < low: low = total
-                else: low = low
-                if total > high: high = total
-                else: high = high
-        out[r] = high - low
-    return out
+    def _range(rows):
+        low, high = running_extremes(rows, is_end)
+        return high - low
+    return of_shuffled_rows(_range, values, n_shuffles, state)
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-018b
 @kernel
@@ -180,20 +207,12 @@ def _shuffled_groups(values, n_shuffles, state, start):
     return out
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-018c
-@kernel
 def _shuffled_distance(values, n_shuffles, state, is_end):
     "Largest distance of the cumulative sums from zero, as above."
-    out = np.empty(n_shuffles + 1)
-    for r in range(out.size):
-        if r > 0:
-            shuffle(values, state)
-        total = far = 0.0
-        for i in range(values.size):
-            total += values[i]
-            if is_end[i]:
-                far = max(far, abs(total))
-        out[r] = far
-    return out
+    def _far(rows):
+        low, high = running_extremes(rows, is_end)
+        return np.maximum(high, -low)
+    return of_shuffled_rows(_far, values, n_shuffles, state)
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-018d
 @kernel
@@ -304,18 +323,9 @@ def _shuffled_binned(values, n_shuffles, state, weight, segment, inside, share, 
                               expected, size, last, logarithm)[:, 0]
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-023
-@kernel
 def _shuffled_product(values, n_shuffles, state, fixed):
     "Sum of products with fixed numbers; for the values as they are, then after each shuffle."
-    out = np.empty(n_shuffles + 1)
-    for r in range(out.size):
-        if r > 0:
-            shuffle(values, state)
-        total = 0.0
-        for i in range(values.size):
-            total += values[i] * fixed[i]
-        out[r] = total
-    return out
+    return of_shuffled_rows(lambda rows: rows @ fixed, values, n_shuffles, state)
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-023b
 def _rank_plan(rank, place):
@@ -323,16 +333,11 @@ def _rank_plan(rank, place):
     return _shuffled_product, rank, (place / np.sqrt((rank @ rank) * (place @ place)),)
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-028
-@kernel
-def _shuffled_spearman(values, n_shuffles, state, uncertainty, rank, square, table):
-    """Spearman's coefficient of u·z with what `rank` ranks; for the values as they are, then after
-    each shuffle."""
-    out, room = np.empty(n_shuffles + 1), product_room(values.size)
-    for r in range(out.size):
-        if r > 0:
-            shuffle(values, state)
-        out[r] = rank_correlation_of_products(values, uncertainty, rank, square, table, room)
-    return out
+def _shuffled_spearman(values, n_shuffles, state, *fixed):
+    """Spearman's coefficient of u·z with what ranks, uncertainties and cells are fixed; for the
+    values as they are, then after each shuffle."""
+    return of_shuffled_rows(lambda rows: rank_correlations_of_products(rows, *fixed),
+                            values, n_shuffles, state)
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-030
 STATISTICS = ("kuiper", "kuiper-rank", "correlation", "zmse", "ence", "cc")
@@ -374,7 +379,7 @@ def shuffle_plan(
     if statistic == "cc":
         z, u = _sizes(sample, along), sample.uncertainty[along.order]
         square = along.places @ along.places
-        return _shuffled_spearman, z, (u, along.places, square, bucket_table(z, u))
+        return _shuffled_spearman, z, (u, along.places, square, cell_table(z, u))
     excess = _excess(statistic, sample, along) / sample.n
     if along.kind == "groups": return _shuffled_groups, excess, (along.start,)
     return _shuffled_range, excess, (along.is_end,)

@@ -21,8 +21,8 @@ from .._base.kernels import kernel
 from .._chance.resampling import chunk_size, run_chunks
 from .._base.results import Interval, Result
 from .._sample.sample import Ordering, Sample, bin_starts, equal_count_bins
-from .statistics import (TIES, bucket_table, nll_reference, numeric_order,
-                                         product_room, rank_correlation_of_products,
+from .statistics import (TIES, cell_table, nll_reference, numeric_order,
+                                         rank_correlations_of_products,
                                          shared_statistics)
 
 # %% auto #0
@@ -182,21 +182,12 @@ def _simulated_binned(epsilon, u2, run, start):
         out[r] = shared_statistics(once, z2, z2 * u2, u2, run, start)
     return out
 
-# %% ../../nbs/statistics/22_references.ipynb #cell-014
-@kernel
-def _simulated_cc(epsilon, u, rank, table):
-    "CC of errors u·ε with the uncertainties, for each row of ε; rank: the centred ranks of u."
-    out, room, square = np.empty(epsilon.shape[0]), product_room(u.size), np.sum(rank**2)
-    for r in range(out.size):
-        out[r] = rank_correlation_of_products(epsilon[r], u, rank, square, table, room)
-    return out
-
 # %% ../../nbs/statistics/22_references.ipynb #cell-016
 def _simulate(names, u, rank, runs, start, distribution, n, rng, n_jobs, progress):
     "Simulated values of each statistic, from the same error sets, for u in the order of the bins."
     standard, table = standard_distribution(distribution), None
     if "cc" in names:
-        table = bucket_table(draw(standard, u.size, np.random.default_rng(0)), u)
+        table = cell_table(draw(standard, u.size, np.random.default_rng(0)), u)
     task = functools.partial(_simulate_chunk, names, u, rank, runs, start, standard, table)
     rows = run_chunks(task, n, chunk_size(u.size), rng, n_jobs=n_jobs, progress=progress,
                       description=f"reference, {distribution_name(distribution)}")
@@ -210,7 +201,7 @@ def _simulate_chunk(names, u, rank, runs, start, standard, table, n, rng):
     if "nll" in names:
         columns["nll"] = nll_reference(u) + 0.5 * (columns["zms"] - 1)
     if "cc" in names:
-        columns["cc"] = _simulated_cc(epsilon, u, rank, table)
+        columns["cc"] = rank_correlations_of_products(epsilon, u, rank, rank @ rank, table)
     return np.column_stack([columns[name] for name in names])
 
 # %% ../../nbs/statistics/22_references.ipynb #cell-018

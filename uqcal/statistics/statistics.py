@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['TIES', 'NAMED', 'zms', 'nll', 'nll_reference', 'rce', 'cc', 'bucket_table', 'product_room',
-           'rank_correlation_of_products', 'numeric_order', 'scaled_error_correlation', 'ence', 'zmse',
-           'tied_bin_means', 'shared_statistics', 'ConditionalCalibration', 'conditional_calibration',
-           'conditional_calibration_of', 'statistic_of', 'skewness_gm', 'kurtosis_cs']
+__all__ = ['TIES', 'NAMED', 'zms', 'nll', 'nll_reference', 'rce', 'cc', 'cell_table', 'rank_correlations_of_products',
+           'numeric_order', 'scaled_error_correlation', 'ence', 'zmse', 'tied_bin_means', 'shared_statistics',
+           'ConditionalCalibration', 'conditional_calibration', 'conditional_calibration_of', 'statistic_of',
+           'skewness_gm', 'kurtosis_cs']
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-007
 def zms(
@@ -197,12 +197,12 @@ def _check_varied(values, order, name):
 _MANY, _CELLS = 50_000, 2**14  # points above which products are counted, and in how many cells
 
 
-def bucket_table(
+def cell_table(
     z: np.ndarray,  # numbers like those to come, in any order, shape (n,), not all zero
     uncertainty: np.ndarray,  # what they will be multiplied by, shape (n,), > 0
-) -> tuple[int, int, np.ndarray]:  # the smallest cell, a shift that turns bits into cells, and the
-                                   # bucket of each cell, for about one product in each bucket
-    """Where the products u·|z| of many sets belong, for `rank_correlation_of_products`.
+) -> tuple[int, int, int]:  # the smallest cell, a shift that turns bits into cells, and
+                              # how many there are; zeros for points that are sorted
+    """In which cells the products u·|z| of many sets are counted.
 
     Parameters
     ----------
@@ -213,208 +213,108 @@ def bucket_table(
 
     Returns
     -------
-    tuple[int, int, np.ndarray]
-        The smallest cell, a shift that turns bits into cells, and the bucket of each cell,
-        for about one product in each bucket.
+    tuple[int, int, int]
+        The smallest cell, a shift that turns bits into cells, and how many there are; zeros
+        for points that are sorted.
     """
-    if z.size > _MANY: return _cell_table(z, uncertainty)
-    n = z.size
-    # golden ratio: even at every length
-    mixed = (np.arange(2 * n) * 0.6180339887498949) % 1
-    products = np.tile(uncertainty, 2) * np.sort(np.abs(z))[(mixed * n).astype(np.int64)]
-    bits = np.sort(eleven_digit_keys(products))
-    positive = bits[bits > 0]
-    low, high = (int(positive[int(share * (positive.size - 1))]) for share in (0.002, 0.998))
-    shift = max(0, ((high - low) // (8 * n)).bit_length())
-    n_cells = ((high - low) >> shift) + 2
-    count = np.bincount(np.clip((bits - low) >> shift, 0, n_cells - 1), minlength=n_cells)
-    below = np.cumsum(count) - count
-    return low, shift, (below * n // bits.size).astype(np.uint32)
-
-# %% ../../nbs/statistics/20_statistics.ipynb #cell-062b
-def _cell_table(z, uncertainty):
-    "The same with cells of equal width, which are their own buckets, from a part of the points."
+    if z.size <= _MANY: return 0, 0, 0
     part = np.abs(z[z != 0])
     part = part[::max(1, part.size // _CELLS)]
     products = np.multiply.outer(np.quantile(uncertainty, [0.02, 0.3, 0.7, 0.98]), part).ravel()
     bits = np.sort(eleven_digit_keys(products))
     low, high = (int(bits[int(share * (bits.size - 1))]) for share in (0.002, 0.998))
     shift = max(0, ((high - low) // _CELLS).bit_length())
-    return low, shift, np.arange(((high - low) >> shift) + 2, dtype=np.uint32)
-
-# %% ../../nbs/statistics/20_statistics.ipynb #cell-063
-@kernel
-def _drop_into_buckets(bits, rank, low, shift, cells, bucket, place, key, carried):
-    "Fill key (bits, nearly sorted) and carried (the ranks beside them); returns Σ place·rank."
-    last, n = cells.size - 1, bits.size
-    place[:] = 0
-    for i in range(n):
-        b = cells[np.uint64(min(max((bits[i] - low) >> shift, 0), last))]
-        bucket[i] = b
-        place[b] += np.uint32(1)
-    below = np.uint32(0)
-    for b in range(place.size):
-        count = place[b]
-        place[b] = below
-        below += count
-    product = 0.0
-    for i in range(n):
-        p = place[bucket[i]]
-        place[bucket[i]] = p + np.uint32(1)
-        key[p], carried[p] = bits[i], rank[i]
-        product += np.int64(p) * rank[i]
-    return product
-
-# %% ../../nbs/statistics/20_statistics.ipynb #cell-065
-@kernel
-def _settle(key, carried, product):
-    """Finish the sort by swapping neighbours, keeping Σ place·rank up to date (NaN: too many
-    swaps); also whether there are ties."""
-    tied, swaps = False, 0
-    for j in range(1, key.size):
-        if key[j - 1] >= key[j]:
-            k, w, i = key[j], carried[j], j
-            while i > 0 and key[i - 1] > k:
-                key[i], carried[i] = key[i - 1], carried[i - 1]
-                product += carried[i] - w
-                i -= 1
-            key[i], carried[i] = k, w
-            tied |= i > 0 and key[i - 1] == k
-            swaps += j - i
-            if swaps > 64 * key.size:
-                return np.nan, True
-    return product, tied
+    return low, shift, ((high - low) >> shift) + 2
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-065b
-@kernel
 def _with_ties(key, carried):
-    "Σ rank·rank and Σ rank² where equal keys share their mean rank."
-    product, square, i = 0.0, 0.0, 0
-    while i < key.size:
-        j, total = i, 0.0
-        while j < key.size and key[j] == key[i]:
-            total += carried[j]
-            j += 1
-        rank = 0.5 * (i + j - key.size)
-        product += rank * total
-        square += (j - i) * rank * rank
-        i = j
-    return product, square
-
-# %% ../../nbs/statistics/20_statistics.ipynb #cell-065c
-@kernel
-def _sort_both(key, carried):
-    "Sort keys, and what is carried beside them, in place by a heap; quick to compile."
-    n = key.size
-    for step in range(n + n // 2 - 1):
-        if step < n // 2:  # build the heap from below
-            i, end = n // 2 - 1 - step, n
-        else:  # move the largest to the end
-            i, end = 0, n - 1 - (step - n // 2)
-            key[0], key[end] = key[end], key[0]
-            carried[0], carried[end] = carried[end], carried[0]
-        k, w = key[i], carried[i]
-        child = 2 * i + 1
-        while child < end:
-            if child + 1 < end and key[child + 1] > key[child]: child += 1
-            if key[child] <= k: break
-            key[i], carried[i] = key[child], carried[child]
-            i, child = child, 2 * child + 1
-        key[i], carried[i] = k, w
+    "Σ rank·rank and Σ rank² where equal keys, in order, share their mean rank."
+    start = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+    count = np.diff(np.append(start, key.size))
+    rank = start + 0.5 * (count - key.size)
+    return rank @ np.add.reduceat(carried, start), count @ rank**2
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-027
 @kernel
-def _by_cells(x, rank, low, shift, n_cells, count, total):
-    "Σ rank·rank and Σ rank² where values that are counted in one cell share their mean rank."
-    count[:n_cells], total[:n_cells] = 0, 0.0
-    as_integers = x.view(np.int64)
-    for i in range(x.size):
-        cell = ((as_integers[i] + 2**15 >> 16) - low) >> shift
+def _by_cells(z, uncertainty, rank, x, bits, low, shift, count, total):
+    """Σ rank·rank and Σ rank² where products that are counted in one cell share their mean rank;
+    the products become x, and their bits are those of x."""
+    n_cells = count.size
+    count[:], total[:] = 0, 0.0
+    for i in range(z.size):
+        x[i] = abs(uncertainty[i] * z[i])
+    for i in range(bits.size):
+        cell = ((bits[i] + 2**15 >> 16) - low) >> shift
         b = np.uint64(min(max(cell, 0), n_cells - 1))
         count[b] += np.uint32(1)
         total[b] += rank[i]
     product, square, below = 0.0, 0.0, 0
     for b in range(n_cells):
-        mean = below + 0.5 * (np.int64(count[b]) - x.size)
+        mean = below + 0.5 * (np.int64(count[b]) - bits.size)
         product += mean * total[b]
         square += count[b] * mean * mean
         below += np.int64(count[b])
     return product, square
 
-# %% ../../nbs/statistics/20_statistics.ipynb #cell-066
-@kernel
-def product_room(
-    n: int,  # number of points
-) -> tuple[np.ndarray, ...]:  # six arrays of n numbers or one more
-    """Room for `rank_correlation_of_products` to work in, once for many sets; compiled.
-
-    Parameters
-    ----------
-    n : int
-        Number of points.
-
-    Returns
-    -------
-    tuple[np.ndarray, ...]
-        Six arrays of n numbers or one more.
-    """
-    return (np.empty(n), np.empty(n, np.int64), np.empty(n, np.uint32),
-            np.empty(n + 1, np.uint32), np.empty(n, np.int64), np.empty(n))
-
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-066b
-@kernel
-def rank_correlation_of_products(
-    z: np.ndarray,  # numbers whose sizes count, shape (n,)
+def rank_correlations_of_products(
+    z: np.ndarray,  # numbers whose sizes count, a set in each row, shape (k, n)
     uncertainty: np.ndarray,  # what they are multiplied by, shape (n,), > 0
     rank: np.ndarray,  # centred mid-ranks to correlate with, shape (n,)
     square: float,  # the sum of their squares
-    table: tuple[int, int, np.ndarray],  # from `bucket_table`
-    room: tuple[np.ndarray, ...],  # from `product_room`; overwritten
-) -> float:  # in [−1, 1]; NaN where one of the two does not vary
-    """Spearman's coefficient of the products u·|z| with what has these ranks; compiled.
+    table: tuple[int, int, int],  # from `cell_table`
+) -> np.ndarray:  # of each set, in [−1, 1]; NaN where one of the two does not vary
+    """Spearman's coefficients of the products u·|z| with what has these ranks.
 
     Parameters
     ----------
     z : np.ndarray
-        Numbers whose sizes count, shape (n,).
+        Numbers whose sizes count, a set in each row, shape (k, n).
     uncertainty : np.ndarray
         What they are multiplied by, shape (n,), > 0.
     rank : np.ndarray
         Centred mid-ranks to correlate with, shape (n,).
     square : float
         The sum of their squares.
-    table : tuple[int, int, np.ndarray]
-        From `bucket_table`.
-    room : tuple[np.ndarray, ...]
-        From `product_room`; overwritten.
+    table : tuple[int, int, int]
+        From `cell_table`.
 
     Returns
     -------
-    float
-        In [−1, 1]; NaN where one of the two does not vary.
+    np.ndarray
+        Of each set, in [−1, 1]; NaN where one of the two does not vary.
     """
-    x, bits, bucket, place, key, carried = room
-    n = z.size
-    for i in range(n):
-        x[i] = abs(uncertainty[i] * z[i])
-    square_x, product, tied = (float(n)**3 - n) / 12, np.nan, True
+    n, out = rank.size, np.full(len(z), np.nan)
+    full = (float(n)**3 - n) / 12
     if n > _MANY:
-        counted, square_c = _by_cells(x, rank, table[0], table[1], table[2].size, place, carried)
-        if square_c > (1 - 1e-6) * square_x:
-            return counted / np.sqrt(square_c * square)
-    as_integers = x.view(np.int64)
-    for i in range(n):
-        bits[i] = (as_integers[i] + 2**15) >> 16
-    if n <= _MANY:
-        product, tied = _settle(key, carried, _drop_into_buckets(
-            bits, rank, table[0], table[1], table[2], bucket, place, key, carried))
-    if np.isnan(product):
-        for i in range(n):
-            key[i], carried[i] = bits[i], rank[i]
-        _sort_both(key, carried)
-    if tied:
-        product, square_x = _with_ties(key, carried)
-    if square_x * square > 0: return product / np.sqrt(square_x * square)
+        low, shift, n_cells = table
+        x, room = np.empty(n), (np.empty(n_cells, np.uint32), np.empty(n_cells))
+        for r, one in enumerate(z):
+            counted, kept = _by_cells(one, uncertainty, rank, x, x.view(np.int64), low, shift,
+                                      *room)
+            if kept > (1 - 1e-6) * full: out[r] = counted / np.sqrt(kept * square)
+            else: out[r] = _sorted_correlation(x, rank, square)
+        return out
+    keys = np.abs(uncertainty * z).view(np.int64)
+    keys += 2**15
+    keys &= -2**16
+    keys |= np.arange(n)
+    keys.sort(axis=1)
+    at = keys & (2**16 - 1)
+    keys >>= 16
+    tied = (keys[:, 1:] == keys[:, :-1]).any(axis=1)
+    product, squares = rank[at] @ (np.arange(n) - 0.5 * (n - 1)), np.full(len(z), full)
+    for r in np.flatnonzero(tied): product[r], squares[r] = _with_ties(keys[r], rank[at[r]])
+    squares *= square
+    return np.divide(product, np.sqrt(squares), out=out, where=squares > 0)
+
+# %% ../../nbs/statistics/20_statistics.ipynb #cell-066c
+def _sorted_correlation(product, rank, square):
+    "The same of one set, by a sort."
+    key = eleven_digit_keys(product)
+    order = np.argsort(key, kind="stable")
+    total, squares = _with_ties(key[order], rank[order])
+    if squares * square > 0: return total / np.sqrt(squares * square)
     return np.nan
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-021
