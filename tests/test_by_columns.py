@@ -208,3 +208,11 @@ def test_parts_of_a_column_hold_equal_values_together():
     along = by_columns.Ordering.of(values)
     code, first, last, by_group = by_columns._cut(along)
     assert not by_group and all(np.unique(code[values == one]).size == 1 for one in (1, 2, 3, 4)) and first[0] == 1 and last[-1] == 4
+
+
+def test_groups_of_probabilities_are_drawn_as_ratios_with_their_limits():
+    "Mutation: a picture that looks for a column `estimate`, which parts of probabilities do not have: a notebook shows an error in place of the answer."
+    y, prob, group = made(off=-2.0)
+    report = calibration_report(y, prob, by={"ward": group}, n_boot=99, n_resamples=199, rng=0)
+    assert report["by ward"].status == "invalid" and report._repr_html_()
+    assert sorted(one.get_text() for one in report.plot(finding="by ward").get_xticklabels()) == ["a", "b", "c", "d"]

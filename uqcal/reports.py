@@ -245,7 +245,8 @@ def _part_label(row, by_group):
 # %% ../nbs/reports/09_reports.ipynb #parts-plot-c
 def _plot_parts(finding, ax):
     "Estimates of the parts, of many groups those farthest from what was claimed."
-    ax, parts = new_axes(ax, 5.2, 3.8), finding.parts
+    ax = new_axes(ax, 5.2, 3.8)
+    parts = finding.parts.rename(columns={"relative": "estimate"})  # as groups at equal scores call it
     claimed = CLAIMED.get(finding.kind, finding.facts.get("level"))
     if claimed is not None and len(parts) > _PARTS_SHOWN:
         far = (parts["estimate"] - claimed).abs().nlargest(_PARTS_SHOWN).index

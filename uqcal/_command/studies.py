@@ -15,9 +15,9 @@ from .._base.page import check_target, write_whole
 
 PAGES = {"your_own": "errors and uncertainties, to be filled in",
          "regression": "three models with uncertainties, from judging to intervals",
-         "classification": "probabilities of a network, and four cures",
+         "classification": "the confidence of a network, validated and recalibrated",
          "streaming": "a model in production: watch, alarm, recalibrate",
-         "intervals": "intervals and sets of labels that hold",
+         "intervals": "intervals of 90 %, by conformal prediction and in time",
          "groups": "groups compared at like need"}
 
 # %% ../../nbs/command/63_studies.ipynb #cell-007
