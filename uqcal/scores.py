@@ -5,11 +5,11 @@
 # %% auto #0
 __all__ = ['crps', 'crps_of_samples', 'crps_of_quantiles', 'crps_of_distribution', 'pinball_loss', 'weighted_interval_score',
            'WeightedIntervalScore', 'level_weights', 'interval_score', 'negative_log_density', 'brier_score',
-           'log_loss']
+           'log_score']
 
 # %% ../nbs/modules/106_scores.ipynb #m2-names
 from .comparison.scores import (crps, interval_score, negative_log_density, brier_score,
-                                     log_loss)
+                                     log_score)
 from uqcal.predictive.predictive_scores import (
     crps_of_quantiles, crps_of_samples, level_weights, pinball_loss, weighted_interval_score,
     WeightedIntervalScore)
@@ -17,4 +17,4 @@ from .statements import crps_of_distribution
 
 _all_ = ["crps", "crps_of_samples", "crps_of_quantiles", "crps_of_distribution", "pinball_loss",
          "weighted_interval_score", "WeightedIntervalScore", "level_weights", "interval_score",
-         "negative_log_density", "brier_score", "log_loss"]
+         "negative_log_density", "brier_score", "log_score"]

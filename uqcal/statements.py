@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import fnmatch
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from numbers import Number
 from typing import Any
@@ -21,8 +21,8 @@ from scipy import stats
 from ._base.inputs import (boxed, check_choice, check_class_probabilities, check_count,
                                 check_fraction, check_generator, check_labels, check_labels_agree,
                                 check_level, check_levels, check_outcomes, check_probabilities,
-                                plain_array, read_array, read_labels, read_vector, refuse,
-                                refuse_crossing, third_axis_hint)
+                                named_table, plain_array, read_array, read_labels, read_vector,
+                                refuse, refuse_crossing, refuse_query, third_axis_hint)
 from ._base.results import counted, enumerated
 from .intervals.intervals import check_order, read_bound
 from .predictive.predictive_scores import (crps_of_quantiles, crps_of_samples,
@@ -110,6 +110,7 @@ class Statement:
             For another length, other labels of rows, and values that the statement can't be
             about.
         """
+        y_true = _column_of(y_true, "y_true")
         if self._index is not None:
             check_labels_agree(y_true=y_true, statement=pd.Series(0, index=self._index))
         observed = self._observed(y_true)
@@ -163,6 +164,8 @@ def _index_of(*values):
 # %% ../nbs/statements/93_statements.ipynb #st-names-3
 def _matrix(values, name, what):
     "An array with two dimensions, one row for each row of the statement, and names of its columns."
+    if isinstance(values, Mapping): values = pd.DataFrame(values)
+    values = named_table(values, name)
     if isinstance(values, pd.DataFrame): names = [str(column) for column in values.columns]
     else: names = None
     array = plain_array(values, name, f"an array of shape (n, {what})")
@@ -172,6 +175,13 @@ def _matrix(values, name, what):
     if array.shape[1] and array.dtype.kind != "b": array = np.array(
         [read_vector(array[:, k], f"{name}[:, {k}]") for k in range(array.shape[1])]).T
     return array, names
+
+# %% ../nbs/statements/93_statements.ipynb #st-names-column
+def _column_of(values, name):
+    "The column of a table that has one alone; anything else as it is."
+    table = named_table(values, name)
+    if isinstance(table, pd.DataFrame) and table.shape[1] == 1: return table.iloc[:, 0]
+    return values
 
 # %% ../nbs/statements/93_statements.ipynb #st-names-one
 def _is_one(value):
@@ -191,10 +201,23 @@ def _levels(level, k, where):
                          f"{level!r:.40}")
     return tuple(check_level(one, f"level[{i}]") for i, one in enumerate(level))
 
+# %% ../nbs/statements/93_statements.ipynb #st-names-level
+def _place_of_level(levels, level):
+    "The place of one claimed level among all."
+    known = levels if isinstance(levels, tuple) else (levels,)
+    if level not in known:
+        raise ValueError(f"level must be one of {enumerated([f'{one:g}' for one in known])}, "
+                         f"got {level!r:.40}")
+    return known.index(level)
+
 # %% ../nbs/statements/93_statements.ipynb #st-names-6
 def _chosen(frame, columns, name="columns"):
     "The columns of a frame that a name, a pattern such as 'q*', or a list of names means."
-    if not isinstance(frame, pd.DataFrame): frame = pd.DataFrame(frame)
+    frame = named_table(frame, "frame")
+    if isinstance(frame, Mapping): frame = pd.DataFrame(frame)
+    if not isinstance(frame, pd.DataFrame):
+        raise TypeError("frame must be a table with named columns, or a dict of them, got "
+                        f"{type(frame).__name__}")
     known = [str(column) for column in frame.columns]
     if isinstance(columns, str): asked = [columns]
     else: asked = list(columns)
@@ -254,7 +277,8 @@ class MeanStd(Statement):
                             "MeanStd(mean, std) or "
                             "MeanStd(mean, variance=variance)")
         name = "std" if variance is None else "variance"
-        spread = std if variance is None else variance
+        spread = _column_of(std if variance is None else variance, name)
+        mean = _column_of(mean, "mean")
         check_labels_agree(**{"mean": mean, name: spread})
         columns, index = _names(**{"mean": mean, name: spread}), _index_of(mean, spread)
         is_one = [_is_one(one) for one in (mean, spread)]
@@ -420,8 +444,8 @@ class Intervals(Statement):
     """Prediction intervals with the coverage that they claim.
 
     One array holds both bounds, shape (n, 2), as crepes and scikit-learn's users have them, or (n,
-    2, k) for k levels, as MAPIE returns. A side is
-    left open by None in place of its array, or by −inf and inf. `Intervals(None, upper,
+    2, k) for k levels, as MAPIE returns. So does sktime's table of intervals, and a list of objects
+    with lower and upper, as river predicts them. A side is left open by None in place of its array, or by −inf and inf. `Intervals(None, upper,
     level=0.95)` are upper bounds alone.
 
     Attributes
@@ -455,12 +479,14 @@ class Intervals(Statement):
         lower, upper, names = self.lower, self.upper, {}
         if lower is None and upper is None:
             raise TypeError("Intervals needs lower, upper or both, got neither")
+        _refuse_pairs(lower, upper)
+        lower, upper = _listed_bounds(named_table(lower, "lower")), named_table(upper, "upper")
         index = _index_of(lower, upper)
-        if isinstance(lower, tuple) and len(lower) == 2 and upper is None:
-            raise TypeError("lower must be bounds, got a pair; write Intervals(*pair, level=...)")
-        if upper is None and np.ndim(lower) in (2, 3): lower, upper, names = _both_bounds(lower)
+        if upper is None and np.ndim(lower) in (2, 3):
+            lower, upper, names = _both_bounds(_bounds_by_level(lower, self.level))
         else: names = _names(lower=lower, upper=upper)
         k = lower.shape[1] if getattr(lower, "ndim", 1) == 2 else None
+        if k == 1 and _is_one(self.level): lower, upper, k = lower[:, 0], upper[:, 0], None
         level = _levels(self.level, k, "the intervals")
         check_labels_agree(lower=lower, upper=upper)
         if k is None: lower, upper = _sides(lower, upper)
@@ -533,15 +559,10 @@ class Intervals(Statement):
         -------
         Intervals
         """
-        if not isinstance(self.level, tuple): known = (self.level,)
-        else: known = self.level
-        if level not in known:
-            raise ValueError(f"level must be one of {enumerated([f'{one:g}' for one in known])}, "
-                             f"got {level!r:.40}")
+        k = _place_of_level(self.level, level)
         if not isinstance(self.level, tuple): return self
-        k = known.index(level)
         one = copy.copy(self)
-        one._set(lower=self.lower[:, k], upper=self.upper[:, k], level=known[k])
+        one._set(lower=self.lower[:, k], upper=self.upper[:, k], level=self.level[k])
         return one
 
     def quantiles(self) -> Quantiles:
@@ -591,12 +612,51 @@ def _both_bounds(values):
     else: names = {}
     array = plain_array(values, "lower", "an array of shape (n, 2) or (n, 2, k)")
     if array.ndim not in (2, 3) or array.shape[1] != 2 or 0 in array.shape:
-        raise ValueError(f"lower must have shape (n,), (n, 2) or (n, 2, k), got {array.shape}")
+        if isinstance(values, pd.DataFrame): hint = "; choose two columns, frame[[lower, upper]]"
+        else: hint = ""
+        raise ValueError("lower must have shape (n,), (n, 2) or (n, 2, k), got "
+                         f"{array.shape}{hint}")
     if array.ndim == 2: return array[:, 0], array[:, 1], names
     both = [np.column_stack([read_bound(array[:, side, k],
                                         f"lower[:, {side}, {k}]") for k in range(array.shape[2])])
             for side in (0, 1)]
     return *both, names
+
+# %% ../nbs/statements/93_statements.ipynb #st-bounds-pairs
+def _refuse_pairs(lower, upper):
+    "Refuse a pair of bounds, and MAPIE's pair of predictions and intervals."
+    hint = ("the intervals of MAPIE stand behind its predictions; write Intervals(pair[1], "
+            "level=...)")
+    if upper is None and isinstance(lower, tuple) and len(lower) == 2:
+        if np.ndim(lower[1]) == 3: raise TypeError(f"lower must be bounds, got a pair; {hint}")
+        raise TypeError("lower must be bounds, got a pair; write Intervals(*pair, level=...)")
+    if getattr(upper, "ndim", 1) == 3:
+        raise TypeError(f"upper must be bounds, got an array of shape {upper.shape}; {hint}")
+
+# %% ../nbs/statements/93_statements.ipynb #st-bounds-listed
+def _listed_bounds(lower):
+    "Both bounds from a list of objects with lower and upper; anything else as it is."
+    if not isinstance(lower, list) or not lower: return lower
+    if not all(isinstance(getattr(one, "lower", None), Number) for one in lower): return lower
+    return np.array([(one.lower, one.upper) for one in lower], dtype=float)
+
+# %% ../nbs/statements/93_statements.ipynb #st-bounds-levels
+def _bounds_by_level(values, level):
+    "The bounds of some levels from columns (…, level, 'lower' or 'upper'), as sktime names them."
+    columns = getattr(values, "columns", None)
+    if not isinstance(columns, pd.MultiIndex): return values
+    if set(columns.get_level_values(-1)) != {"lower", "upper"}: return values
+    known = list(dict.fromkeys(columns.get_level_values(-2)))
+    if len(columns) != 2 * len(known):
+        raise ValueError("lower must hold the intervals of one variable; write "
+                         f"Intervals(frame[{columns[0][0]!r}], level=...)")
+    asked = [level] if _is_one(level) else list(level)
+    missing = [one for one in asked if one not in known]
+    if missing: raise ValueError(f"level must be one of the table, {enumerated(list(map(str, known)))}, "
+                                 f"got {missing[0]!r:.40}")
+    table = values.set_axis(columns.droplevel(list(range(columns.nlevels - 2))), axis=1)
+    sides = [[table[(one, side)].to_numpy() for one in asked] for side in ("lower", "upper")]
+    return np.moveaxis(np.array(sides), 2, 0)
 
 # %% ../nbs/statements/93_statements.ipynb #st-bounds-1
 def _sides(lower, upper):
@@ -645,13 +705,15 @@ class LabelSets(Statement):
                                                           # in its set; of k levels, k of them
 
     def __post_init__(self):
-        sets, classes, index = self.sets, self.classes, _index_of(self.sets)
+        sets, classes = named_table(self.sets, "sets"), self.classes
+        index = _index_of(sets)
         if isinstance(sets, pd.DataFrame) and classes is None and isinstance(sets.columns[0], str):
             classes = list(sets.columns)
         if _is_ragged(sets): sets, classes = _members(sets, classes)
         else: sets = _truths(sets)
         if classes is None: classes = np.arange(sets.shape[1])
         classes = read_labels(classes, sets.shape[1], "classes")
+        if sets.ndim == 3 and sets.shape[2] == 1 and _is_one(self.level): sets = sets[:, :, 0]
         level = _levels(self.level, None if sets.ndim == 2 else sets.shape[2], "the sets")
         self._set(sets=sets, classes=classes, level=level, columns={}, _index=index)
 
@@ -694,6 +756,30 @@ class LabelSets(Statement):
         made = cls(split, classes, level=level)
         made._set(columns={"sets": found.columns[0]}, _index=found.index)
         return made
+
+    def at(self, level: float,  # one of the levels
+           ) -> LabelSets:
+        """The sets of one of several levels.
+
+        Parameters
+        ----------
+        level : float
+            One of the levels.
+
+        Returns
+        -------
+        LabelSets
+
+        Raises
+        ------
+        ValueError
+            For a level that was not claimed.
+        """
+        k = _place_of_level(self.level, level)
+        if not isinstance(self.level, tuple): return self
+        one = copy.copy(self)
+        one._set(sets=self.sets[:, :, k], level=self.level[k])
+        return one
 
     @property
     def size(self) -> np.ndarray:
@@ -763,7 +849,7 @@ class Probabilities(Statement):
 
     One column is the probability of the event. `predict_proba` of a classifier with two classes is
     read as such, the second column being the
-    event. More columns are one probability for each class.
+    event. So is a list of dicts, label → probability, as river predicts them. More columns are one probability for each class.
 
     Attributes
     ----------
@@ -789,6 +875,8 @@ class Probabilities(Statement):
 
     def __post_init__(self):
         prob, pos_label, classes = self.prob, self.pos_label, self.classes
+        prob, labels = _listed_probabilities(named_table(prob, "prob"))
+        if classes is None: classes = labels
         index = _index_of(prob)
         if isinstance(prob, pd.DataFrame):
             names = [str(column) for column in prob.columns]
@@ -874,6 +962,19 @@ class Probabilities(Statement):
         if self.prob.ndim == 1: return check_outcomes(y_true, pos_label=self.pos_label)
         return check_labels(y_true, read_array(y_true, "y_true").size, self.n_classes,
                             self.classes, "the probabilities")
+
+# %% ../nbs/statements/93_statements.ipynb #st-probs-listed
+def _listed_probabilities(prob):
+    "An array, and labels of its columns, from a list of dicts; anything else as it is."
+    if not isinstance(prob, list) or not prob: return prob, None
+    if not all(isinstance(row, Mapping) for row in prob): return prob, None
+    refuse("prob", "hold probabilities", np.array([not row for row in prob]), "empty",
+           hint="leave out rows before the first label was learnt")
+    labels = sorted({label for row in prob for label in row})
+    if len(labels) < 2: raise ValueError(
+        f"prob must hold two labels or more, got {labels[0]!r} alone; pass its probabilities as "
+        "one array")
+    return np.array([[row.get(label, 0.0) for label in labels] for row in prob]), labels
 
 # %% ../nbs/statements/93_statements.ipynb #st-probs-help-1
 def _event_column(classes, pos_label):
@@ -1162,7 +1263,8 @@ class Samples(Statement):
 
     def _other_way(self, n):
         if self.values.shape[1] != n: return ""
-        return "; rows and columns were exchanged, write Samples(values.T)"
+        return ("; rows and columns were exchanged, write Samples(values.T), or "
+                "Samples(np.stack(values, axis=1)) of a list")
 
     @classmethod
     def from_frame(cls, frame: Any,  # a table with named columns
@@ -1307,6 +1409,8 @@ class Samples(Statement):
 class Distribution(Statement):
     """An object with a cdf for all rows, such as a frozen distribution of scipy.stats.
 
+    Those of NGBoost, torch and sktime are such objects, too.
+
     Parameters
     ----------
     dist : Any
@@ -1326,12 +1430,13 @@ class Distribution(Statement):
         if not callable(getattr(self.dist, "cdf", None)):
             raise TypeError(f"dist must be an object with a cdf, got {type(self.dist).__name__}; "
                             "of arrays make MeanStd, Quantiles or Samples")
-        at_zero = np.shape(plain_array(self.dist.cdf(0.0), "dist.cdf(0)"))
+        dist = _with_arrays(self.dist)
+        at_zero = np.shape(plain_array(dist.cdf(0.0), "dist.cdf(0)"))
         if len(at_zero) != 1: raise ValueError(
             "dist must be one object for all rows, whose cdf gives n values; its cdf(0) has shape "
             f"{at_zero}; where all rows share one "
             "distribution, give it arrays, such as scipy.stats.norm(np.zeros(n), 1)")
-        self._set(columns={}, rows=np.arange(at_zero[0]), n_all=at_zero[0])
+        self._set(dist=dist, columns={}, rows=np.arange(at_zero[0]), n_all=at_zero[0])
 
     _rows = ("rows",)
 
@@ -1498,6 +1603,61 @@ class Distribution(Statement):
         full[self.rows] = values
         return np.asarray(plain_array(function(full), "dist"), dtype=float)[self.rows]
 
+# %% ../nbs/statements/93_statements.ipynb #st-dist-arrays
+def _with_arrays(dist):
+    "A distribution that takes and gives arrays."
+    if hasattr(type(dist), "batch_shape"): return _OfTensors(dist)
+    if isinstance(getattr(dist, "index", None), pd.Index): return _OfTables(dist)
+    return dist
+
+# %% ../nbs/statements/93_statements.ipynb #st-dist-tensors
+class _OfTensors:
+    "A distribution of torch that takes and gives arrays."
+
+    def __init__(self, dist):
+        self.mean, self.std = dist.mean.detach(), dist.stddev.detach()
+        self._given = dist
+        try: self._answer("cdf", 0.5)
+        except NotImplementedError as error:
+            raise TypeError(
+                f"dist must be an object with a cdf, and {type(dist).__name__} of torch has none; "
+                "write Samples(dist.sample((200,)).T), or Probabilities(dist.probs) where it is "
+                "about classes") from error
+        try: self._answer("icdf", 0.5)
+        except NotImplementedError: pass
+        else: self.ppf = self._quantile
+
+    def cdf(self, y):
+        return self._answer("cdf", y)
+
+    def _quantile(self, levels):
+        return self._answer("icdf", levels)
+
+    def _answer(self, name, values):
+        made = getattr(self._given, name)(self.mean.double().new_tensor(values))
+        return plain_array(made, f"dist.{name}")
+
+# %% ../nbs/statements/93_statements.ipynb #st-dist-tables
+class _OfTables:
+    "A distribution of sktime, for one variable, that takes and gives arrays."
+
+    def __init__(self, dist):
+        if len(dist.columns) != 1:
+            raise ValueError(f"dist must be about one variable, got {len(dist.columns)}")
+        self._given, self.mean = dist, dist.mean().iloc[:, 0]
+        self.std = np.sqrt(dist.var().iloc[:, 0])
+
+    def cdf(self, y):
+        return self._answer("cdf", y)
+
+    def ppf(self, levels):
+        return self._answer("ppf", levels)
+
+    def _answer(self, name, values):
+        rows = np.broadcast_to(values, len(self._given.index))
+        table = pd.DataFrame(rows[:, None], index=self._given.index, columns=self._given.columns)
+        return getattr(self._given, name)(table).iloc[:, 0].to_numpy()
+
 # %% ../nbs/statements/93_statements.ipynb #st-dist-crps
 def crps_of_distribution(
     y_true: ArrayLike,  # observed values, shape (n,)
@@ -1561,13 +1721,17 @@ def read_statement(value: Any,  # a statement, or an object with a cdf
         For pairs and arrays, which may mean several things, with what to type.
     """
     if isinstance(value, Statement): return value
+    refuse_query(value, name)
     if callable(getattr(value, "cdf", None)): return Distribution(value)
     if isinstance(value, (tuple, list)) and len(value) == 2:
         raise TypeError(f"{name} must say what it holds, and a pair can be (mean, std) or (lower, "
                         "upper); write MeanStd(*pair), or "
                         "Intervals(*pair, level=0.9)")
     shape = np.shape(value) if hasattr(value, "__array__") or isinstance(value, list) else ()
-    if len(shape) == 2 and shape[1] == 2:
+    if len(shape) == 3 and shape[1] == 2:
+        hint = ("an array of shape (n, 2, k) can be intervals of MAPIE; write Intervals(array, "
+                "level=0.9), or level=[...] of several levels")
+    elif len(shape) == 2 and shape[1] == 2:
         hint = ("an array of shape (n, 2) can be bounds or predict_proba; write Intervals(array, "
                 "level=0.9), "
                                                   "or Probabilities(array)")

@@ -19,12 +19,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 # %% auto #0
-__all__ = ['refuse', 'printable', 'widen', 'plain_array', 'third_axis_hint', 'read_array', 'read_vector', 'check_labels_agree',
-           'named_columns', 'column_label', 'check_errors', 'check_column', 'read_groups', 'read_labels', 'check_ratio',
-           'check_probabilities', 'check_outcomes', 'read_responses', 'positive_in_groups', 'check_weights',
-           'check_binary', 'check_class_probabilities', 'check_multiclass', 'check_labels', 'place_labels',
-           'check_count', 'check_jobs', 'check_fraction', 'check_level', 'check_levels', 'refuse_crossing',
-           'check_choice', 'check_choices', 'check_generator', 'boxed']
+__all__ = ['refuse', 'printable', 'widen', 'refuse_query', 'named_table', 'plain_array', 'third_axis_hint', 'read_array',
+           'read_vector', 'check_labels_agree', 'named_columns', 'column_label', 'check_errors', 'check_column',
+           'read_groups', 'read_labels', 'check_ratio', 'check_probabilities', 'check_outcomes', 'read_responses',
+           'positive_in_groups', 'check_weights', 'check_binary', 'check_class_probabilities', 'check_multiclass',
+           'check_labels', 'place_labels', 'check_count', 'check_jobs', 'check_fraction', 'check_level', 'check_levels',
+           'refuse_crossing', 'check_choice', 'check_choices', 'check_generator', 'boxed']
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -231,6 +231,63 @@ def _numbers_of(values):
                         for name in ("mean", spread))
 
 
+# %% ../../nbs/base/00_inputs.ipynb #in-queries
+_QUERIES = {"DuckDBPyRelation": ".df()", "LazyFrame": ".collect()"}  # what makes a table of each
+
+
+def refuse_query(values: Any,  # of any kind
+                 name: str,  # what the caller calls them
+                 ) -> None:
+    """Refuse a query of DuckDB or polars that has not been run.
+
+    Parameters
+    ----------
+    values : Any
+        Of any kind.
+    name : str
+        What the caller calls them.
+
+    Raises
+    ------
+    TypeError
+        For one, with what to type.
+    """
+    kind = type(values).__name__
+    if kind in _QUERIES:
+        raise TypeError(f"{name} must be numbers, or a table of them, got {kind}, a query that has "
+                        f"not been run; write {_QUERIES[kind]} behind it")
+
+# %% ../../nbs/base/00_inputs.ipynb #in-table
+def named_table(values: Any,  # of any kind
+                name: str,  # what the caller calls them
+                ) -> Any:  # a DataFrame of pandas, or `values` as they are
+    """A table of polars or pyarrow, or a Dataset of xarray, as one of pandas; anything else as it is.
+
+    Parameters
+    ----------
+    values : Any
+        Of any kind.
+    name : str
+        What the caller calls them.
+
+    Returns
+    -------
+    Any
+        A DataFrame of pandas, or `values` as they are.
+
+    Raises
+    ------
+    TypeError
+        As `refuse_query`.
+    """
+    refuse_query(values, name)
+    kind = type(values)
+    if hasattr(kind, "get_columns"):  # polars
+        return pd.DataFrame({one.name: one.to_numpy() for one in values.get_columns()})
+    if hasattr(kind, "to_pandas") and (hasattr(kind, "column_names") or hasattr(kind, "data_vars")):
+        return values.to_pandas()  # pyarrow, xarray
+    return values
+
 # %% ../../nbs/base/00_inputs.ipynb #cell-058
 def plain_array(values: ArrayLike,  # values of any kind in any number of dimensions
                 name: str,  # what the caller calls them
@@ -259,6 +316,7 @@ def plain_array(values: ArrayLike,  # values of any kind in any number of dimens
     ValueError
         Where something is masked.
     """
+    refuse_query(values, name)
     if _is_distribution(values): raise TypeError(
         f"{name} must be {expected}, got {type(values).__name__}, a distribution; pass its mean "
         f"and its standard deviation as numbers, {_numbers_of(values)}")
@@ -278,7 +336,8 @@ def plain_array(values: ArrayLike,  # values of any kind in any number of dimens
     values = _columns_widened(values)
     try: return widen(np.asarray(values, dtype=object if is_list else None))
     except Exception as error:  # whatever the object makes of being asked for its values
-        hint = "; pass the numbers themselves, such as a mean and a std"
+        if "BFloat16" in str(error): hint = "; write .float() behind it"
+        else: hint = "; pass the numbers themselves, such as a mean and a std"
         raise TypeError(f"{name} must be {expected}, {type(values).__name__} can't be read as one: "
                         f"{error}{'' if is_list else hint}") from error
 

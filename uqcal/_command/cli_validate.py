@@ -13,15 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from uqcal._command.cli_parts import (
-    ROWS, aligned, as_json, asked_facts, check_fail_on, check_outputs, check_sizes, cores, deliver,
-    differing, fails, in_python, is_recalibrated, label_in_parts, on_lines, on_one_line, open_parts,
+    ROWS, aligned, as_json, as_labels, asked_facts, check_fail_on, check_outputs, check_sizes,
+    cores, deliver, differing, fails, in_python, is_recalibrated, label_in_parts, on_lines, on_one_line, open_parts,
     option, options_in_parts, place_word, row_details, screen_text, shows_bar, tell_of_parts,
     typed, wrapped)
 from .cli_statements import (
-    Given, KINDS, OUTPUT, QUESTION, ROWS_READ, SAID, asked_of, kind_of, need, python_call,
+    Given, KINDS, OUTPUT, QUESTION, ROWS_READ, SAID, asked_of, chosen_columns, kind_of, need, python_call,
     raw_bounds, refuse_others, said_words, source_of, takes, typed_statement)
 from .running import new_app
 
@@ -51,6 +52,10 @@ _TIME = {
     "in_time": Annotated[bool | None, option(
         "Whether rows of quantiles and members follow each other.  [default: they decide]", None,
         "--in-time/--independent")]}
+_LABELS = {
+    "multilabel": Annotated[bool, option(
+        "Each column of --probs is a label of its own, and --observed names theirs of 0 and 1.",
+        None, "--multilabel")]}
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-way
 @dataclass(frozen=True)
@@ -256,6 +261,28 @@ def _forecast_step(result, given):
         return {"verb": "recalibrate", "by": [*result.step.facts["by"]]}
     return None
 
+# %% ../../nbs/command/97_cli_validate.ipynb #va-labels
+def _labels_of(asked):
+    "Columns of labels one below the other; rows of the file are clusters, the label asks along."
+    seen, prob = (chosen_columns(asked, need(asked.said, name, "the columns of all labels"),
+                                 f"--{name}") for name in ("observed", "probs"))
+    if {*seen.values()} != {*prob.values()}:
+        raise ValueError(f"--observed and --probs must name the same labels, got "
+                         f"{', '.join(seen.values())} and {', '.join(prob.values())}")
+    if "label" in asked.by: raise ValueError("--by must not name a column 'label' with "
+                                             "--multilabel, which calls that of the labels so")
+    table = asked.table(dict.fromkeys(seen, "outcome") | dict.fromkeys(prob, "probability"))
+    column, n, size = {label: name for name, label in seen.items()}, table.places.size, len(prob)
+    y = np.column_stack([table.columns[column[label]] for label in prob.values()])
+    p = np.column_stack([table.columns[name] for name in prob])
+    groups = as_labels(table.columns.get(asked.groups))
+    if groups is None: groups = np.arange(n)
+    return Given(kind="probabilities", asked=asked, observed=y.ravel(), values=p.ravel(),
+                 table=dataclasses.replace(table, places=np.repeat(table.places, size)),
+                 groups=np.repeat(groups, size),
+                 by={"label": np.tile([*prob.values()], n)} | {
+                     name: np.repeat(table.columns[name], size) for name in asked.by})
+
 # %% ../../nbs/command/97_cli_validate.ipynb #va-table
 _COVERAGE = Way(_validate_intervals, ("n_calibration", "n_resamples"), _interval_tables,
                 _interval_numbers, _interval_step)
@@ -272,6 +299,9 @@ WAYS = {
                          _probability_step),
     "classes": Way(_validate_classes, ("n_bins", "n_boot", "n_resamples"), _class_tables,
                    lambda result: result.to_dict(), _class_step)}
+_MULTILABEL = Way(_validate_probabilities, ("n_bins", "n_boot", "n_resamples", "multilabel"),
+                  _probability_tables, lambda result: {"n": result.walk.n, **result.to_dict()},
+                  lambda result, given: None)
 _ALWAYS = (*(name for name in QUESTION if name != "weight"), *ROWS_READ,
            *(name for name in OUTPUT if name != "in_parts"))
 
@@ -288,6 +318,7 @@ Examples:
   uqcal validate demo
   uqcal validate demo --observed rain --prob rain_prob --by season
   uqcal validate test.csv --observed label --probs 'p_*'
+  uqcal validate tags.csv --observed 'y_*' --probs 'p_*' --multilabel
   uqcal validate demo --observed temperature --quantiles 'q*' --level 0.9
   uqcal validate test.csv --observed y --predicted yhat --std u
   uqcal validate test.csv --observed y --lower lo --upper hi --level 0.9
@@ -303,20 +334,23 @@ validate_commands = new_app()
 
 
 @validate_commands.command("validate", help=_VALIDATE)
-@takes({**SAID, **QUESTION, **_EFFORT, **_TIME, **OUTPUT, **ROWS_READ})
+@takes({**SAID, **QUESTION, **_EFFORT, **_TIME, **_LABELS, **OUTPUT, **ROWS_READ})
 def _validate(context):
     params = context.params
     source, said = source_of(context), typed_statement(context)
     kind = kind_of(said)
     way = WAYS[kind]
     if way is _FORECAST and "level" in said: way = _COVERAGE  # of one interval
+    if kind == "classes" and params["multilabel"]: way = _MULTILABEL
     refuse_others(context, kind, (*_ALWAYS, *way.acts))
     check_fail_on(params["fail_on"])
     if params["in_parts"]: return _IN_PARTS[kind](context, said)
     check_outputs(source, params["jobs"], report=params["report"], json=params["json_file"],
                   figure=params["figure"])
     options = _validation_options(params, way)
-    given = KINDS[kind].read(asked_of(context, source, said))
+    asked = asked_of(context, source, said)
+    if way is _MULTILABEL: given = _labels_of(asked)
+    else: given = KINDS[kind].read(asked)
     result = _with_places(way.run(given, options), given.table)
     _tell(result, given, way, context)
     if params["fail_on"] and fails(result, params["fail_on"]): raise typer.Exit(1)
@@ -326,7 +360,7 @@ def _validation_options(params, way):
     "Options as the functions of Python take them; what was not given is left to them."
     counts = ("n_boot", "n_resamples", "n_mc")
     options = {name: params[name] for name in ("tolerance", *way.acts)
-               if name not in ("weight", "in_parts", "no_conclusions")
+               if name not in ("weight", "in_parts", "no_conclusions", "multilabel")
                and params[name] is not None}
     check_sizes(**{name: options[name] for name in counts if name in options})
     for name in ("n_resamples", "n_mc"):
@@ -405,7 +439,8 @@ def _tell(result, given, way, context):
     if step is not None and not is_recalibrated(table):
         command = _next_words(step, given, context)
         if step["verb"] != "validate":
-            tolerance = None if step["verb"] == "monitor" else params["tolerance"]
+            tolerance = params["tolerance"]
+            if step["verb"] == "monitor" or given.statement is not None: tolerance = None
             line = python_call(step["verb"], given, step["by"], tolerance=tolerance)
             more.append(in_python(line))
             details |= dict(zip(("On the command line", "In Python"), on_one_line(command, line)))

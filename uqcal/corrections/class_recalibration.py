@@ -190,11 +190,14 @@ def _temperature(prob, label, unit):
 _NAMES = ("temperature scaling", "vector scaling", "Dirichlet scaling")
 
 
+_ROWS = 150  # independent rows a class, from which slopes and offsets of classes do no harm
+
+
 def _class_maps(n_units, n_classes):
     "Which maps so many independent rows can teach, the simplest first."
     names = list(_NAMES[:1])
-    if n_units >= 20 * n_classes: names.append(_NAMES[1])
-    if n_units >= 10 * n_classes**2: names.append(_NAMES[2])
+    if n_units >= _ROWS * n_classes: names.append(_NAMES[1])
+    if n_units >= max(_ROWS * n_classes, 10 * n_classes**2): names.append(_NAMES[2])
     return names
 
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-fitted
