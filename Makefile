@@ -16,7 +16,7 @@ BIN := .venv/bin
 METADATA := settings.ini setup.py pyproject.toml
 CHECKED := $(wildcard nbs tests benchmarks tools setup.py)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
-PYTEST := $(BIN)/python -m pytest --no-header -n $(WORKERS) --dist load --maxschedchunk 1
+PYTEST := $(BIN)/python -m pytest --no-header -n $(WORKERS) --dist worksteal
 
 # Compiled kernels are kept in the clone, so that each is compiled once for all notebooks and tests.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba
@@ -54,7 +54,7 @@ test: .venv/.dev
 
 test-all: .venv/.dev
 	@$(BIN)/ruff check --quiet $(CHECKED)
-	@$(PYTEST) -m "slow or not slow"
+	@HYPOTHESIS_PROFILE=long $(PYTEST) -m "slow or not slow"
 
 test-portable: .venv/.dev
 	@$(BIN)/python tools/portable.py

@@ -15,8 +15,9 @@ os.environ.setdefault("MPLBACKEND", "agg")
 # Tests share the cores, so each computes on one: two libraries that wait for each other's threads take minutes for seconds of work.
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"): os.environ.setdefault(threads, "1")
 
-# Every run draws the same examples, so that a change decides whether a test passes; HYPOTHESIS_PROFILE=search looks for new ones.
-settings.register_profile("fixed", derandomize=True, database=None, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Every run draws the same examples, so that a change decides whether a test passes, and `make test-all` half as many again; HYPOTHESIS_PROFILE=search looks for new ones.
+for name, examples in (("fixed", 40), ("long", 60)):
+    settings.register_profile(name, derandomize=True, database=None, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
@@ -30,7 +31,7 @@ def pytest_collection_finish():
 
 
 def pytest_collection_modifyitems(items):
-    "Slow tests and notebooks first, so that no worker begins a long one when the other has finished."
+    "Slow tests and notebooks first: a worker that has finished takes tests from the end of another's list, and those are short."
     items.sort(key=lambda item: ("slow" not in item.keywords, "test_notebooks" not in item.nodeid, "test_house" not in item.nodeid))
 
 

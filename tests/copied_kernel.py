@@ -1,11 +1,12 @@
 """Kernels of notebooks as copies of one process that has imported what most of them need.
 
 To import numpy, pandas, scipy, matplotlib, numba and scikit-learn takes seconds, and each notebook has a process of its own. So one process
-imports them and is copied (forked) for each notebook; uqcal itself is imported by the notebook. A copy has no names of its own: a notebook
+imports them, compiles a loop and draws a figure, and is copied (forked) for each notebook; uqcal itself is imported by the notebook. A copy has no names of its own: a notebook
 that forgets an import fails as in any other kernel. `serve` is the process, `ask` stands between it and the manager of a kernel.
 """
 import gc
 import importlib
+import io
 import json
 import os
 import select
@@ -26,6 +27,7 @@ def serve(address):
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"                       # a warning of the debugger that kernels come with
     gc.disable()
     for name in IMPORTED: importlib.import_module(name)
+    warm()
     gc.freeze()                                                              # what is there lasts: no copy looks through it for garbage
     gc.enable()
     sys.modules["pandas"].set_option("display.max_columns", 20)              # as pandas has it where it is imported in a kernel
@@ -41,6 +43,17 @@ def serve(address):
             else:
                 server.close()
                 return connection
+
+
+def warm():
+    "What a first loop and a first figure set up: numba's types and compiler, fonts and signs of formulas."
+    numpy, numba = sys.modules["numpy"], sys.modules["numba"]
+    numba.njit(nogil=True)(lambda x: x.sum())(numpy.zeros(2))
+    numba.vectorize(["float64(float64)"])(lambda x: 2 * x)
+    figure = sys.modules["matplotlib.figure"].Figure()
+    sys.modules["matplotlib.backends.backend_agg"].FigureCanvasAgg(figure)
+    figure.subplots().set_title("$x^2$")
+    figure.savefig(io.BytesIO(), dpi=30)
 
 
 def ended():

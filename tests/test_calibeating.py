@@ -111,7 +111,7 @@ def test_the_game_is_exact(name):
 
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=120), st.integers(1, 12), st.integers(0, 11), st.integers(0, 1000))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=5 * settings.default.max_examples, deadline=None, derandomize=True)
 def test_fosters_conditions_hold_at_every_step(outcomes, m, pivot, seed):
     game = FosterForecaster(m, pivot % m, rng=seed)
     for y in outcomes:
@@ -190,7 +190,7 @@ def test_the_potential_of_a_game_grows_like_a_logarithm_at_most(kind):
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 1)), min_size=1, max_size=60), st.sampled_from([1.0, 0.5, 0.2, 0.1, 0.05, 1 / 3]))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=5 * settings.default.max_examples, deadline=None, derandomize=True)
 def test_the_identities_hold(pairs, width):
     q, y = np.array(pairs).T
     R, n = refinement(y, q, bin_width=width), len(y)

@@ -351,7 +351,7 @@ def test_contradicted_certainty_and_certain_forecasts():
     assert calibration_graph([0, 1, 0, 1], [0.0, 1.0, 0.0, 1.0]).kuiper_pvalue == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings.default.max_examples, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(1, 12), st.integers(1, 6), st.booleans())
 def test_small_inputs_give_a_result_or_a_clear_error(seed, n_a, n_b, levels, binary):
     rng = np.random.default_rng(seed)
