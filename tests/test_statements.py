@@ -150,7 +150,7 @@ def test_several_levels():
     (lambda: Intervals(y, y + u, level=1.0), ValueError, "strictly between 0 and 1"),
     (lambda: Intervals(y, y + u, level="90"), TypeError, "level must be a number"),
     (lambda: Intervals(y, y + u, level=[0.5, 0.9]), ValueError, "one number"),
-    (lambda: Intervals(TABLE[:, :2, None], level=0.9), ValueError, "one number for each of the 1 levels"),
+    (lambda: Intervals(np.stack([np.column_stack([y - u, y + u])] * 2, axis=2), level=0.9), ValueError, "one number for each of the 2 levels"),
     (lambda: Intervals(y + u, y, level=0.9), ValueError, "exchange lower and upper"),
     (lambda: Intervals(y, np.r_[y[:-1] + 1, y[-1] - 1], level=0.9), ValueError, "1 of 40 values is larger"),
     (lambda: Intervals(y, (y + u)[:-1], level=0.9), ValueError, "same length: 40 and 39"),
