@@ -467,7 +467,7 @@ TABLE = {
         "online", " ".join(f"{make.__name__}.{method}" for method in ("prequential", "update", "predict")), "steps", aliases={"y": "y_true"}, of=lambda make=make: optimizer(make([0.0, 0.0]))).items()},
     **rows("online", "OnlineNewtonStep.regret_bound", "steps", of=lambda: optimizer(OnlineNewtonStep([0.0, 0.0], gamma=1e-4, radius=2.0))),
 
-    **rows("streams", "RecalibratedClassifier.fit", "cases", kinds={"y": "free"}, of=lambda: RecalibratedClassifier(LogisticRegression(), "tops")),  # the model's to refuse
+    **rows("streams", "RecalibratedClassifier.fit", "cases", kinds={"y": "free", "sample_weight": "free"}, of=lambda: RecalibratedClassifier(LogisticRegression(), "tops")),  # the model's to refuse
     **rows("streams", " ".join(f"RecalibratedClassifier.{method}" for method in ("prequential", "partial_fit", "predict_proba", "predict")), "cases",
            of=lambda: RecalibratedClassifier(LogisticRegression(), "tops").fit(FEATURES, Y), given=NUMBERED, kinds=FREE_CLASSES),
     "streams.RecalibratedClassifier.forecast": Row("cases", of=lambda: RecalibratedClassifier(LogisticRegression(), "tops").fit(FEATURES, Y), given={"key": list(range(N))}, kinds={"key": "free"}),

@@ -372,6 +372,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         forecaster_of(self)  # refused before the training, if at all
         X, y = _checked(X, y)
         if getattr(y, "ndim", 1) == 2: y = column_or_1d(y, warn=True)  # a column of labels
+        check_labels_agree(X=X, sample_weight=sample_weight)
         if sample_weight is not None: options["sample_weight"] = sample_weight
         self._start(clone(self.model).fit(X, y, **_routed(self, options)))
         if self.cv is not None: _teach_unseen(self, X, y, options)
