@@ -251,8 +251,8 @@ def _stretch_sums(z, group, n_groups, block, first, last):
 # %% ../../nbs/errors/26_bias.ipynb #cell-004
 @kernel
 def _carried(weight, group, z, block, rows, sums, signs):
-    """Fill rows with z times the weight of its group, and sum up, over blocks from the first, z with
-    the sign of its weight, and the signs."""
+    """Fill rows with z times the weight of its group, and sum up, over blocks from the first, z
+    with the sign of its weight, and the signs."""
     for r in range(weight.shape[0]):
         s = c = 0.0
         for b in range(block.size - 1):
@@ -276,7 +276,8 @@ def _largest_t(sums, signs, first, last, mean, square, met, share):
     return np.where(varies, t, np.where(square > 0, np.inf, 0.0)).max(axis=0)
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-043
-def _reweighted(n_resamples, state, residual, group, n_groups, start, block, first, last, *stretches):
+def _reweighted(n_resamples, state, residual, group, n_groups, start, block, first, last,
+                *stretches):
     """For each set of weights a row: Kuiper's range, the largest |t|, and the largest distance of
     the running sums from zero."""
     n, out = residual.size, np.zeros((n_resamples, 3))
