@@ -246,7 +246,7 @@ def _part_label(row, by_group):
 def _plot_parts(finding, ax):
     "Estimates of the parts, of many groups those farthest from what was claimed."
     ax = new_axes(ax, 5.2, 3.8)
-    parts = finding.parts.rename(columns={"relative": "estimate"})  # as groups at equal scores call it
+    parts = finding.parts.rename(columns={"relative": "estimate"})  # of probabilities
     claimed = CLAIMED.get(finding.kind, finding.facts.get("level"))
     if claimed is not None and len(parts) > _PARTS_SHOWN:
         far = (parts["estimate"] - claimed).abs().nlargest(_PARTS_SHOWN).index
