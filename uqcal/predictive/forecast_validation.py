@@ -558,8 +558,7 @@ class ForecastReport(Report):
         How rows were taken.
     levels : pd.DataFrame
         From `level_limits`.
-    mean_score : Callable[[], float | None]
-        The CRPS, when it is asked for.
+    mean_score : Callable[[], float | None] | None
     spread : LocationSpread
         Bias and factor together.
     """
@@ -574,8 +573,8 @@ class ForecastReport(Report):
     cells: ForecastCells = field(repr=False, compare=False)  # of all rows
     dependence: RowDependence = field(repr=False, compare=False)  # how rows were taken
     levels: pd.DataFrame = field(repr=False, compare=False)  # from `level_limits`
-    mean_score: Callable[[], float | None] = field(default=lambda: None, repr=False,
-                                                   compare=False)  # the CRPS, when it is asked for
+    mean_score: Callable[[], float | None] | None = field(default=None, repr=False, compare=False)
+    # gives the mean CRPS of all rows when it is asked for
     spread: LocationSpread = field(repr=False, compare=False)  # bias and factor together
 
     @property
@@ -601,7 +600,8 @@ class ForecastReport(Report):
             if low < 0.5 and np.isclose(self.levels["level"], 1 - low, atol=1e-9).any():
                 told[f"coverage_{100 * (1 - 2 * low):g}"] = float(
                     _covered(self.cells, (low, 1 - low)).mean())
-        score = self.mean_score()
+        if self.mean_score is None: score = None
+        else: score = self.mean_score()
         if score is not None: told["crps"] = score
         return told
 
