@@ -91,18 +91,7 @@ _DEFAULTS = {"confidence": 0.95, "seed": 0, "jobs": -1}
 def takes(
     options: Mapping[str, Any],  # by parameter: the type with its help, as Typer knows it
 ) -> Callable[[Callable], Callable]:  # a decorator of a function of the context
-    """A command that takes FILE and these options.
-
-    Parameters
-    ----------
-    options : Mapping[str, Any]
-        By parameter: the type with its help, as Typer knows it.
-
-    Returns
-    -------
-    Callable[[Callable], Callable]
-        A decorator of a function of the context.
-    """
+    "A command that takes FILE and these options."
     def give(function):  # of the context
         "The command, with a signature that Typer reads."
         def command(context, **values): return function(context)
@@ -119,19 +108,7 @@ def takes(
 # %% ../../nbs/command/67_cli_statements.ipynb #st-kind
 @dataclass(frozen=True)
 class Kind:
-    """A kind of statement: the options that choose it, those beside them, what reads its rows.
-
-    Parameters
-    ----------
-    title : str
-        As refusals call it.
-    options : tuple[str, ...]
-        That choose it.
-    beside : tuple[str, ...]
-        Further ones of the statement.
-    read : Callable[[Asked], Given]
-        Of its rows.
-    """
+    "A kind of statement: the options that choose it, those beside them, what reads its rows."
 
     title: str  # as refusals call it
     options: tuple[str, ...]  # that choose it
@@ -144,25 +121,7 @@ _SINGLE = ("observed", "error", "predicted", "std", "variance", "lower", "upper"
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be read: a file, the columns of a statement, and columns beside them.
-
-    Attributes
-    ----------
-    source : str | bytes
-        Of the rows.
-    said : Mapping[str, Any]
-        Options of the statement that were given, with their values.
-    how : Mapping[str, Any]
-        As `how_read` gives it.
-    by : tuple[str, ...]
-        Columns along which is asked.
-    as_groups : tuple[str, ...]
-        Those of them that are read as labels.
-    groups : str | None
-        The column of clusters.
-    weight : str | None
-        The column of weights.
-    """
+    "What is to be read: a file, the columns of a statement, and columns beside them."
 
     source: str | bytes  # of the rows
     said: Mapping[str, Any]  # options of the statement that were given, with their values
@@ -175,19 +134,7 @@ class Asked:
     def table(self, numbers: Mapping[str, str],  # by column: what it stands for, as in `read_table`
               labels: Sequence[str] = (),  # columns of the statement that are text
               ) -> Table:
-        """The columns of the statement, with those beside it.
-
-        Parameters
-        ----------
-        numbers : Mapping[str, str]
-            By column: what it stands for, as in `read_table`.
-        labels : Sequence[str], default ()
-            Columns of the statement that are text.
-
-        Returns
-        -------
-        Table
-        """
+        "The columns of the statement, with those beside it."
         named = [*numbers, *labels, *filter(None, [self.weight])]
         differing([*(self.said.get(name) for name in _SINGLE), self.weight])
         if self.groups in named:
@@ -205,21 +152,7 @@ class Asked:
               table: Table,  # the columns that were read
               **values: Any,  # fields of `Given`
               ) -> Given:
-        """The statement with its table.
-
-        Parameters
-        ----------
-        kind : str
-            A key of KINDS.
-        table : Table
-            The columns that were read.
-        **values : Any
-            Fields of `Given`.
-
-        Returns
-        -------
-        Given
-        """
+        "The statement with its table."
         features = {name: table.columns[name] for name in self.by}
         return Given(kind=kind, asked=self, table=table, by=features,
                      groups=as_labels(table.columns.get(self.groups)), **values)
@@ -227,34 +160,7 @@ class Asked:
 # %% ../../nbs/command/67_cli_statements.ipynb #st-given
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """A statement that was read, and what happened.
-
-    Attributes
-    ----------
-    kind : str
-        A key of KINDS; with a level quantiles and members are intervals.
-    asked : Asked
-        What was to be read.
-    table : Table
-        The columns.
-    observed : Any
-        What happened, shape (n,); of mean ± std errors are beside it.
-    values : Any
-        Standard deviations, bounds, sets, probabilities, quantiles or members, a row for
-        each.
-    statement : Any
-        Quantiles or Samples, where no level was given.
-    error : Any
-        Observed minus predicted, of mean ± std.
-    predicted : Any
-        Predictions, of mean ± std.
-    classes : Any
-        The label of each column of sets or probabilities.
-    by : Mapping[str, Any]
-        Columns along which is asked, by name.
-    groups : Any
-        Labels of clusters.
-    """
+    "A statement that was read, and what happened."
 
     kind: str  # a key of KINDS; with a level quantiles and members are intervals
     asked: Asked  # what was to be read
@@ -286,35 +192,14 @@ class Given:
 # %% ../../nbs/command/67_cli_statements.ipynb #st-listed
 def as_list(value: Any,  # of an option
             ) -> list[Any]:
-    """The value of an option, or all values of one that is repeated.
-
-    Parameters
-    ----------
-    value : Any
-        Of an option.
-
-    Returns
-    -------
-    list[Any]
-    """
+    "The value of an option, or all values of one that is repeated."
     if isinstance(value, (list, tuple)): return [*value]
     return [value]
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-words-typed
 def said_words(said: Mapping[str, Any],  # values by option
                ) -> list[str]:  # such as "--std u"
-    """Options as they are typed, with quotes where a shell needs them.
-
-    Parameters
-    ----------
-    said : Mapping[str, Any]
-        Values by option.
-
-    Returns
-    -------
-    list[str]
-        Such as "--std u".
-    """
+    "Options as they are typed, with quotes where a shell needs them."
     words = []
     for name, value in said.items():
         for one in as_list(value):
@@ -327,18 +212,7 @@ def said_words(said: Mapping[str, Any],  # values by option
 def kind_of(
     said: Mapping[str, Any],  # options of a statement with their values
 ) -> str:  # a key of KINDS
-    """The kind of statement that these options choose.
-
-    Parameters
-    ----------
-    said : Mapping[str, Any]
-        Options of a statement with their values.
-
-    Returns
-    -------
-    str
-        A key of KINDS.
-    """
+    "The kind of statement that these options choose."
     chosen = {name: [one for one in kind.options if one in said] for name, kind in KINDS.items()}
     chosen = {name: found for name, found in chosen.items() if found}
     if not chosen: raise MissingStatement("say what was predicted", STATEMENT)
@@ -358,17 +232,7 @@ def refuse_others(
     kind: str,  # a key of KINDS
     acts: Sequence[str],  # parameters that do something for this kind, beside the statement
 ) -> None:
-    """Refuse options that do nothing for a kind of statement.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command that runs.
-    kind : str
-        A key of KINDS.
-    acts : Sequence[str]
-        Parameters that do something for this kind, beside the statement.
-    """
+    "Refuse options that do nothing for a kind of statement."
     one = KINDS[kind]
     refuse_idle(context, f"of no use for {one.title}",
                 only=["file", "observed", *one.options, *one.beside, *acts])
@@ -377,18 +241,7 @@ def refuse_others(
 def given_options(
     context: typer.Context,  # of the command that runs
 ) -> dict[str, Any]:  # values by option
-    """The options of a statement that were typed.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command that runs.
-
-    Returns
-    -------
-    dict[str, Any]
-        Values by option.
-    """
+    "The options of a statement that were typed."
     return {name: context.params[name] for name in SAID
             if context.params[name] not in (None, False, [], ())}
 
@@ -396,18 +249,7 @@ def given_options(
 def typed_statement(
     context: typer.Context,  # of the command that runs
 ) -> dict[str, Any]:  # values by option
-    """The statement that was typed; of `demo` without one, that of its temperatures.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command that runs.
-
-    Returns
-    -------
-    dict[str, Any]
-        Values by option.
-    """
+    "The statement that was typed; of `demo` without one, that of its temperatures."
     said = given_options(context)
     if context.params["file"] == "demo" and set(said) <= {"level"}: return {**DEMO, **said}
     return said
@@ -417,31 +259,14 @@ DEMO = {"observed": "temperature", "predicted": "temperature_mean", "std": "temp
 
 
 def demo_path() -> str:  # of the table that travels with uqcal
-    """Where FILE demo lies.
-
-    Returns
-    -------
-    str
-        Of the table that travels with uqcal.
-    """
+    "Where FILE demo lies."
     return str(files("uqcal") / "data" / "seattle.csv")
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-source
 def source_of(
     context: typer.Context,  # of the command that runs
 ) -> str:  # a file, or "-"
-    """The file that a command reads.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command that runs.
-
-    Returns
-    -------
-    str
-        A file, or "-".
-    """
+    "The file that a command reads."
     file = context.params["file"]
     if not file:
         raise ValueError("give a FILE, or demo for the table that travels with uqcal; see uqcal "
@@ -455,21 +280,7 @@ def asked_of(
     source: str | bytes,  # of the rows
     said: Mapping[str, Any],  # the statement
 ) -> Asked:
-    """What a command is to read.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command that runs.
-    source : str | bytes
-        Of the rows.
-    said : Mapping[str, Any]
-        The statement.
-
-    Returns
-    -------
-    Asked
-    """
+    "What a command is to read."
     params = context.params
     how = how_read(*(params[name] for name in SEEN))
     by, texts = tuple(params["by"] or ()), tuple(params["as_groups"] or ())
@@ -486,39 +297,14 @@ def need(
     name: str,  # an option
     why: str,  # what it is
 ) -> Any:  # its value
-    """The value of an option that a kind can't do without.
-
-    Parameters
-    ----------
-    said : Mapping[str, Any]
-        The statement.
-    name : str
-        An option.
-    why : str
-        What it is.
-
-    Returns
-    -------
-    Any
-        Its value.
-    """
+    "The value of an option that a kind can't do without."
     if name not in said: raise ValueError(f"{_dashed(name)} is needed: {why}")
     return said[name]
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-level
 def level_of(said: Mapping[str, Any],  # the statement
              ) -> float:
-    """The claimed coverage.
-
-    Parameters
-    ----------
-    said : Mapping[str, Any]
-        The statement.
-
-    Returns
-    -------
-    float
-    """
+    "The claimed coverage."
     level = need(said, "level", "the coverage that is claimed, such as 0.9")
     if 1 < level < 100: raise ValueError(f"--level must lie strictly between 0 and 1, got {level}; "
                                          f"of per cent write --level {level / 100:g}")
@@ -533,18 +319,7 @@ def _observed(said): return need(said, "observed", "the column of what happened"
 def spread_of(
     said: Mapping[str, Any],  # the statement
 ) -> dict[str, str]:  # by column: what it stands for, as in `read_table`
-    """The column of standard deviations or variances.
-
-    Parameters
-    ----------
-    said : Mapping[str, Any]
-        The statement.
-
-    Returns
-    -------
-    dict[str, str]
-        By column: what it stands for, as in `read_table`.
-    """
+    "The column of standard deviations or variances."
     if ("std" in said) == ("variance" in said):
         raise ValueError("give --std or --variance, one of the two: how sure the predictions are")
     if "std" in said: return {said["std"]: "uncertainty"}
@@ -554,20 +329,7 @@ def spread_of(
 def stds_of(said: Mapping[str, Any],  # the statement
             table: Table,  # the columns
             ) -> np.ndarray:  # shape (n,)
-    """Standard deviations, from variances where the file has these.
-
-    Parameters
-    ----------
-    said : Mapping[str, Any]
-        The statement.
-    table : Table
-        The columns.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n,).
-    """
+    "Standard deviations, from variances where the file has these."
     if "std" in said: return table.columns[said["std"]]
     return np.sqrt(table.columns[said["variance"]])
 
@@ -593,20 +355,7 @@ def raw_bounds(
     said: Mapping[str, Any],  # the statement
     table: Table,  # its columns
 ) -> np.ndarray:  # shape (n, 2); infinite where a side is open
-    """Lower and upper bounds as they stand in the file.
-
-    Parameters
-    ----------
-    said : Mapping[str, Any]
-        The statement.
-    table : Table
-        Its columns.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n, 2); infinite where a side is open.
-    """
+    "Lower and upper bounds as they stand in the file."
     open_side = {"lower": np.full(table.places.size, -np.inf),
                  "upper": np.full(table.places.size, np.inf)}
     return np.column_stack([table.columns[said[side]] if side in said else values
@@ -617,20 +366,7 @@ def bounds_of(
     said: Mapping[str, Any],  # the statement
     table: Table,  # its columns
 ) -> np.ndarray:  # shape (n, 2); infinite where a side is open
-    """Lower and upper bounds, the lower one first.
-
-    Parameters
-    ----------
-    said : Mapping[str, Any]
-        The statement.
-    table : Table
-        Its columns.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n, 2); infinite where a side is open.
-    """
+    "Lower and upper bounds, the lower one first."
     if "sort_bounds" in said: return np.sort(raw_bounds(said, table), axis=1)
     if "lower" in said and "upper" in said:
         try: refuse_crossed(table, (said["lower"], said["upper"]))
@@ -640,18 +376,7 @@ def bounds_of(
 # %% ../../nbs/command/67_cli_statements.ipynb #st-sides
 def sides_of(said: Mapping[str, Any],  # the statement
              ) -> list[str]:  # columns of bounds
-    """The columns of bounds: two, or one.
-
-    Parameters
-    ----------
-    said : Mapping[str, Any]
-        The statement.
-
-    Returns
-    -------
-    list[str]
-        Columns of bounds.
-    """
+    "The columns of bounds: two, or one."
     return [said[side] for side in ("lower", "upper") if side in said]
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-intervals
@@ -673,22 +398,7 @@ def chosen_columns(
     pattern: str,  # a name, or a pattern such as 'p_*'
     option: str,  # that gave it
 ) -> dict[str, str]:  # by column: what stands in place of the star
-    """The columns that a pattern names.
-
-    Parameters
-    ----------
-    asked : Asked
-        Of which the file is read.
-    pattern : str
-        A name, or a pattern such as 'p_*'.
-    option : str
-        That gave it.
-
-    Returns
-    -------
-    dict[str, str]
-        By column: what stands in place of the star.
-    """
+    "The columns that a pattern names."
     if not any(mark in pattern for mark in "*?["): return {pattern: pattern}
     how = {"encoding": asked.how["encoding"]}
     header = read_table(asked.source, [], **how).header
@@ -738,29 +448,7 @@ def observed_labels(
     known: set[str],  # labels that have a column
     option: str,  # that named these columns
 ) -> np.ndarray:  # text, shape (n,)
-    """Observed labels as text.
-
-    Parameters
-    ----------
-    table : Table
-        The columns.
-    seen : str
-        The column of what happened.
-    known : set[str]
-        Labels that have a column.
-    option : str
-        That named these columns.
-
-    Returns
-    -------
-    np.ndarray
-        Text, shape (n,).
-
-    Raises
-    ------
-    ValueError
-        For one without a column.
-    """
+    """Observed labels as text. Raises ValueError for one without a column."""
     label = np.array([_text_label(one) for one in table.columns[seen]], dtype=object)
     if stray := sorted(set(label) - known):
         place = table.places[[one == stray[0] for one in label]][0]
@@ -885,18 +573,7 @@ KINDS = {
 def python_statement(
     given: Given,  # a statement that was read
 ) -> tuple[str, str]:  # what happened, and the statement, for a DataFrame called table
-    """A statement as one writes it in Python.
-
-    Parameters
-    ----------
-    given : Given
-        A statement that was read.
-
-    Returns
-    -------
-    tuple[str, str]
-        What happened, and the statement, for a DataFrame called table.
-    """
+    "A statement as one writes it in Python."
     said = given.asked.said
     table = {name: f"table[{json.dumps(value, ensure_ascii=False)}]"
              for name, value in said.items() if isinstance(value, str)}
@@ -941,24 +618,7 @@ def python_call(
     by: Sequence[str],  # columns of `by=`
     **more: Any,  # further arguments
 ) -> str:  # one line
-    """A verb as one writes it in Python.
-
-    Parameters
-    ----------
-    verb : str
-        "recalibrate", "conformalize" or "monitor".
-    given : Given
-        A statement that was read.
-    by : Sequence[str]
-        Columns of `by=`.
-    **more : Any
-        Further arguments.
-
-    Returns
-    -------
-    str
-        One line.
-    """
+    "A verb as one writes it in Python."
     words = [*python_statement(given)]
     if by:
         texts = [name for name in by if name in given.asked.as_groups]

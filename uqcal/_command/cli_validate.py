@@ -16,14 +16,15 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from uqcal._command.cli_parts import (
-    ROWS, aligned, as_json, as_labels, asked_facts, check_fail_on, check_outputs, check_sizes,
-    cores, deliver, differing, fails, in_python, is_recalibrated, label_in_parts, on_lines, on_one_line, open_parts,
-    option, options_in_parts, place_word, row_details, screen_text, shows_bar, tell_of_parts,
-    typed, wrapped)
-from .cli_statements import (
-    Given, KINDS, OUTPUT, QUESTION, ROWS_READ, SAID, asked_of, chosen_columns, kind_of, need, python_call,
-    raw_bounds, refuse_others, said_words, source_of, takes, typed_statement)
+from .cli_parts import (
+    ROWS, aligned, as_json, as_labels, asked_facts, check_fail_on, check_outputs,
+    check_sizes, cores, deliver, differing, fails, in_python, is_recalibrated,
+    label_in_parts, on_lines, on_one_line, open_parts, option, options_in_parts, place_word,
+    row_details, screen_text, shows_bar, tell_of_parts, typed, wrapped)
+from uqcal._command.cli_statements import (
+    Given, KINDS, OUTPUT, QUESTION, ROWS_READ, SAID, asked_of, chosen_columns, kind_of,
+    need, python_call, raw_bounds, refuse_others, said_words, source_of, takes,
+    typed_statement)
 from .running import new_app
 
 # %% auto #0
@@ -60,21 +61,7 @@ _LABELS = {
 # %% ../../nbs/command/97_cli_validate.ipynb #va-way
 @dataclass(frozen=True)
 class Way:
-    """How one kind of statement is validated, and what is told beside its screen.
-
-    Parameters
-    ----------
-    run : Callable[[Given, dict], Any]
-        A report, from options by their names in Python.
-    acts : tuple[str, ...]
-        Options beside those of all kinds.
-    more : Callable[[Any], list[str]]
-        Paragraphs and tables for --verbose.
-    numbers : Callable[[Any], dict]
-        What --json writes.
-    step : Callable[[Any, Given], dict | None]
-        Verb and columns of what to type next, if anything.
-    """
+    "How one kind of statement is validated, and what is told beside its screen."
 
     run: Callable[[Given, dict], Any]  # a report, from options by their names in Python
     acts: tuple[str, ...]  # options beside those of all kinds
