@@ -24,7 +24,40 @@ class Parts:
     `lower`, `upper`, `level`. Probabilities: `observed` and `prob`. Groups at equal scores:
     `observed`, `score` and `by`.
 
-    Raises TypeError where the columns make no kind of statement."""
+    Parameters
+    ----------
+    frame : Any
+        A Dask DataFrame.
+    observed : str | None, optional
+        The column of what happened.
+    error : str | None, optional
+        The column of errors, observed minus predicted.
+    predicted : str | None, optional
+        The column of predictions.
+    std : str | None, optional
+        The column of standard deviations.
+    lower : str | None, optional
+        The column of lower bounds.
+    upper : str | None, optional
+        The column of upper bounds.
+    level : float | None, optional
+        What the intervals claim to cover.
+    prob : str | None, optional
+        The column of probabilities.
+    score : str | None, optional
+        The column of scores at which groups are compared.
+    by : str | None, optional
+        The column of groups.
+    sample_weight : str | None, optional
+        The column of weights.
+    pos_label : Any, optional
+        The label of the event.
+
+    Raises
+    ------
+    TypeError
+        Where the columns make no kind of statement.
+    """
 
     frame: Any  # a Dask DataFrame
     observed: str | None = None  # the column of what happened
@@ -42,7 +75,18 @@ class Parts:
 
     def validate(self, **how: Any,  # tolerance, confidence, rng, n_jobs, progress
                  ) -> Any:  # a report; of intervals a test of their coverage
-        "What `uqcal.validate` says of these columns."
+        """What `uqcal.validate` says of these columns.
+
+        Parameters
+        ----------
+        **how : Any
+            Tolerance, confidence, rng, n_jobs, progress.
+
+        Returns
+        -------
+        Any
+            A report; of intervals a test of their coverage.
+        """
         if self.std is not None:
             error = self.error or (self.observed, self.predicted)
             how = _of(how, "tolerance", "confidence", "progress")
@@ -59,7 +103,18 @@ class Parts:
 
     def compare_groups(self, **how: Any,  # reference, progress
                        ) -> Any:  # a report: a row for each comparison
-        "What `uqcal.compare_groups` says of these columns."
+        """What `uqcal.compare_groups` says of these columns.
+
+        Parameters
+        ----------
+        **how : Any
+            Reference, progress.
+
+        Returns
+        -------
+        Any
+            A report: a row for each comparison.
+        """
         if self.score is None or self.by is None:
             raise TypeError("Parts needs score and by, to compare groups")
         return comparisons_of_partitions(

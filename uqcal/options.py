@@ -21,6 +21,25 @@ class ValidateOptions:
     >>> from uqcal.options import ValidateOptions
     >>> ValidateOptions(n_boot=999).known("n_boot", "n_bins")
     {'n_boot': 999}
+
+    Parameters
+    ----------
+    statistics : Sequence[str] | None, default ()
+        Of the published protocol: "zms", "cc", "ence", "zmse", "rce", "correlation", "nll";
+        none unless given.
+    local_tolerance : float | None, optional
+        Of probabilities: the largest mean difference over a fifth of the rows that does no
+        harm, 0.05 unless given.
+    n_boot : int | None, optional
+        Bootstrap resamples.
+    n_resamples : int | str | None, optional
+        Shuffles, or sets of outcomes drawn, for each test.
+    n_mc : int | str | None, optional
+        Simulated data sets for each reference.
+    n_bins : int | None, optional
+        Bins of equal count.
+    distribution : Any, optional
+        Of the errors, where it is known: "normal", "t6" ….
     """
 
     statistics: Sequence[str] | None = ()  # of the published protocol: "zms", "cc", "ence", "zmse",
@@ -35,5 +54,16 @@ class ValidateOptions:
 
     def known(self, *names: str,  # those that a room takes
               ) -> dict[str, Any]:  # those of them that were given
-        "What was given, by name."
+        """What was given, by name.
+
+        Parameters
+        ----------
+        *names : str
+            Those that a room takes.
+
+        Returns
+        -------
+        dict[str, Any]
+            Those of them that were given.
+        """
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}

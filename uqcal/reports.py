@@ -39,7 +39,23 @@ __all__ = ['Place', 'Finding', 'Caution', 'Step', 'Report']
 # %% ../nbs/reports/09_reports.ipynb #cell-015
 @dataclass(frozen=True, kw_only=True)
 class Place(Result):
-    "A part of the rows: a range of a column's values, or one of its groups."
+    """A part of the rows: a range of a column's values, or one of its groups.
+
+    Attributes
+    ----------
+    along : str
+        The column, such as "u" or "material".
+    first : Any
+        Its smallest value here, or the group.
+    last : Any
+        Its largest value here, or the group.
+    count : int
+        Rows in this part.
+    of : int
+        Rows in all.
+    by_group : bool
+        Whether the column names groups, which have no order.
+    """
 
     along: str  # the column, such as "u" or "material"
     first: Any  # its smallest value here, or the group
@@ -51,7 +67,59 @@ class Place(Result):
 # %% ../nbs/reports/09_reports.ipynb #cell-017
 @dataclass(frozen=True, kw_only=True)
 class Finding(Result):
-    "The answer to one question, as numbers and codes."
+    """The answer to one question, as numbers and codes.
+
+    Attributes
+    ----------
+    name : str
+        The question: "bias", "on average", "along u", "coverage", "size by material" ….
+    kind : str
+        What is asked: "bias", "average", "size", "ranking", "coverage", "calibration" ….
+    status : str
+        "valid", "minor", "invalid", "inconclusive"; "fact": no question.
+    reason : str | None
+        Why it is inconclusive, such as "precision" or "tails".
+    direction : str | None
+        Which way, such as "too small", "too large" or "reversed".
+    scope : str
+        "whole": all rows; "named": along a column that was given; "place".
+    by : str | None
+        The column along which it was asked; None for all rows.
+    by_group : bool
+        Whether that column names groups, which have no order.
+    estimate : float | None
+        Its value.
+    low : float | None
+        Lower limit of the estimate.
+    high : float | None
+        Upper limit of the estimate.
+    pvalue : float | None
+        Of its test; None where nothing could be tested.
+    unit : str
+        Of the estimate: "u", "×", "share" ….
+    tolerance : float | None
+        The largest fault that does no harm.
+    excluded_beyond : float | None
+        The largest fault that is not excluded.
+    rows_needed : float | None
+        Rows that would decide, in all; ∞ where no number would.
+    n : int
+        Rows that were asked.
+    part : Place | None
+        Where the fault lies, if not everywhere.
+    is_beyond : bool
+        Whether the fault surely exceeds the tolerance.
+    centred : bool
+        Whether a bias was removed first.
+    rows : tuple[int, ...]
+        Positions of rows that decide alone, from 0.
+    facts : dict[str, Any]
+        What else its sentence needs.
+    parts : pd.DataFrame | None
+        A row for each part: first, last, count, estimate, low, high.
+    test : Any
+        The result of the test; None where there was none.
+    """
 
     name: str  # the question: "bias", "on average", "along u", "coverage", "size by material" …
     kind: str  # what is asked: "bias", "average", "size", "ranking", "coverage", "calibration" …
@@ -92,8 +160,7 @@ class Finding(Result):
 
     @property
     def mark(self) -> str:
-        """Its sign on a screen; a circle where a local question is open, which leaves the verdict
-        alone."""
+        """Its sign on a screen; a circle where a local question is open, which leaves the verdict alone."""
         if self.status == "inconclusive" and self.scope != "whole": return "○"
         return _MARKS[self.status]
 
@@ -120,7 +187,13 @@ class Finding(Result):
         return ""
 
     def to_dict(self) -> dict[str, Any]:  # numbers, text, lists, dictionaries
-        "All fields but the test, with the line and the sentence, as JSON knows them."
+        """All fields but the test, with the line and the sentence, as JSON knows them.
+
+        Returns
+        -------
+        dict[str, Any]
+            Numbers, text, lists, dictionaries.
+        """
         own = {one.name: getattr(self, one.name) for one in fields(self)
                if one.name not in ("test", "part", "parts", "facts")}
         facts = {name: value for name, value in self.facts.items()
@@ -136,7 +209,21 @@ class Finding(Result):
              ) -> Any:  # the same axes
         """The picture of its test.
 
-        Raises ValueError where nothing was tested."""
+        Parameters
+        ----------
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Any
+            The same axes.
+
+        Raises
+        ------
+        ValueError
+            Where nothing was tested.
+        """
         if self.test is None: raise ValueError(f"{self.name}: nothing was tested, so there is "
                                                "nothing to draw")
         return getattr(self.test, "plot_graph", self.test.plot)(ax)
@@ -185,7 +272,17 @@ def _plot_parts(finding, ax):
 # %% ../nbs/reports/09_reports.ipynb #cell-019
 @dataclass(frozen=True, kw_only=True)
 class Caution(Result):
-    "Something that could mislead a reader or change a verdict."
+    """Something that could mislead a reader or change a verdict.
+
+    Attributes
+    ----------
+    code : str
+        Such as "correlated_rows" or "skewed_squares".
+    facts : dict[str, Any]
+        Numbers that its sentence needs.
+    decides : bool
+        Whether it could change the verdict.
+    """
 
     code: str  # such as "correlated_rows" or "skewed_squares"
     facts: dict[str, Any] = field(default_factory=dict)  # numbers that its sentence needs
@@ -197,13 +294,31 @@ class Caution(Result):
         return _CAUTIONS[self.code](self)
 
     def to_dict(self) -> dict[str, Any]:  # code, whether it decides, and the sentence
-        "The caution as JSON knows it."
+        """The caution as JSON knows it.
+
+        Returns
+        -------
+        dict[str, Any]
+            Code, whether it decides, and the sentence.
+        """
         return {"code": self.code, "decides": self.decides, "sentence": self.sentence}
 
 # %% ../nbs/reports/09_reports.ipynb #cell-021
 @dataclass(frozen=True, kw_only=True)
 class Step(Result):
-    "What to do next."
+    """What to do next.
+
+    Attributes
+    ----------
+    verb : str
+        "recalibrate", "correct", "check", "collect", "validate", "use" ….
+    why : str
+        The code of its reason, such as "bias" or "rows_decide".
+    facts : dict[str, Any]
+        What its sentence needs.
+    arguments : dict[str, Any]
+        By name, for the verb's function.
+    """
 
     verb: str  # "recalibrate", "correct", "check", "collect", "validate", "use" …
     why: str = ""  # the code of its reason, such as "bias" or "rows_decide"
@@ -216,7 +331,13 @@ class Step(Result):
         return _STEPS[self.verb, self.why](self)
 
     def to_dict(self) -> dict[str, Any]:  # verb, why, and the sentence
-        "The step as JSON knows it."
+        """The step as JSON knows it.
+
+        Returns
+        -------
+        dict[str, Any]
+            Verb, why, and the sentence.
+        """
         return {"verb": self.verb, "why": self.why, "sentence": self.sentence}
 
 # %% ../nbs/reports/09_reports.ipynb #cell-023
@@ -243,7 +364,24 @@ _URGENCY = ("invalid", "inconclusive", "minor", "valid", "fact")
 # %% ../nbs/reports/09_reports.ipynb #cell-025
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Report(Result):
-    "Findings, cautions and a next step, and what is made of them."
+    """Findings, cautions and a next step, and what is made of them.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    """
 
     findings: tuple[Finding, ...] = ()  # one for each question
     cautions: tuple[Caution, ...] = ()  # what could mislead
@@ -263,8 +401,7 @@ class Report(Result):
 
     @property
     def verdict(self) -> str:
-        """"invalid" if any finding is; else "inconclusive" if one on all rows is; else "minor" if
-        any is; else "valid"."""
+        """"invalid" if any finding is; else "inconclusive" if one on all rows is; else "minor" if any is; else "valid"."""
         found = {finding.status for finding in self.findings}
         if "invalid" in found: return "invalid"
         if any(finding.status == "inconclusive" and finding.scope == "whole"
@@ -306,19 +443,50 @@ class Report(Result):
     def screen(self, title: str = "",  # the first line; the report's own unless given
                command: str = "",  # a command that takes the next step, or nothing
                ) -> str:  # at most 24 lines of at most 80 columns
-        "What a terminal shows."
+        """What a terminal shows.
+
+        Parameters
+        ----------
+        title : str, default ""
+            The first line; the report's own unless given.
+        command : str, default ""
+            A command that takes the next step, or nothing.
+
+        Returns
+        -------
+        str
+            At most 24 lines of at most 80 columns.
+        """
         return _screen(self, title or self.title, command or self.python, bool(title))
 
     def table_lines(self) -> list[str]:  # of at most 80 columns, none where there is no table
-        "A table of a few rows for the screen, below the findings."
+        """A table of a few rows for the screen, below the findings.
+
+        Returns
+        -------
+        list[str]
+            Of at most 80 columns, none where there is no table.
+        """
         return []
 
     def listed(self) -> tuple[Finding, ...]:  # most urgent ones first where some are left out
-        """The findings that screens, details and pages list: all, unless there are very many."""
+        """The findings that screens, details and pages list: all, unless there are very many.
+
+        Returns
+        -------
+        tuple[Finding, ...]
+            Most urgent ones first where some are left out.
+        """
         return self.findings
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        "What `to_frame` gives: \"findings\", \"parts\", and what else a report has."
+        """What `to_frame` gives: \"findings\", \"parts\", and what else a report has.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         names = ("name", "status", "estimate", "low", "high", "unit", "pvalue", "rows_needed")
         parts = [one.parts.assign(finding=one.name) for one in self.findings
                  if one.parts is not None]
@@ -332,16 +500,34 @@ class Report(Result):
 
     def to_frame(self, what: str = "findings",  # or "parts", or another of `tables()`
                  ) -> pd.DataFrame:  # text and numbers
-        """A table: a row for each finding, with its status, estimate, limits, p-value and the rows
-        that
-        would decide; or another one, by its name.
+        """A table: a row for each finding, with its status, estimate, limits, p-value and the rows that would decide; or another one, by its name.
 
-        Raises ValueError for an unknown name."""
+        Parameters
+        ----------
+        what : str, default "findings"
+            Or "parts", or another of `tables()`.
+
+        Returns
+        -------
+        pd.DataFrame
+            Text and numbers.
+
+        Raises
+        ------
+        ValueError
+            For an unknown name.
+        """
         tables = self.tables()
         return tables[check_choice(what, "what", list(tables))]
 
     def details(self) -> list[str]:  # paragraphs
-        "A paragraph for each finding, with its test, and for each caution."
+        """A paragraph for each finding, with its test, and for each caution.
+
+        Returns
+        -------
+        list[str]
+            Paragraphs.
+        """
         told = []
         for finding in self.listed():
             if finding.status == "fact": status = ""
@@ -352,7 +538,13 @@ class Report(Result):
         return told + [f"Caution: {caution.sentence}" for caution in self.cautions]
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        "Verdict, conclusion, findings, cautions and the next step."
+        """Verdict, conclusion, findings, cautions and the next step.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         return {"verdict": self.verdict, "everywhere": self.everywhere,
                 "beyond": [one.name for one in self.beyond], "conclusion": self.conclusion,
                 "findings": [one.to_dict() for one in self.listed()],
@@ -363,7 +555,21 @@ class Report(Result):
                 ) -> str:  # of `to_dict`, without infinite numbers
         """The report as JSON; an existing file is replaced.
 
-        Raises what `check_target` raises."""
+        Parameters
+        ----------
+        path : str | os.PathLike | None, optional
+            Where to write it; nowhere if None.
+
+        Returns
+        -------
+        str
+            Of `to_dict`, without infinite numbers.
+
+        Raises
+        ------
+        FileNotFoundError, IsADirectoryError, PermissionError, OSError
+            As `check_target`.
+        """
         text = json.dumps(json_plain(self.to_dict()), ensure_ascii=False, allow_nan=False,
                           indent=1)
         if path is not None: write_whole(text, path)
@@ -388,9 +594,20 @@ class Report(Result):
     def draw(self, finding: Finding,  # one of the report
              ax: Any = None,  # axes to draw on; new ones unless given
              ) -> Any:  # the same axes
-        """The estimates of a finding's parts with their limits; where it has none, the picture of
-        its
-        test."""
+        """The estimates of a finding's parts with their limits; where it has none, the picture of its test.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Any
+            The same axes.
+        """
         if finding.parts is not None and "low" in finding.parts: return _plot_parts(finding, ax)
         return finding.plot(ax)
 
@@ -399,7 +616,25 @@ class Report(Result):
              ) -> Any:  # the axes
         """The picture that shows the verdict, or that of one finding.
 
-        Raises ValueError where there is nothing to draw, KeyError for an unknown name."""
+        Parameters
+        ----------
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+        finding : str | None, optional
+            The name of one; None: that which decides.
+
+        Returns
+        -------
+        Any
+            The axes.
+
+        Raises
+        ------
+        ValueError
+            Where there is nothing to draw.
+        KeyError
+            For an unknown name.
+        """
         if finding is None: return self.draw(self.deciding, ax)
         return self.draw(self[finding], ax)
 
@@ -414,7 +649,18 @@ class Report(Result):
     def page_verdict(self, calls: Mapping[str, str] | None = None,  # where to type the next step,
                                                                     # such as "In Python", and what
                      ) -> Verdict:  # for `render_page`
-        "The head of a page: headline, picture, conclusion, cards, cautions, next step."
+        """The head of a page: headline, picture, conclusion, cards, cautions, next step.
+
+        Parameters
+        ----------
+        calls : Mapping[str, str] | None, optional
+            Where to type the next step, such as "In Python", and what.
+
+        Returns
+        -------
+        Verdict
+            For `render_page`.
+        """
         if hasattr(self, "outcome"): status = ""
         else: status = self.verdict
         cards = tuple(Card(one.label, one.status, _as_sentence(one.line), status_word(one))
@@ -425,7 +671,13 @@ class Report(Result):
             cautions=tuple(one.sentence for one in _deciding_cautions(self)))
 
     def sections(self) -> list[Section]:  # folded, in this order
-        "What a page holds below its cards: each finding in full, tables, further cautions."
+        """What a page holds below its cards: each finding in full, tables, further cautions.
+
+        Returns
+        -------
+        list[Section]
+            Folded, in this order.
+        """
         doubts = [one.sentence for one in self.cautions
                   if not one.decides and one.code != "cause"]
         tables = [Section(capital(name), table=_as_cells(table))
@@ -436,7 +688,13 @@ class Report(Result):
                 *([Section("Cautions", items=tuple(doubts))] if doubts else []), *tables]
 
     def facts(self) -> dict[str, str]:  # names and values
-        "What stands at the foot of a page besides versions: rows, clusters, settings."
+        """What stands at the foot of a page besides versions: rows, clusters, settings.
+
+        Returns
+        -------
+        dict[str, str]
+            Names and values.
+        """
         told = {"Rows": f"{self.n:,}"}
         if self.n_groups is not None: told["Clusters"] = f"{self.n_groups:,}"
         return told
@@ -447,11 +705,32 @@ class Report(Result):
                                                               # or how to take the next step, as
                                                               # "On the command line", "In Python"
                 ) -> str:  # the page, self-contained
-        """A page for people who were not there: verdict, picture, cards, next step; the rest
-        folded.
+        """A page for people who were not there: verdict, picture, cards, next step; the rest folded.
 
-        An existing file is replaced. Raises TypeError for a title that is no text, and what
-        `check_target` raises."""
+        An existing file is replaced.
+
+        Parameters
+        ----------
+        path : str | os.PathLike | None, optional
+            Where to write it; nowhere if None.
+        title : str | None, optional
+            Of the page; the question it answers unless given.
+        details : Mapping[str, str] | None, optional
+            Further facts: the file, the seed; or how to take the next step, as "On the command
+            line", "In Python".
+
+        Returns
+        -------
+        str
+            The page, self-contained.
+
+        Raises
+        ------
+        TypeError
+            For a title that is no text.
+        FileNotFoundError, IsADirectoryError, PermissionError, OSError
+            As `check_target`.
+        """
         if not isinstance(title, str | None):
             raise TypeError(f"title must be text, got {type(title).__name__}")
         if path is not None: check_target(path)

@@ -34,7 +34,8 @@ __all__ = ['Statement', 'third_axis_hint', 'MeanStd', 'Intervals', 'LabelSets', 
 class Statement:
     """What a model predicted for each row, and how sure it was; checked once, and never changed.
 
-    `columns` holds the names of the columns that it came from, by what they hold."""
+    `columns` holds the names of the columns that it came from, by what they hold.
+    """
 
     _rows = ()  # fields with one entry for each row
     _index = None  # the labels of its rows, if it came from pandas
@@ -66,7 +67,21 @@ class Statement:
              ) -> Statement:  # of the same kind
         """The statement for some of the rows, in the order asked for.
 
-        Raises ValueError, TypeError for no row, a row that is not there, and other values."""
+        Parameters
+        ----------
+        rows : ArrayLike
+            Positions, or True and False for each row.
+
+        Returns
+        -------
+        Statement
+            Of the same kind.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For no row, a row that is not there, and other values.
+        """
         chosen = _places(rows, len(self))
         taken = copy.copy(self)
         taken._set(**{name: getattr(self, name)[chosen] for name in self._rows})
@@ -77,8 +92,22 @@ class Statement:
                       ) -> np.ndarray:  # as numbers, shape (n,)
         """The observed values, if they fit: one for each row of the statement, in the same order.
 
-        Raises ValueError, TypeError for another length, other labels of rows, and values that the
-        statement can't be about."""
+        Parameters
+        ----------
+        y_true : ArrayLike
+            What happened, shape (n,), one value a row.
+
+        Returns
+        -------
+        np.ndarray
+            As numbers, shape (n,).
+
+        Raises
+        ------
+        ValueError, TypeError
+            For another length, other labels of rows, and values that the statement can't be
+            about.
+        """
         if self._index is not None:
             check_labels_agree(y_true=y_true, statement=pd.Series(0, index=self._index))
         observed = self._observed(y_true)
@@ -145,7 +174,18 @@ def _matrix(values, name, what):
 # %% ../nbs/statements/93_statements.ipynb #st-names-several
 def third_axis_hint(array: np.ndarray,  # of any shape
                     ) -> str:  # empty for up to two dimensions
-    "What to type where an array holds several quantities for each row."
+    """What to type where an array holds several quantities for each row.
+
+    Parameters
+    ----------
+    array : np.ndarray
+        Of any shape.
+
+    Returns
+    -------
+    str
+        Empty for up to two dimensions.
+    """
     if array.ndim < 3: return ""
     return ("; a statement holds one quantity, so give one after the other: values[:, :, 0]; for "
             "scores of several at once see energy_score and variogram_score of scoringrules")
@@ -202,8 +242,24 @@ class MeanStd(Statement):
     predicts. `MeanStd(0, u)` says that errors with
     uncertainties u are judged.
 
-    Raises ValueError, TypeError for what is no number, missing, infinite, of another length, and
-    for std ≤ 0."""
+    Attributes
+    ----------
+    mean : ArrayLike
+        Predictions, shape (n,), in the unit of the observed values; or one number for all
+        rows.
+    std : ArrayLike | None
+        Predicted standard deviations, shape (n,), same unit, > 0; or one number for all
+        rows.
+    variance : InitVar[Any]
+        Variances in place of std, the unit squared, > 0.
+    n_calibration : int | None
+        Rows that std was fitted to before, if it was.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For what is no number, missing, infinite, of another length, and for std ≤ 0.
+    """
 
     mean: ArrayLike  # predictions, shape (n,), in the unit of the observed values; or one number
                      # for all rows
@@ -250,7 +306,23 @@ class MeanStd(Statement):
                    std: str | None = None,  # the column of standard deviations
                    *, variance: str | None = None,  # the column of variances in place of std
                    ) -> MeanStd:
-        "Predictions with their standard deviations from columns of a table."
+        """Predictions with their standard deviations from columns of a table.
+
+        Parameters
+        ----------
+        frame : Any
+            A table with named columns.
+        mean : str
+            The column of predictions.
+        std : str | None, optional
+            The column of standard deviations.
+        variance : str | None, optional
+            The column of variances in place of std.
+
+        Returns
+        -------
+        MeanStd
+        """
         given = {"std": std, "variance": variance}
         spread = {role: _chosen(frame, name, role).iloc[:, 0] for role,
                   name in given.items() if name is not None}
@@ -259,7 +331,19 @@ class MeanStd(Statement):
     def interval(self, level: float,  # claimed coverage, between 0 and 1
                  dist: str = "normal",  # "normal" is the only one
                  ) -> Intervals:
-        "The central intervals that these predictions mean if errors are normal."
+        """The central intervals that these predictions mean if errors are normal.
+
+        Parameters
+        ----------
+        level : float
+            Claimed coverage, between 0 and 1.
+        dist : str, default "normal"
+            "normal" is the only one.
+
+        Returns
+        -------
+        Intervals
+        """
         check_choice(dist, "dist", ["normal"])
         reach = stats.norm.ppf(0.5 + _level(level) / 2) * self.std
         return Intervals(self.mean - reach, self.mean + reach, level=level)
@@ -267,7 +351,19 @@ class MeanStd(Statement):
     def quantiles(self, levels: Sequence[float],  # rising, between 0 and 1
                   dist: str = "normal",  # "normal" is the only one
                   ) -> Quantiles:
-        "The quantiles that these predictions mean if errors are normal."
+        """The quantiles that these predictions mean if errors are normal.
+
+        Parameters
+        ----------
+        levels : Sequence[float]
+            Rising, between 0 and 1.
+        dist : str, default "normal"
+            "normal" is the only one.
+
+        Returns
+        -------
+        Quantiles
+        """
         check_choice(dist, "dist", ["normal"])
         levels = check_levels(levels)
         made = self.mean[:, None] + stats.norm.ppf(levels) * self.std[:, None]
@@ -277,7 +373,21 @@ class MeanStd(Statement):
                 dist: str = "normal",  # "normal" is the only one
                 *, rng: int | np.random.Generator | None = None,  # seed or generator
                 ) -> Samples:
-        "Draws from the normal distributions that these predictions mean."
+        """Draws from the normal distributions that these predictions mean.
+
+        Parameters
+        ----------
+        m : int
+            Members of each row, ≥ 2.
+        dist : str, default "normal"
+            "normal" is the only one.
+        rng : int | np.random.Generator | None, optional
+            Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+        Returns
+        -------
+        Samples
+        """
         check_choice(dist, "dist", ["normal"])
         shape = len(self), check_count(m, "m")
         drawn = check_generator(rng).standard_normal(shape)
@@ -286,14 +396,40 @@ class MeanStd(Statement):
     def pit(self, y_true: ArrayLike,  # observed values, shape (n,)
             dist: str = "normal",  # "normal" is the only one
             ) -> np.ndarray:  # shape (n,), from 0 to 1
-        "The probability of a value at most the observed one, if errors are normal."
+        """The probability of a value at most the observed one, if errors are normal.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+        dist : str, default "normal"
+            "normal" is the only one.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), from 0 to 1.
+        """
         check_choice(dist, "dist", ["normal"])
         return stats.norm.cdf((self.read_observed(y_true) - self.mean) / self.std)
 
     def crps(self, y_true: ArrayLike,  # observed values, shape (n,)
              dist: str = "normal",  # "normal" is the only one
              ) -> np.ndarray:  # shape (n,), in the unit of the observed values; smaller is better
-        "The continuous ranked probability score of each row, if errors are normal."
+        """The continuous ranked probability score of each row, if errors are normal.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+        dist : str, default "normal"
+            "normal" is the only one.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), in the unit of the observed values; smaller is better.
+        """
         from uqcal.comparison.scores import crps_of
         check_choice(dist, "dist", ["normal"])
         return self.std * crps_of((self.read_observed(y_true) - self.mean) / self.std)
@@ -314,8 +450,23 @@ class Intervals(Statement):
     left open by None in place of its array, or by −inf and inf. `Intervals(None, upper,
     level=0.95)` are upper bounds alone.
 
-    Raises ValueError, TypeError for crossed bounds (naming the first), levels outside (0, 1),
-    missing values and another length."""
+    Attributes
+    ----------
+    lower : ArrayLike | None
+        Lower bounds, shape (n,); both bounds, shape (n, 2) or (n, 2, k); or None.
+    upper : ArrayLike | None
+        Upper bounds, shape (n,), or None.
+    level : float | Sequence[float]
+        The share of rows that should lie within; of k levels, k of them.
+    n_calibration : int | None
+        Separate rows that bounds were calibrated on, if they were (conformal).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For crossed bounds (naming the first), levels outside (0, 1), missing values and
+        another length.
+    """
 
     lower: ArrayLike | None  # lower bounds, shape (n,); both bounds, shape (n, 2) or (n, 2, k); or
                              # None
@@ -359,7 +510,25 @@ class Intervals(Statement):
                    *, level: float,  # claimed coverage, between 0 and 1
                    n_calibration: int | None = None,  # separate rows that bounds were calibrated on
                    ) -> Intervals:
-        "Prediction intervals from columns of a table."
+        """Prediction intervals from columns of a table.
+
+        Parameters
+        ----------
+        frame : Any
+            A table with named columns.
+        lower : str | None, optional
+            The column of lower bounds.
+        upper : str | None, optional
+            The column of upper bounds.
+        level : float
+            Claimed coverage, between 0 and 1.
+        n_calibration : int | None, optional
+            Separate rows that bounds were calibrated on.
+
+        Returns
+        -------
+        Intervals
+        """
         sides = {"lower": lower, "upper": upper}
         found = {side: None if name is None else _chosen(frame, name, side).iloc[:, 0] for side,
                  name in sides.items()}
@@ -379,7 +548,17 @@ class Intervals(Statement):
 
     def at(self, level: float,  # one of the levels
            ) -> Intervals:
-        "The intervals of one of several levels."
+        """The intervals of one of several levels.
+
+        Parameters
+        ----------
+        level : float
+            One of the levels.
+
+        Returns
+        -------
+        Intervals
+        """
         if not isinstance(self.level, tuple): known = (self.level,)
         else: known = self.level
         if level not in known:
@@ -394,7 +573,15 @@ class Intervals(Statement):
     def quantiles(self) -> Quantiles:
         """Bounds as quantiles; of central intervals half of the misses are on each side.
 
-        Raises ValueError where a bound is infinite and where intervals of several levels cross."""
+        Returns
+        -------
+        Quantiles
+
+        Raises
+        ------
+        ValueError
+            Where a bound is infinite and where intervals of several levels cross.
+        """
         level, sides = np.atleast_1d(self.level), {"lower": self.lower, "upper": self.upper}
         if self.side != "both": del sides["upper" if self.side == "lower" else "lower"]
         tail = (1 - level) / (1 + (self.side == "both"))
@@ -406,7 +593,17 @@ class Intervals(Statement):
 
     def mean_std(self, dist: str = "normal",  # "normal" is the only one
                  ) -> MeanStd:
-        "Mean and standard deviation of the normal distributions that have these intervals."
+        """Mean and standard deviation of the normal distributions that have these intervals.
+
+        Parameters
+        ----------
+        dist : str, default "normal"
+            "normal" is the only one.
+
+        Returns
+        -------
+        MeanStd
+        """
         check_choice(dist, "dist", ["normal"])
         return self.quantiles().mean_std()
 
@@ -450,8 +647,21 @@ def _check_bounds(lower, upper):
 class LabelSets(Statement):
     """Sets of labels, one for each row, with the share of rows whose label should be in its set.
 
-    Raises ValueError, TypeError for entries that are neither true nor false, unknown labels, levels
-    outside (0, 1)."""
+    Attributes
+    ----------
+    sets : Any
+        Booleans or 0 and 1, shape (n, K) or (n, K, k) for k levels; or a list, set or tuple
+        of labels for each row.
+    classes : ArrayLike | None
+        The label of each column, shape (K,); 0, 1, … or the names of columns unless given.
+    level : float | Sequence[float]
+        The share of rows whose label should be in its set; of k levels, k of them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For entries that are neither true nor false, unknown labels, levels outside (0, 1).
+    """
 
     sets: Any  # booleans or 0 and 1, shape (n, K) or (n, K, k) for k levels; or a list, set or
                # tuple of labels for each row
@@ -483,7 +693,25 @@ class LabelSets(Statement):
                    separator: str = ";",  # what stands between labels in a cell
                    classes: ArrayLike | None = None,  # all labels there are
                    ) -> LabelSets:
-        "Sets of labels from columns of a table."
+        """Sets of labels from columns of a table.
+
+        Parameters
+        ----------
+        frame : Any
+            A table with named columns.
+        sets : str | Iterable[str]
+            A column of lists such as "a;b", or columns of true and false, by name or pattern.
+        level : float
+            The share of rows whose label should be in its set.
+        separator : str, default ";"
+            What stands between labels in a cell.
+        classes : ArrayLike | None, optional
+            All labels there are.
+
+        Returns
+        -------
+        LabelSets
+        """
         found = _chosen(frame, sets, "sets")
         if found.shape[1] > 1: return cls(found, classes, level=level)
         cells = ["" if cell is None or cell != cell else str(cell) for cell in found.iloc[:, 0]]
@@ -563,8 +791,20 @@ class Probabilities(Statement):
     read as such, the second column being the
     event. More columns are one probability for each class.
 
-    Raises ValueError, TypeError for values outside [0, 1], rows that do not sum to 1, and labels
-    that are unknown."""
+    Attributes
+    ----------
+    prob : ArrayLike
+        Probabilities, shape (n,) of the event, or (n, K) of all classes.
+    pos_label : Any
+        The label of the event where observed values are not 0 and 1 or booleans.
+    classes : ArrayLike | None
+        The label of each column, shape (K,); names of columns unless given.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For values outside [0, 1], rows that do not sum to 1, and labels that are unknown.
+    """
 
     prob: ArrayLike  # probabilities, shape (n,) of the event, or (n, K) of all classes
     pos_label: Any = field(default=None, kw_only=True)  # the label of the event where observed
@@ -614,7 +854,24 @@ class Probabilities(Statement):
                    *, pos_label: Any = None,  # the label of the event
                    classes: ArrayLike | None = None,  # the label of each column
                    ) -> Probabilities:
-        "Probabilities from columns of a table."
+        """Probabilities from columns of a table.
+
+        Parameters
+        ----------
+        frame : Any
+            A table with named columns.
+        prob : str | Iterable[str]
+            The column of probabilities; of K classes a list of columns, or a pattern such as
+            "p_*".
+        pos_label : Any, optional
+            The label of the event.
+        classes : ArrayLike | None, optional
+            The label of each column.
+
+        Returns
+        -------
+        Probabilities
+        """
         found = _chosen(frame, prob, "prob")
         if found.shape[1] == 1: return cls(found.iloc[:, 0], pos_label=pos_label)
         return cls(found, pos_label=pos_label, classes=classes)
@@ -626,7 +883,13 @@ class Probabilities(Statement):
         return self.prob.shape[1]
 
     def top(self) -> tuple[np.ndarray, np.ndarray]:  # labels and probabilities, shape (n,) each
-        "The most probable class of each row, and its probability."
+        """The most probable class of each row, and its probability.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Labels and probabilities, shape (n,) each.
+        """
         if self.prob.ndim == 1: return self.prob >= 0.5, np.maximum(self.prob, 1 - self.prob)
         best = self.prob.argmax(axis=1)
         if self.classes is None: labels = best
@@ -655,8 +918,22 @@ class Quantiles(Statement):
     Levels are read from names of columns, such as q05, q2.5, 0.05 or 0.05_quantile, where they are
     not given.
 
-    Raises ValueError, TypeError for crossing quantiles (how many rows, and the first), infinite and
-    missing values, levels that do not rise within (0, 1)."""
+    Attributes
+    ----------
+    values : ArrayLike
+        Quantiles, shape (n, q), in the unit of the observed values; a DataFrame's columns
+        may name their levels.
+    levels : Sequence[float] | None
+        The level of each column, shape (q,), rising, between 0 and 1.
+    sort_quantiles : InitVar[bool]
+        Whether each row is sorted first, where quantiles cross.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For crossing quantiles (how many rows, and the first), infinite and missing values,
+        levels that do not rise within (0, 1).
+    """
 
     values: ArrayLike  # quantiles, shape (n, q), in the unit of the observed values; a DataFrame's
                        # columns may name their levels
@@ -693,12 +970,38 @@ class Quantiles(Statement):
                                                            # unless given
                    *, sort_quantiles: bool = False,  # whether each row is sorted first
                    ) -> Quantiles:
-        "Quantiles from columns of a table."
+        """Quantiles from columns of a table.
+
+        Parameters
+        ----------
+        frame : Any
+            A table with named columns.
+        values : str | Iterable[str]
+            Columns by a list of names, or a pattern such as "q*".
+        levels : Sequence[float] | None, optional
+            Their levels; read from the names unless given.
+        sort_quantiles : bool, default False
+            Whether each row is sorted first.
+
+        Returns
+        -------
+        Quantiles
+        """
         return cls(_chosen(frame, values, "values"), levels, sort_quantiles=sort_quantiles)
 
     def interval(self, level: float,  # claimed coverage, between 0 and 1
                  ) -> Intervals:
-        "The central intervals between two of the quantiles."
+        """The central intervals between two of the quantiles.
+
+        Parameters
+        ----------
+        level : float
+            Claimed coverage, between 0 and 1.
+
+        Returns
+        -------
+        Intervals
+        """
         tails = (0.5 - _level(level) / 2, 0.5 + level / 2)
         places = [int(np.abs(np.asarray(self.levels) - tail).argmin()) for tail in tails]
         if any(abs(self.levels[k] - tail) > 1e-9 for k, tail in zip(places, tails)):
@@ -715,8 +1018,17 @@ class Quantiles(Statement):
         """Mean and standard deviation of a normal distribution fitted to the quantiles of each row.
 
         The fit is by least squares along normal scores; each level counts as much as the levels
-        nearest to it. Raises ValueError for a single level, and for rows whose quantiles are all
-        equal."""
+        nearest to it.
+
+        Returns
+        -------
+        MeanStd
+
+        Raises
+        ------
+        ValueError
+            For a single level, and for rows whose quantiles are all equal.
+        """
         from uqcal.predictive.predictive_scores import level_weights
         score, weight = stats.norm.ppf(self.levels), level_weights(self.levels)
         if score.size < 2: raise ValueError("values must hold at least two levels for a mean and "
@@ -733,7 +1045,22 @@ class Quantiles(Statement):
                 ) -> Samples:
         """Draws from the quantiles, interpolated along normal scores, straight beyond them.
 
-        Raises ValueError for a single level."""
+        Parameters
+        ----------
+        m : int
+            Members of each row, ≥ 2.
+        rng : int | np.random.Generator | None, optional
+            Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+        Returns
+        -------
+        Samples
+
+        Raises
+        ------
+        ValueError
+            For a single level.
+        """
         score, shape = stats.norm.ppf(self.levels), (len(self), check_count(m, "m"))
         if score.size < 2: raise ValueError("values must hold at least two levels to draw from, "
                                             "got one")
@@ -748,7 +1075,18 @@ class Quantiles(Statement):
         """The level of each observed value, linear between levels; for pictures.
 
         It is not known below the lowest and above the highest quantile, nor where a quantile
-        equals the observed value: a PIT is an interval there."""
+        equals the observed value: a PIT is an interval there.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), from 0 to 1; NaN where it is not known.
+        """
         y = self.read_observed(y_true)
         below, level = (self.values < y[:, None]).sum(axis=1), np.asarray(self.levels)
         known = (below > 0) & (below == (self.values <= y[:, None]).sum(axis=1))
@@ -763,7 +1101,21 @@ class Quantiles(Statement):
              *, weights: str = "range",  # "range": each level counts as the levels nearest to it
                                          # do; "equal": all levels count equally
              ) -> np.ndarray:  # shape (n,), in the unit of the observed values; smaller is better
-        "The continuous ranked probability score of each row, as far as the levels show it."
+        """The continuous ranked probability score of each row, as far as the levels show it.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+        weights : str, default "range"
+            "range": each level counts as the levels nearest to it do; "equal": all levels count
+            equally.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), in the unit of the observed values; smaller is better.
+        """
         from uqcal.predictive.predictive_scores import crps_of_quantiles
         return crps_of_quantiles(self.read_observed(y_true), self.values, self.levels,
                                  weights=weights)
@@ -809,7 +1161,23 @@ def check_levels(levels: Sequence[float],  # one for each column
                  ) -> tuple[float, ...]:  # the same
     """Levels of quantiles, if they rise within (0, 1).
 
-    Raises ValueError for other levels, and for another number of them."""
+    Parameters
+    ----------
+    levels : Sequence[float]
+        One for each column.
+    q : int | None, optional
+        How many there must be; None: one or more.
+
+    Returns
+    -------
+    tuple[float, ...]
+        The same.
+
+    Raises
+    ------
+    ValueError
+        For other levels, and for another number of them.
+    """
     if isinstance(levels, str) or np.ndim(levels) != 1 or np.size(levels) != (q or np.size(levels)):
         raise ValueError(f"levels must hold one number for each of the {q or ''} columns, got "
                          f"{np.size(levels)}")
@@ -830,7 +1198,18 @@ def refuse_crossing(values: np.ndarray,  # quantiles, shape (n, q)
                     ) -> None:
     """Refuse rows in which a higher level has a lower quantile.
 
-    Raises ValueError with the number of such rows, and the first."""
+    Parameters
+    ----------
+    values : np.ndarray
+        Quantiles, shape (n, q).
+    levels : Sequence[float]
+        Their levels, shape (q,).
+
+    Raises
+    ------
+    ValueError
+        With the number of such rows, and the first.
+    """
     crossed = values[:, 1:] < values[:, :-1]
     if not crossed.any(): return
     wrong = crossed.any(axis=1)
@@ -850,7 +1229,16 @@ class Samples(Statement):
     Members are presumed to be drawn from one distribution, the one that the observed value is said
     to come from.
 
-    Raises ValueError, TypeError for fewer than two members, missing and infinite values."""
+    Attributes
+    ----------
+    values : ArrayLike
+        Members, shape (n, m), in the unit of the observed values.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For fewer than two members, missing and infinite values.
+    """
 
     values: ArrayLike  # members, shape (n, m), in the unit of the observed values
 
@@ -875,13 +1263,33 @@ class Samples(Statement):
                    values: str | Iterable[str],  # columns by a list of names, or a pattern such as
                                                  # "m*"
                    ) -> Samples:
-        "Members of an ensemble from columns of a table."
+        """Members of an ensemble from columns of a table.
+
+        Parameters
+        ----------
+        frame : Any
+            A table with named columns.
+        values : str | Iterable[str]
+            Columns by a list of names, or a pattern such as "m*".
+
+        Returns
+        -------
+        Samples
+        """
         return cls(_chosen(frame, values, "values"))
 
     def mean_std(self) -> MeanStd:
         """Mean and standard deviation of the members, with m − 1 in the denominator.
 
-        Raises ValueError where all members of a row agree."""
+        Returns
+        -------
+        MeanStd
+
+        Raises
+        ------
+        ValueError
+            Where all members of a row agree.
+        """
         std = self.values.std(axis=1, ddof=1)
         refuse("values", "differ within each row", std <= 0, "all the same", hint="such a row has "
                                                                                   "no standard "
@@ -894,10 +1302,24 @@ class Samples(Statement):
                  ) -> Intervals:
         """The central intervals of the members.
 
-        Bounds lie so that one more draw from the same distribution is inside with this probability,
-        however few members there are: quantiles
-        with m + 1 in the denominator (Weibull 1939). Raises ValueError where m members don't reach
-        so far out."""
+        Bounds lie so that one more draw from the same distribution is inside with this
+        probability, however few members there are: quantiles with m + 1 in the denominator
+        (Weibull 1939).
+
+        Parameters
+        ----------
+        level : float
+            Claimed coverage, between 0 and 1.
+
+        Returns
+        -------
+        Intervals
+
+        Raises
+        ------
+        ValueError
+            Where m members don't reach so far out.
+        """
         m = self.values.shape[1]
         tail = 0.5 - _level(level) / 2
         if tail * (m + 1) < 1 - 1e-9:
@@ -913,7 +1335,20 @@ class Samples(Statement):
                   ) -> Quantiles:
         """Quantiles of the members, with m + 1 in the denominator, as of `interval`.
 
-        Raises ValueError where m members don't reach so far out."""
+        Parameters
+        ----------
+        levels : Sequence[float]
+            Rising, between 0 and 1.
+
+        Returns
+        -------
+        Quantiles
+
+        Raises
+        ------
+        ValueError
+            Where m members don't reach so far out.
+        """
         levels, m = check_levels(levels), self.values.shape[1]
         tail = min(levels[0], 1 - levels[-1])
         if tail * (m + 1) < 1 - 1e-9:
@@ -925,7 +1360,18 @@ class Samples(Statement):
 
     def pit(self, y_true: ArrayLike,  # observed values, shape (n,)
             ) -> np.ndarray:  # shape (n,), from 0 to 1
-        "The middle of each observed value's rank among the members; for pictures."
+        """The middle of each observed value's rank among the members; for pictures.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), from 0 to 1.
+        """
         y = self.read_observed(y_true)[:, None]
         below, up_to = (self.values < y).sum(axis=1), (self.values <= y).sum(axis=1)
         return (below + (up_to - below + 1) / 2) / (self.values.shape[1] + 1)
@@ -934,7 +1380,20 @@ class Samples(Statement):
              *, fair: bool = False,  # True: members are a sample of what is predicted; False: they
                                      # are what is predicted
              ) -> np.ndarray:  # shape (n,), in the unit of the observed values; smaller is better
-        "The continuous ranked probability score of each row."
+        """The continuous ranked probability score of each row.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+        fair : bool, default False
+            True: members are a sample of what is predicted; False: they are what is predicted.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), in the unit of the observed values; smaller is better.
+        """
         from uqcal.predictive.predictive_scores import crps_of_samples
         return crps_of_samples(self.read_observed(y_true), self.values, fair=fair)
 
@@ -943,7 +1402,18 @@ class Samples(Statement):
 class Distribution(Statement):
     """An object with a cdf for all rows, such as a frozen distribution of scipy.stats.
 
-    Raises TypeError for objects without cdf, ValueError where the cdf answers for one row only."""
+    Parameters
+    ----------
+    dist : Any
+        An object whose cdf takes n values and gives n probabilities.
+
+    Raises
+    ------
+    TypeError
+        For objects without cdf.
+    ValueError
+        Where the cdf answers for one row only.
+    """
 
     dist: Any  # an object whose cdf takes n values and gives n probabilities
 
@@ -962,12 +1432,33 @@ class Distribution(Statement):
 
     def cdf(self, y: ArrayLike,  # one value for each row, shape (n,)
             ) -> np.ndarray:  # probabilities, shape (n,)
-        "The probability of a value at most y, row by row."
+        """The probability of a value at most y, row by row.
+
+        Parameters
+        ----------
+        y : ArrayLike
+            One value for each row, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Probabilities, shape (n,).
+        """
         return self._ask(self.dist.cdf, read_vector(y, "y"))
 
     def interval(self, level: float,  # claimed coverage, between 0 and 1
                  ) -> Intervals:
-        "The central intervals of each distribution."
+        """The central intervals of each distribution.
+
+        Parameters
+        ----------
+        level : float
+            Claimed coverage, between 0 and 1.
+
+        Returns
+        -------
+        Intervals
+        """
         tail = 0.5 - _level(level) / 2
         low, high = self.quantiles((tail, 1 - tail)).values.T
         return Intervals(low, high, level=level)
@@ -986,7 +1477,20 @@ class Distribution(Statement):
                   ) -> Quantiles:
         """The quantiles of each distribution.
 
-        Raises TypeError for objects without ppf or icdf."""
+        Parameters
+        ----------
+        levels : Sequence[float]
+            Rising, between 0 and 1.
+
+        Returns
+        -------
+        Quantiles
+
+        Raises
+        ------
+        TypeError
+            For objects without ppf or icdf.
+        """
         levels, inverse = check_levels(levels), self._inverse()
         if inverse is None:
             raise TypeError("dist must have ppf or icdf for intervals and quantiles, and "
@@ -997,7 +1501,15 @@ class Distribution(Statement):
     def mean_std(self) -> MeanStd:
         """Mean and standard deviation of each distribution, as its own mean and std give them.
 
-        Raises TypeError for objects without them."""
+        Returns
+        -------
+        MeanStd
+
+        Raises
+        ------
+        TypeError
+            For objects without them.
+        """
         found = []
         for name in ("mean", "std"):
             value = getattr(self.dist, name, None)
@@ -1011,7 +1523,19 @@ class Distribution(Statement):
     def samples(self, m: int,  # members of each row, ≥ 2
                 *, rng: int | np.random.Generator | None = None,  # seed or generator
                 ) -> Samples:
-        "Draws from each distribution, by its quantiles at random levels."
+        """Draws from each distribution, by its quantiles at random levels.
+
+        Parameters
+        ----------
+        m : int
+            Members of each row, ≥ 2.
+        rng : int | np.random.Generator | None, optional
+            Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+        Returns
+        -------
+        Samples
+        """
         inverse, shape = self._inverse(), (check_count(m, "m"), len(self))
         if inverse is None: raise TypeError("dist must have ppf or icdf to draw from, and "
                                             f"{type(self.dist).__name__} has neither")
@@ -1020,7 +1544,18 @@ class Distribution(Statement):
 
     def pit(self, y_true: ArrayLike,  # observed values, shape (n,)
             ) -> np.ndarray:  # shape (n,), from 0 to 1
-        "The probability of a value at most the observed one."
+        """The probability of a value at most the observed one.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), from 0 to 1.
+        """
         return self.cdf(self.read_observed(y_true))
 
     def crps(self, y_true: ArrayLike,  # observed values, shape (n,)
@@ -1028,7 +1563,18 @@ class Distribution(Statement):
         """The continuous ranked probability score of each row.
 
         It is an integral, as `crps_of_distribution` finds it; of normal distributions of
-        scipy.stats the closed form."""
+        scipy.stats the closed form.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Observed values, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,), in the unit of the observed values; smaller is better.
+        """
         from uqcal.predictive.predictive_scores import crps_of_distribution
         if getattr(getattr(self.dist, "dist", None), "name", None) == "norm":
             return self.mean_std().crps(y_true)
@@ -1054,7 +1600,22 @@ def read_statement(value: Any,  # a statement, or an object with a cdf
                    ) -> Statement:
     """A statement as it is, and what can be only one kind of statement as that.
 
-    Raises TypeError for pairs and arrays, which may mean several things, with what to type."""
+    Parameters
+    ----------
+    value : Any
+        A statement, or an object with a cdf.
+    name : str, default "statement"
+        What the caller calls it.
+
+    Returns
+    -------
+    Statement
+
+    Raises
+    ------
+    TypeError
+        For pairs and arrays, which may mean several things, with what to type.
+    """
     if isinstance(value, Statement): return value
     if callable(getattr(value, "cdf", None)): return Distribution(value)
     if isinstance(value, (tuple, list)) and len(value) == 2:

@@ -279,15 +279,56 @@ def validate(
 ) -> Report:  # `.verdict`, `.conclusion`, `.findings`, `.cautions`, `.step`
     """Whether predicted uncertainties can be believed: valid, minor, invalid or inconclusive.
 
-    Raises TypeError, ValueError for arrays that are no statement, other lengths, and values that
-    can't be right, with what to type.
-
     Examples:
     >>> import numpy as np, uqcal
     >>> rng = np.random.default_rng(1)
     >>> u = rng.uniform(1, 2, 500)
     >>> uqcal.validate(rng.normal(0, 1.5 * u), uqcal.MeanStd(0, u), rng=1).verdict
     'invalid'
+
+    Parameters
+    ----------
+    y_true : ArrayLike | Parts
+        What happened, shape (n,); or Parts of a table on disk, alone.
+    statement : Any, optional
+        What was predicted: a statement of `uqcal.statements`.
+    by : Any, optional
+        Columns along which to ask, too: array, Series, table or dict, n rows.
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,); None: independent.
+    sample_weight : ArrayLike | None, optional
+        Weights, shape (n,), ≥ 0; of probabilities only.
+    horizon : int, default 1
+        Of predictive distributions: steps between a forecast and its outcome.
+    in_time : bool | None, optional
+        Of predictive distributions: whether rows follow each other in time; None: the rows
+        decide.
+    multilabel : bool, default False
+        Of probabilities: whether each column of y_true and statement, shape (n, L), is a
+        label of its own, 0 or 1.
+    tolerance : float, default 1.25
+        The largest fault that does no harm, a factor above 1.
+    confidence : float, default 0.95
+        Level of limits; tests reject at 1 − confidence.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+    options : ValidateOptions | None, optional
+        Numbers that experts set.
+
+    Returns
+    -------
+    Report
+        `.verdict`, `.conclusion`, `.findings`, `.cautions`, `.step`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arrays that are no statement, other lengths, and values that can't be right,
+        with what to type.
     """
     how = dict(tolerance=tolerance, confidence=confidence, rng=rng, n_jobs=n_jobs,
                progress=progress)
@@ -337,7 +378,38 @@ def _refuse_time(kind, horizon, in_time):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-class
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Recalibration(Report):
-    """A correction: what was found, the corrected rows, and the map for new ones."""
+    """A correction: what was found, the corrected rows, and the map for new ones.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Statement | None
+        The same rows, each corrected by a map fitted to other rows.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    given : Statement
+        As it was predicted.
+    model : Any
+        What was fitted to all rows; None: no change.
+    found : Report
+        The answer of the room that corrected.
+    was : Report | None
+        Of intervals: before.
+    by : tuple[str, ...]
+        Names of the columns that the map needs.
+    n_calibration : int | None
+        Independent rows that the fit is worth.
+    level : float | None
+        Of intervals and sets, which are claimed to cover that share.
+    """
 
     statement: Statement | None = field(default=None, repr=False, compare=False)  # the same rows,
     # each corrected by a map fitted to other rows
@@ -398,7 +470,23 @@ class Recalibration(Report):
               ) -> Statement:  # corrected; conformal intervals or sets after `conformalize`
         """The correction of new rows.
 
-        Raises TypeError, ValueError for another kind, and for columns that are missing."""
+        Parameters
+        ----------
+        statement : Any
+            What is predicted for new rows, of the same kind.
+        by : Any, optional
+            Their columns, where the map needs them.
+
+        Returns
+        -------
+        Statement
+            Corrected; conformal intervals or sets after `conformalize`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For another kind, and for columns that are missing.
+        """
         statement = read_statement(statement)
         if type(statement) is not type(self.given):
             raise TypeError(f"statement must be {type(self.given).__name__}, as in the fit, got "
@@ -408,7 +496,13 @@ class Recalibration(Report):
                         self.n_calibration)
 
     def to_state(self) -> dict[str, Any]:  # for `json.dump`
-        "All that `apply` needs."
+        """All that `apply` needs.
+
+        Returns
+        -------
+        dict[str, Any]
+            For `json.dump`.
+        """
         model = None if self.model is None else self.model.to_dict()
         return {"format": _FORMAT, "kind": type(self.given).__name__, "level": self.level,
                 "by": list(self.by), "n_calibration": self.n_calibration,
@@ -416,7 +510,13 @@ class Recalibration(Report):
 
     def save(self, path: Any,  # a file, written as a whole
              ) -> None:
-        "Write what `apply` needs as JSON; `uqcal.load` brings it back."
+        """Write what `apply` needs as JSON; `uqcal.load` brings it back.
+
+        Parameters
+        ----------
+        path : Any
+            A file, written as a whole.
+        """
         write_whole(json.dumps(self.to_state()), Path(path))
 
     @property
@@ -441,23 +541,54 @@ class Recalibration(Report):
         return words.conformal_headline(self.found)
 
     def table_lines(self) -> list[str]:  # none of intervals
-        "Rows of numbers before and after, where the room that corrected has them."
+        """Rows of numbers before and after, where the room that corrected has them.
+
+        Returns
+        -------
+        list[str]
+            None of intervals.
+        """
         if self.level is None: return self.found.table_lines()
         return []
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        "What `to_frame` gives."
+        """What `to_frame` gives.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return self.found.tables()
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        "The outcome, and what the room that corrected says."
+        """The outcome, and what the room that corrected says.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         return self.found.to_dict() | {"outcome": self.outcome, "conclusion": self.conclusion}
 
     def plot(self, ax: Any = None,  # axes to draw on; new ones unless given
              finding: str | None = None,  # the name of one; None: the correction, or that which
                                           # decides
              ) -> Any:  # the axes
-        "The correction with the rows, or the picture of a finding."
+        """The correction with the rows, or the picture of a finding.
+
+        Parameters
+        ----------
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+        finding : str | None, optional
+            The name of one; None: the correction, or that which decides.
+
+        Returns
+        -------
+        Any
+            The axes.
+        """
         return self.found.plot(ax, finding)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-help
@@ -642,10 +773,9 @@ def recalibrate(
 ) -> Recalibration:  # `.statement`, `.apply`, `.before`, `.after`, `.gain`, `.save`
     """Correct predicted uncertainties where a fault is shown, by what cross-validation favours.
 
-    Intervals keep their level: bounds are moved or widths scaled, whichever scores best held out.
-    Quantiles, Samples and Distribution keep their levels, their members and their kind.
-    Raises TypeError, ValueError as `validate`
-    does, and for fewer than ten rows, or ten events.
+    Intervals keep their level: bounds are moved or widths scaled, whichever scores best
+    held out. Quantiles, Samples and Distribution keep their levels, their members and their
+    kind.
 
     Examples:
     >>> import numpy as np, uqcal
@@ -656,6 +786,39 @@ def recalibrate(
     'recalibrated'
     >>> made.apply(uqcal.MeanStd(0, [1.0])).std.round(1)
     array([1.5])
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        What happened, shape (n,).
+    statement : Any
+        What was predicted, of any kind but LabelSets.
+    by : Any, optional
+        Columns that the correction may depend on, n rows; one of Probabilities, Quantiles,
+        Samples and Distribution.
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,); None: independent.
+    tolerance : float, default 1.25
+        The largest fault that does no harm, a factor above 1; not of Quantiles, Samples and
+        Distribution.
+    confidence : float, default 0.95
+        Level of limits; tests reject at 1 − confidence.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    Recalibration
+        `.statement`, `.apply`, `.before`, `.after`, `.gain`, `.save`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `validate` does, and for fewer than ten rows, or ten events.
     """
     asked = _asked(y_true, statement, by, groups, None, tolerance=tolerance,
                    confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
@@ -693,8 +856,6 @@ def conformalize(
 ) -> Recalibration:  # `.statement` out of fold and `.apply` give Intervals, or LabelSets
     """Intervals, or sets of labels, that cover new rows as often as the level claims.
 
-    Raises TypeError, ValueError as `validate` does, and for a level outside (0, 1).
-
     Examples:
     >>> import numpy as np, uqcal
     >>> rng = np.random.default_rng(1)
@@ -702,6 +863,35 @@ def conformalize(
     >>> made = uqcal.conformalize(rng.normal(0, 1.5 * u), uqcal.MeanStd(0, u), level=0.9, rng=1)
     >>> made.apply(uqcal.MeanStd([0.0], [1.0])).upper.round(1)
     array([2.5])
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        What happened, shape (n,), of rows that the model was not fitted to.
+    statement : Any
+        What was predicted, of any kind but LabelSets.
+    level : float
+        The share of new rows to be covered, between 0 and 1.
+    by : Any, optional
+        One column of groups that get bounds of their own, n rows.
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,); None: independent.
+    symmetric : bool, default False
+        Whether both sides are moved by the same length.
+    confidence : float, default 0.95
+        Level of the limits of the coverage found.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+    Returns
+    -------
+    Recalibration
+        `.statement` out of fold and `.apply` give Intervals, or LabelSets.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `validate` does, and for a level outside (0, 1).
     """
     level = check_fraction(level, "level")
     asked = _asked(y_true, statement, by, groups, None)
@@ -789,7 +979,19 @@ def _conformalized(asked, level, symmetric, confidence, rng):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-mon-reading
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What a monitor says after some outcomes."""
+    """What a monitor says after some outcomes.
+
+    Attributes
+    ----------
+    alarm : Any
+        The last alarm among these outcomes; None where it was quiet.
+    since : int | None
+        The outcome, counted from 1, since which the alarm finds a fault.
+    status : str
+        "alarm" or "quiet".
+    n : int
+        Outcomes so far.
+    """
 
     alarm: Any = None  # the last alarm among these outcomes; None where it was quiet
     since: int | None = None  # the outcome, counted from 1, since which the alarm finds a fault
@@ -815,6 +1017,19 @@ class Monitor(Storable):
     >>> p = rng.uniform(0, 1, 2000)
     >>> watch.update(rng.random(2000) < p**3, uqcal.Probabilities(p)).status
     'alarm'
+
+    Parameters
+    ----------
+    kind : str, default "auto"
+        "mean_std", "intervals", "probabilities", "quantiles", "samples", "distribution";
+        "auto": that of the first statement.
+    run_length : int, default 1_000_000
+        Outcomes between false alarms, on average.
+    level : float | None, optional
+        Of intervals, if not the level that they claim.
+    horizon : int, default 1
+        Of quantiles, samples and distributions: rows over which errors follow each other,
+        such as the steps that forecasts look ahead, ≥ 1.
     """
 
     obeyed = ()
@@ -851,7 +1066,20 @@ class Monitor(Storable):
     def predict(self, statement: Any,  # what is predicted for rows whose outcomes are still out
                 key: Any = None,  # a key for each row under which its outcome will come
                 ) -> Statement:  # of the same kind, corrected by what came so far
-        "The correction of new rows; nothing is learnt until `update`."
+        """The correction of new rows; nothing is learnt until `update`.
+
+        Parameters
+        ----------
+        statement : Any
+            What is predicted for rows whose outcomes are still out.
+        key : Any, optional
+            A key for each row under which its outcome will come.
+
+        Returns
+        -------
+        Statement
+            Of the same kind, corrected by what came so far.
+        """
         statement = read_statement(statement)
         rows, stated = self._begin(statement), _stated(statement)
         if key is None: return _spoken(rows.forecaster_.predict(_corrected(statement)), statement)
@@ -866,7 +1094,27 @@ class Monitor(Storable):
                ) -> Reading:  # `.status`, `.alarm`, `.since`
         """Learn outcomes, and say whether calibration has changed.
 
-        Raises ValueError for keys that are unknown or booked, and as `validate` does."""
+        Parameters
+        ----------
+        y_true : ArrayLike
+            What happened, shape (n,), in the order of time.
+        statement : Any, optional
+            What was predicted for these rows, if not under a key.
+        key : Any, optional
+            The key of each row, if `predict` was given one.
+
+        Returns
+        -------
+        Reading
+            `.status`, `.alarm`, `.since`.
+
+        Raises
+        ------
+        ValueError
+            For keys that are unknown or booked.
+        TypeError, ValueError
+            As `validate` does.
+        """
         if (statement is None) == (key is None):
             raise TypeError("update needs either a statement or the keys of earlier ones")
         if statement is not None: self._learn(y_true, read_statement(statement))
@@ -901,14 +1149,26 @@ class Monitor(Storable):
         return list(getattr(self, "rang", []))
 
     def report(self) -> Report:  # findings as they were and corrected, with the gain
-        "What went through so far."
+        """What went through so far.
+
+        Returns
+        -------
+        Report
+            Findings as they were and corrected, with the gain.
+        """
         if not hasattr(self, "rows_"): raise ValueError("no outcome has come yet: update first")
         self.rows_.settle()
         return self.rows_.summary()
 
     def save(self, path: Any,  # a file, written as a whole
              ) -> None:
-        "Write the state as JSON; `uqcal.load` brings it back."
+        """Write the state as JSON; `uqcal.load` brings it back.
+
+        Parameters
+        ----------
+        path : Any
+            A file, written as a whole.
+        """
         write_whole(json.dumps(self.to_dict()), Path(path))
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-mon-help
@@ -975,7 +1235,30 @@ def _forecasts(statement, horizon):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-mon-report
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Monitoring(Report):
-    """What a monitor found in rows that were given in the order of time."""
+    """What a monitor found in rows that were given in the order of time.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Statement | None
+        Each row corrected from earlier rows.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    alarms : tuple[Any, ...]
+        With `.outcome`, where it rang, and `.since`.
+    monitor : Monitor
+        To go on with.
+    found : Report
+        The answer of the room that watched.
+    """
 
     statement: Statement | None = field(default=None, repr=False, compare=False)  # each row
     # corrected from earlier rows
@@ -1014,21 +1297,52 @@ class Monitoring(Report):
         return None
 
     def table_lines(self) -> list[str]:  # none before six outcomes
-        "The measure so far, at six times of the stream."
+        """The measure so far, at six times of the stream.
+
+        Returns
+        -------
+        list[str]
+            None before six outcomes.
+        """
         return self.found.table_lines()
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        "What `to_frame` gives; `curve` is the measure so far."
+        """What `to_frame` gives; `curve` is the measure so far.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return self.found.tables()
 
     def plot(self, ax: Any = None,  # axes to draw on; new ones unless given
              finding: str | None = None,  # the name of one; None: the measure so far
              ) -> Any:  # the axes
-        "The measure so far, or the picture of a finding."
+        """The measure so far, or the picture of a finding.
+
+        Parameters
+        ----------
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+        finding : str | None, optional
+            The name of one; None: the measure so far.
+
+        Returns
+        -------
+        Any
+            The axes.
+        """
         return self.found.plot(ax, finding)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        "Outcome, conclusion, findings and what was counted."
+        """Outcome, conclusion, findings and what was counted.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         return self.found.to_dict()
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-mon-f
@@ -1044,8 +1358,6 @@ def monitor(
 ) -> Monitoring:  # `.alarms`, `.statement` corrected row by row, `.monitor` to go on with
     """Whether calibration changes along the rows, since when, and what correcting online does.
 
-    Raises TypeError, ValueError as `validate` does.
-
     Examples:
     >>> import numpy as np, uqcal
     >>> rng = np.random.default_rng(1)
@@ -1053,6 +1365,31 @@ def monitor(
     >>> error = rng.normal(0, np.repeat([1.0, 2.0], 1500))
     >>> uqcal.monitor(error, uqcal.MeanStd(0, u)).alarms[0].since > 1400
     True
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        What happened, shape (n,), in the order of time.
+    statement : Any
+        What was predicted: MeanStd, Intervals, Probabilities, Quantiles, Samples or
+        Distribution.
+    run_length : int, default 1_000_000
+        Outcomes between false alarms, on average.
+    level : float | None, optional
+        Of intervals, if not the level that they claim.
+    horizon : int, default 1
+        Of quantiles, samples and distributions: rows over which errors follow each other,
+        such as the steps that forecasts look ahead, ≥ 1.
+
+    Returns
+    -------
+    Monitoring
+        `.alarms`, `.statement` corrected row by row, `.monitor` to go on with.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `validate` does.
     """
     statement = read_statement(statement)
     watch = Monitor(run_length=run_length, level=level, horizon=horizon)
@@ -1080,8 +1417,6 @@ def compare_models(
 ) -> Report:  # `.outcome`, `.conclusion`, `.to_frame()`: differences with limits
     """Which model's uncertainties score better, by how much, and why.
 
-    Raises TypeError for kinds that differ, ValueError for unlike rows, levels and unknown scores.
-
     Examples:
     >>> import numpy as np, uqcal
     >>> rng = np.random.default_rng(1)
@@ -1090,6 +1425,41 @@ def compare_models(
     >>> models = {"right": uqcal.MeanStd(0, u), "constant": uqcal.MeanStd(0, np.full(500, 3.0))}
     >>> uqcal.compare_models(y, models, rng=1).outcome
     'better'
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        What happened, shape (n,).
+    models : Mapping[str, Any]
+        By name, what each predicts: statements of one kind, n rows; of Quantiles, Samples,
+        Distribution and MeanStd kinds may differ.
+    score : str, default "auto"
+        "crps" or "log" of MeanStd, "log" or "brier" of Probabilities.
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,); None: independent.
+    in_time : bool, default False
+        Whether rows follow each other in time, so that neighbours may be correlated; not
+        with groups.
+    confidence : float, default 0.95
+        Level of limits, for all pairs together.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    Report
+        `.outcome`, `.conclusion`, `.to_frame()`: differences with limits.
+
+    Raises
+    ------
+    TypeError
+        For kinds that differ.
+    ValueError
+        For unlike rows, levels and unknown scores.
     """
     models = _read_models(models)
     first = next(iter(models.values()))
@@ -1167,8 +1537,6 @@ def compare_groups(
 ) -> Report:  # `.outcome`, `.conclusion`, `.to_frame()`: a row for each comparison
     """Whether groups with equal scores have equal outcomes, with p-values for all of them.
 
-    Raises ValueError, TypeError for other lengths, missing values, and one group only.
-
     Examples:
     >>> import numpy as np, uqcal
     >>> rng = np.random.default_rng(1)
@@ -1176,6 +1544,41 @@ def compare_groups(
     >>> event = rng.random(900) < score + 0.2 * (group == "c") * (1 - score)
     >>> uqcal.compare_groups(event, score, by=group, rng=1).outcome
     'differ'
+
+    Parameters
+    ----------
+    y_true : ArrayLike | Parts
+        What happened, shape (n,): numbers, 0 and 1, or two labels; or Parts of a table on
+        disk, alone.
+    score : ArrayLike | None, optional
+        The score at which groups are compared, shape (n,).
+    by : ArrayLike | None, optional
+        The group of each row, shape (n,).
+    reference : Any, default "all"
+        "all": each group against everyone; "pairs": all pairs; or the label of the group
+        with which each other one is compared.
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,); None: independent.
+    sample_weight : ArrayLike | None, optional
+        Weights, shape (n,), ≥ 0.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    Report
+        `.outcome`, `.conclusion`, `.to_frame()`: a row for each comparison.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For other lengths, missing values, and one group only.
     """
     if isinstance(y_true, Parts):
         check_choice(reference, "reference", ["all", "pairs"])
@@ -1203,8 +1606,6 @@ def load(path: Any,  # a file that `Recalibration.save` or `Monitor.save` wrote
          ) -> Any:  # with `.apply` for new rows; or a Monitor
     """What was saved: a recalibration, ready for new rows, or a monitor, to go on with.
 
-    Raises ValueError for a file that uqcal did not write, or that an earlier release wrote.
-
     Examples:
     >>> import numpy as np, uqcal, tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.json"
@@ -1212,6 +1613,21 @@ def load(path: Any,  # a file that `Recalibration.save` or `Monitor.save` wrote
     >>> uqcal.recalibrate(3 * u * (-1) ** np.arange(500), uqcal.MeanStd(0, u), rng=1).save(path)
     >>> uqcal.load(path).apply(uqcal.MeanStd(0, [1.0])).std.round(1)
     array([3.])
+
+    Parameters
+    ----------
+    path : Any
+        A file that `Recalibration.save` or `Monitor.save` wrote.
+
+    Returns
+    -------
+    Any
+        With `.apply` for new rows; or a Monitor.
+
+    Raises
+    ------
+    ValueError
+        For a file that uqcal did not write, or that an earlier release wrote.
     """
     try: state = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeError, ValueError) as error:
@@ -1226,7 +1642,13 @@ def load(path: Any,  # a file that `Recalibration.save` or `Monitor.save` wrote
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-saved
 class SavedRecalibration:
-    "A recalibration that was loaded: `.apply` corrects new rows, `.conclusion` says how."
+    """A recalibration that was loaded: `.apply` corrects new rows, `.conclusion` says how.
+
+    Parameters
+    ----------
+    state : dict[str, Any]
+        As `Recalibration.to_state` gives it.
+    """
 
     def __init__(self, state: dict[str, Any],  # as `Recalibration.to_state` gives it
                  ):
@@ -1237,7 +1659,20 @@ class SavedRecalibration:
     def apply(self, statement: Any,  # what is predicted for new rows, of the same kind
               by: Any = None,  # their columns, where the map needs them
               ) -> Statement:  # corrected
-        "The correction of new rows."
+        """The correction of new rows.
+
+        Parameters
+        ----------
+        statement : Any
+            What is predicted for new rows, of the same kind.
+        by : Any, optional
+            Their columns, where the map needs them.
+
+        Returns
+        -------
+        Statement
+            Corrected.
+        """
         statement = read_statement(statement)
         if type(statement).__name__ != self.kind:
             raise TypeError(f"statement must be {self.kind}, as in the fit, got "

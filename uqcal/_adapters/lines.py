@@ -40,7 +40,47 @@ __all__ = ['StreamCounts', 'alarm_finding', 'stream_step', 'false_alarms', 'Stre
 # %% ../../nbs/adapters/80_lines.ipynb #cell-018
 @dataclass(frozen=True, kw_only=True, repr=False)
 class StreamCounts(Report):
-    "What went through a stream in one run, whatever its rows predict: findings and counts."
+    """What went through a stream in one run, whatever its rows predict: findings and counts.
+
+    Parameters
+    ----------
+    findings : tuple[Finding, ...], default ()
+        One for each question.
+    cautions : tuple[Caution, ...], default ()
+        What could mislead.
+    step : Step | None, optional
+        What to do next.
+    statement : Any, optional
+        What was predicted.
+    python : str, optional
+        The next step as a line of Python.
+    settings : dict[str, Any], optional
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    method : str
+        The method's short name.
+    rows : int
+        Rows written in this run, as all that follows.
+    learnt : int
+        Rows that had an outcome.
+    alarms : int
+        How often the monitor of what was predicted rang.
+    alarms_after : int, default 0
+        How often the monitor of what was written rang.
+    curve : tuple[tuple[float, ...], ...], optional
+        Outcomes seen, a measure of what was predicted and of what was written, at some
+        times of the stream.
+    left_out : int, default 0
+        Rows without a prediction, where they were to be left out.
+    skipped : int, default 0
+        Broken rows, where they were to be skipped.
+    waiting : int, default 0
+        Forecasts whose outcome has not come yet, where rows have keys.
+    restarts : int, default 0
+        How often the forecaster began anew, at alarms of the forecasts' monitor.
+    booked : int, default 0
+        Rows that brought the outcome of an earlier row's forecast.
+    """
 
     method: str  # the method's short name
     rows: int  # rows written in this run, as all that follows
@@ -79,7 +119,13 @@ class StreamCounts(Report):
         return ""
 
     def table_lines(self) -> list[str]:  # none before six outcomes
-        "The measure so far, at six times of the stream."
+        """The measure so far, at six times of the stream.
+
+        Returns
+        -------
+        list[str]
+            None before six outcomes.
+        """
         if self.learnt < 6: return []
         seen = np.array([point[0] for point in self.curve])
         places = np.searchsorted(seen, np.arange(1, 7) * self.learnt / 6)
@@ -87,7 +133,13 @@ class StreamCounts(Report):
         return curve_lines(points, self.what)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        "Outcome, conclusion, findings, cautions, the next step and what was counted."
+        """Outcome, conclusion, findings, cautions, the next step and what was counted.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         told = super().to_dict()
         told.pop("verdict")
         return {"outcome": self.outcome, **told} | {name: getattr(self, name) for name in _COUNTS}
@@ -108,12 +160,22 @@ class StreamCounts(Report):
         return None
 
     def curve_table(self) -> pd.DataFrame:
-        "The measure so far, before and after, at times of the stream that grow by five per cent."
+        """The measure so far, before and after, at times of the stream that grow by five per cent.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame(self.curve, columns=["outcomes", "before", "after"])
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        """\"findings\", \"parts\", \"curve\": the measure so far, and \"alarms\": the first of each
-        monitor, with how often it rang."""
+        """\"findings\", \"parts\", \"curve\": the measure so far, and \"alarms\": the first of each monitor, with how often it rang.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         rang = [{"finding": one.name, "alarms": one.facts["alarms"],
                  "first": getattr(one.facts["alarm"], "at", None),
                  "since": getattr(one.facts["alarm"], "since", None)}
@@ -125,12 +187,34 @@ class StreamCounts(Report):
              ) -> Any:  # the same axes
         """The measure along the stream, before and after, whatever the finding.
 
-        Raises ValueError where there was no outcome."""
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Any
+            The same axes.
+
+        Raises
+        ------
+        ValueError
+            Where there was no outcome.
+        """
         if not self.curve: raise ValueError("there was no outcome, so there is nothing to draw")
         return _plot_curve(self, ax)
 
     def facts(self) -> dict[str, str]:  # names and values
-        "Rows, outcomes and what was left out."
+        """Rows, outcomes and what was left out.
+
+        Returns
+        -------
+        dict[str, str]
+            Names and values.
+        """
         told = super().facts() | {"Outcomes": f"{self.learnt:,}", "Method": self.method}
         if self.left_out: told["Rows left out"] = f"{self.left_out:,}"
         if self.skipped: told["Broken rows skipped"] = f"{self.skipped:,}"
@@ -165,7 +249,32 @@ def alarm_finding(name: str,  # "as it was" or "corrected"
                   **facts: Any,  # what the measure is compared with
                   ) -> Finding:  # "invalid" after an alarm, "inconclusive" without outcomes; or
                                  # "fact"
-    "What a monitor found of predictions, or of what was made of them; no alarm proves nothing."
+    """What a monitor found of predictions, or of what was made of them; no alarm proves nothing.
+
+    Parameters
+    ----------
+    name : str
+        "as it was" or "corrected".
+    alarm : Any
+        The first of its monitor; None if that never rang.
+    alarms : int
+        How often it rang.
+    n : int
+        Outcomes.
+    of : str
+        "probabilities", "uncertainties" or "intervals".
+    measure : float
+        Calibration error, mean Z² or coverage.
+    restarts : int, default 0
+        How often the forecaster began anew.
+    **facts : Any
+        What the measure is compared with.
+
+    Returns
+    -------
+    Finding
+        "invalid" after an alarm, "inconclusive" without outcomes; or "fact".
+    """
     if not n: status = "inconclusive"
     elif alarm is None: status = "fact"
     else: status = "invalid"
@@ -177,7 +286,18 @@ def alarm_finding(name: str,  # "as it was" or "corrected"
 # %% ../../nbs/adapters/80_lines.ipynb #stream-step
 def stream_step(findings: tuple[Finding, ...],  # "as it was", "corrected", "gain" if there is one
                 ) -> Step:  # what to do next
-    "What to do after a part of a stream."
+    """What to do after a part of a stream.
+
+    Parameters
+    ----------
+    findings : tuple[Finding, ...]
+        "as it was", "corrected", "gain" if there is one.
+
+    Returns
+    -------
+    Step
+        What to do next.
+    """
     was, *others = findings
     if was.status == "inconclusive": return Step(verb="collect", why="outcomes")
     if any(each.name == "gain" and each.status == "invalid" for each in others):
@@ -189,7 +309,22 @@ def false_alarms(run_length: int,  # outcomes from one false alarm to the next, 
                  alarms: int,  # how often a monitor rang
                  kurtosis: float | None = None,  # up to which that holds; None for no limit
                  ) -> Caution:  # how often a monitor gives a false alarm
-    "What an alarm may be: one of the few that are false."
+    """What an alarm may be: one of the few that are false.
+
+    Parameters
+    ----------
+    run_length : int
+        Outcomes from one false alarm to the next, at least.
+    alarms : int
+        How often a monitor rang.
+    kurtosis : float | None, optional
+        Up to which that holds; None for no limit.
+
+    Returns
+    -------
+    Caution
+        How often a monitor gives a false alarm.
+    """
     return Caution(code="false_alarms", decides=alarms > 0,
                    facts={"run_length": run_length, "kurtosis": kurtosis})
 
@@ -199,7 +334,13 @@ class StreamTally(Storable):
 
     A kind of statement brings its own: `fresh_monitor` makes a monitor, `start` sets the sums to
     nothing, `count` adds to them and gives the alarms that rang, `point` gives a measure before and
-    after. Monitors go on from run to run; sums, and the numbers of outcomes, are those of one."""
+    after. Monitors go on from run to run; sums, and the numbers of outcomes, are those of one.
+
+    Parameters
+    ----------
+    run_length : int, default 1_000_000
+        Of the monitor.
+    """
 
     obeyed = None  # all settings, whenever they are set
     booked_, is_late_ = 0, False
@@ -208,7 +349,13 @@ class StreamTally(Storable):
                  ): self.run_length, self.rang = run_length, []
 
     def begin(self) -> Self:  # the object itself
-        "Nothing seen yet."
+        """Nothing seen yet.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.monitor_, self.after_ = self.fresh_monitor(), self.fresh_monitor()
         for monitor in (self.monitor_, self.after_): monitor.restart()  # refuses what can't be
         return self.begin_run()
@@ -216,7 +363,18 @@ class StreamTally(Storable):
     def begin_run(self,
                   restarts: int = 0,  # how often the forecaster began anew in earlier runs
                   ) -> Self:  # the object itself
-        "Nothing seen yet in this run."
+        """Nothing seen yet in this run.
+
+        Parameters
+        ----------
+        restarts : int, default 0
+            How often the forecaster began anew in earlier runs.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.is_late_ = self.is_late_ or self.booked_ > 0  # an outcome came late in some run
         self.rows_, self.learnt_, self.booked_, self.left_out_, self.skipped_ = 0, 0, 0, 0, 0
         self.due_, self.curve_ = 1, []
@@ -228,7 +386,18 @@ class StreamTally(Storable):
     def counted_here(self,
                      alarm: Any,  # of a monitor; None for none
                      ) -> Any:  # its outcomes counted from the first one of this run
-        "An alarm as this run counts; a stretch that began in an earlier run begins below 1."
+        """An alarm as this run counts; a stretch that began in an earlier run begins below 1.
+
+        Parameters
+        ----------
+        alarm : Any
+            Of a monitor; None for none.
+
+        Returns
+        -------
+        Any
+            Its outcomes counted from the first one of this run.
+        """
         if alarm is None: return None
         return replace(alarm, outcome=alarm.outcome - self.before_,
                        since=alarm.since - self.before_)
@@ -238,7 +407,17 @@ class StreamTally(Storable):
             y: np.ndarray,  # what came of it, shape (n,)
             made: np.ndarray,  # what was forecast, shape (n,) or (n, k)
             ) -> None:
-        "Take in rows and their outcomes."
+        """Take in rows and their outcomes.
+
+        Parameters
+        ----------
+        predicted : np.ndarray
+            What some rows predict, shape (n,) or (n, k), in order.
+        y : np.ndarray
+            What came of it, shape (n,).
+        made : np.ndarray
+            What was forecast, shape (n,) or (n, k).
+        """
         while y.size:
             part = slice(0, self.due_ - self.learnt_)
             self.rang += map(self.counted_here, self.count(predicted[part], y[part], made[part]))
@@ -250,7 +429,18 @@ class StreamTally(Storable):
 
     def counts(self, of: RowStream,  # what the rows have left behind
                ) -> dict[str, Any]:  # fields of `StreamCounts`, but for the alarms
-        "What has been counted in this run."
+        """What has been counted in this run.
+
+        Parameters
+        ----------
+        of : RowStream
+            What the rows have left behind.
+
+        Returns
+        -------
+        dict[str, Any]
+            Fields of `StreamCounts`, but for the alarms.
+        """
         if self.learnt_ and self.curve_[-1][0] < self.learnt_: end = [(self.learnt_, *self.point())]
         else: end = []
         return dict(method=of.method, rows=self.rows_, learnt=self.learnt_, booked=self.booked_,
@@ -388,7 +578,8 @@ class RowStream(Storable):
     """What rows have left behind: a forecaster, sums for a summary, the keys booked last.
 
     A kind of statement fills in what is its own: the words below, `begin`, `read`, `learn`, `cells`
-    and `summary`."""
+    and `summary`.
+    """
 
     obeyed = None  # all settings, whenever they are set
 
@@ -401,7 +592,20 @@ class RowStream(Storable):
                forecaster: Any,  # with `predict`, `forecast`, `outcome` and `open_ticket`
                tally: StreamTally,  # sums of nothing yet
                ) -> Self:  # the object itself
-        "No row seen yet."
+        """No row seen yet.
+
+        Parameters
+        ----------
+        forecaster : Any
+            With `predict`, `forecast`, `outcome` and `open_ticket`.
+        tally : StreamTally
+            Sums of nothing yet.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.forecaster_, self.tally_, self.told = forecaster, tally, []
         self.booked_, self.decimal_, self.taken_ = {}, None, 0
         self.ended_ = False  # whether a run came to its end, and was told of
@@ -416,13 +620,37 @@ class RowStream(Storable):
               predicted: np.ndarray,  # statements, shape (n,) or (n, k)
               y: np.ndarray,  # their outcomes, shape (n,)
               ) -> np.ndarray:  # forecasts, shape (n,) or (n, k)
-        "Forecasts of rows, each made before its outcome was learnt."
+        """Forecasts of rows, each made before its outcome was learnt.
+
+        Parameters
+        ----------
+        predicted : np.ndarray
+            Statements, shape (n,) or (n, k).
+        y : np.ndarray
+            Their outcomes, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,) or (n, k).
+        """
         return self.forecaster_.prequential(predicted, y)
 
     def many(self,
              rows: np.ndarray,  # statement and outcome, shape (n, k + 1); NaN for no outcome
              ) -> np.ndarray:  # forecasts, shape (n,) or (n, k)
-        "Forecasts of rows without keys, in order, learning outcomes where they are known."
+        """Forecasts of rows without keys, in order, learning outcomes where they are known.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Statement and outcome, shape (n, k + 1); NaN for no outcome.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,) or (n, k).
+        """
         predicted, y = self._split(rows)
         known, made = ~np.isnan(y), np.empty_like(predicted)
         for part in np.split(np.arange(y.size), np.flatnonzero(np.diff(known)) + 1):
@@ -453,7 +681,22 @@ class KeyedRows(RowStream):
             y: float,  # its outcome; NaN where it is not known
             key: str,  # under which the outcome comes
             ) -> Any:  # the forecast, a number or an array of shape (k,)
-        "The forecast of a statement, remembered under its key until its outcome comes."
+        """The forecast of a statement, remembered under its key until its outcome comes.
+
+        Parameters
+        ----------
+        predicted : list[float]
+            What a row states.
+        y : float
+            Its outcome; NaN where it is not known.
+        key : str
+            Under which the outcome comes.
+
+        Returns
+        -------
+        Any
+            The forecast, a number or an array of shape (k,).
+        """
         if len(predicted) == 1: given = predicted[0]
         else: given = predicted
         if key in self.booked_:
@@ -473,7 +716,13 @@ class KeyedRows(RowStream):
         return made
 
     def settle(self) -> list[Any]:  # the alarms since this was last done
-        "Add to the sums what rows with keys have told."
+        """Add to the sums what rows with keys have told.
+
+        Returns
+        -------
+        list[Any]
+            The alarms since this was last done.
+        """
         if self.told:
             told = np.array(self.told)
             made = told[:, self.width + 1:]
@@ -485,7 +734,20 @@ class KeyedRows(RowStream):
                         y: float,  # the row's outcome
                         key: str | None,  # its key
                         ) -> bool:  # True unless y is the outcome of a forecast open under the key
-        "Whether a row must have a statement."
+        """Whether a row must have a statement.
+
+        Parameters
+        ----------
+        y : float
+            The row's outcome.
+        key : str | None
+            Its key.
+
+        Returns
+        -------
+        bool
+            True unless y is the outcome of a forecast open under the key.
+        """
         return key is None or y != y or not (key in self.booked_ or self.forecaster_.is_open(key))
 
 # %% ../../nbs/adapters/80_lines.ipynb #cell-046
@@ -506,7 +768,12 @@ class _StateFile:
             raise ValueError(f"{self.path} holds no state of uqcal monitor: {error}") from None
 
     def write(self, passed):
-        "Put the state, after all lines that passed, in place of the one before."
+        """Put the state, after all lines that passed, in place of the one before.
+
+        Parameters
+        ----------
+        passed
+        """
         if self._mark() != self.seen:
             raise ValueError(f"another process has written the state {self.path} meanwhile; let "
                              "one process use it at a time")
@@ -582,8 +849,51 @@ def stream_rows(
 ) -> Any:  # the summary of what went through in this run
     """Write each row again with a forecast that was made before the row's outcome was used.
 
-    Raises ValueError for the first row that can't be used, naming its line, after all rows before
-    it were written and the state with them, and for a state that is damaged or of another kind."""
+    Parameters
+    ----------
+    source : BinaryIO
+        Bytes of a CSV table with a line of column names; oldest row first.
+    write : Callable[[str], object]
+        Takes whole lines of text, one or many at a time.
+    fresh : KeyedRows
+        The kind of statement, with its settings; no row seen yet.
+    columns : tuple[str, ...]
+        Those that are read, in the order of `fresh.roles`; without a column of keys if
+        there is none.
+    added : tuple[str, ...]
+        The columns that are added.
+    decimal : str | None, optional
+        As in `read_table`; forecasts get the mark that was read.
+    thousands : str | None, optional
+        The mark between thousands, if there is one.
+    encoding : str | None, optional
+        Of the bytes; None: by the mark they begin with, else UTF-8.
+    drop_missing : bool, default False
+        Leave out rows without a statement.
+    state : str | PathLike | None, optional
+        A file to go on from, made where there is none.
+    every : int, default 1000
+        Rows between two writings of the state, ≥ 1.
+    resume : bool, default False
+        Pass over the rows that the state has taken in already.
+    on_error : str, default "stop"
+        What a broken row does: "stop", or "skip" to leave it out.
+    tell : Callable[[Any], object] | None, optional
+        Is told of each alarm of what is predicted.
+    complain : Callable[[str], object] | None, optional
+        Is told of each row that is skipped.
+
+    Returns
+    -------
+    Any
+        The summary of what went through in this run.
+
+    Raises
+    ------
+    ValueError
+        For the first row that can't be used, naming its line, after all rows before it were
+        written and the state with them, and for a state that is damaged or of another kind.
+    """
     NumberReader(decimal, thousands)  # refuses marks that can't be
     check_choice(on_error, "on_error", ("stop", "skip"))
     if state is None: file = None
@@ -606,7 +916,12 @@ class _Reader:
                           began=0, held=0)
 
     def through(self, arrived):
-        "The summary, once all that arrived is through; what stops it leaves the state until then."
+        """The summary, once all that arrived is through; what stops it leaves the state until then.
+
+        Parameters
+        ----------
+        arrived
+        """
         while True:
             try: lines = next(arrived, None)
             except BaseException:  # a signal too comes between two rows here

@@ -20,7 +20,18 @@ __all__ = ['NO_NUMBER', 'GONE', 'NO_LABEL', 'is_number', 'NumberReader', 'as_lab
 # %% ../../nbs/base/75_cells.ipynb #cell-009b
 def is_number(cell: str,  # as it stands
               ) -> bool:  # False with an underscore, which Python would take
-    "Whether a cell is a number with a decimal point."
+    """Whether a cell is a number with a decimal point.
+
+    Parameters
+    ----------
+    cell : str
+        As it stands.
+
+    Returns
+    -------
+    bool
+        False with an underscore, which Python would take.
+    """
     try: float(cell)
     except ValueError: return False
     return "_" not in cell
@@ -29,7 +40,18 @@ def is_number(cell: str,  # as it stands
 class NumberReader:
     """Reads the numbers of one file, all with the same marks.
 
-    Raises ValueError for marks that can't be."""
+    Parameters
+    ----------
+    decimal : str | None, optional
+        "." or ","; None for what the first number shows.
+    thousands : str | None, optional
+        The mark between thousands, if there is one.
+
+    Raises
+    ------
+    ValueError
+        For marks that can't be.
+    """
 
     def __init__(self,
                  decimal: str | None = None,  # "." or ","; None for what the first number shows
@@ -50,7 +72,18 @@ class NumberReader:
     def read(self,
              text: str,  # a cell, without blanks around it
              ) -> float | None:  # None where it is no number
-        "The number in a cell."
+        """The number in a cell.
+
+        Parameters
+        ----------
+        text : str
+            A cell, without blanks around it.
+
+        Returns
+        -------
+        float | None
+            None where it is no number.
+        """
         if self.grouped and (found := self.grouped.match(text)):
             text = self.mark.sub("", found[0]) + text[found.end():]
         decimal = self.decimal
@@ -66,7 +99,18 @@ class NumberReader:
              text: str,  # a cell, without blanks around it
              ) -> float | None:  # NaN where the cell says that there is none; None where it is
                                  # neither
-        "The number in a cell that may be empty."
+        """The number in a cell that may be empty.
+
+        Parameters
+        ----------
+        text : str
+            A cell, without blanks around it.
+
+        Returns
+        -------
+        float | None
+            NaN where the cell says that there is none; None where it is neither.
+        """
         if self.plain and "_" not in text:
             try: return float(text)
             except ValueError: pass
@@ -78,7 +122,20 @@ class NumberReader:
 def as_labels(cells: Sequence,  # as they stand
               gone: frozenset,  # what says that there is none
               ) -> np.ndarray:  # of objects, same length
-    "Text as it stands, None where missing."
+    """Text as it stands, None where missing.
+
+    Parameters
+    ----------
+    cells : Sequence
+        As they stand.
+    gone : frozenset
+        What says that there is none.
+
+    Returns
+    -------
+    np.ndarray
+        Of objects, same length.
+    """
     return np.array([None if cell in gone else cell for cell in cells], dtype=object)
 
 
@@ -103,7 +160,26 @@ def parsed_columns(text: str,  # lines of plain cells
                    decimal: str,  # the mark before decimals
                    gone: Sequence[str] = _SPELLED,  # what says among numbers that there is none
                    ) -> dict | None:  # by position, an array of numbers or a list of text
-    "Columns by position as pandas reads them; None where a cell of a column of numbers is none."
+    """Columns by position as pandas reads them; None where a cell of a column of numbers is none.
+
+    Parameters
+    ----------
+    text : str
+        Lines of plain cells.
+    delimiter : str
+        Between cells.
+    wanted : Mapping[int, bool]
+        By the position of each column, whether it holds numbers.
+    decimal : str
+        The mark before decimals.
+    gone : Sequence[str], default _SPELLED
+        What says among numbers that there is none.
+
+    Returns
+    -------
+    dict | None
+        By position, an array of numbers or a list of text.
+    """
     try: frame = pd.read_csv(
         io.StringIO(text), sep=delimiter, header=None, usecols=list(wanted), decimal=decimal,
         dtype={at: float if is_numeric else object for at, is_numeric in wanted.items()},
@@ -122,7 +198,20 @@ def parsed_columns(text: str,  # lines of plain cells
 def numbers_at_once(cells: Sequence[str],  # as they stand
                     numbers: NumberReader,  # of the file
                     ) -> np.ndarray | None:  # same length
-    "Cells as numbers where each of them is one or missing; None where they need a closer look."
+    """Cells as numbers where each of them is one or missing; None where they need a closer look.
+
+    Parameters
+    ----------
+    cells : Sequence[str]
+        As they stand.
+    numbers : NumberReader
+        Of the file.
+
+    Returns
+    -------
+    np.ndarray | None
+        Same length.
+    """
     text = "\n".join(cells)
     if not numbers.decimal or numbers.grouped or text.count("\n") + 1 != len(cells): return None
     if any(mark in text for mark in "\r\x1f\0"): return None

@@ -41,14 +41,31 @@ class Unreadable(ValueError):
 
 # %% ../../nbs/base/76_files.ipynb #cell-038c
 class Block(NamedTuple):
-    "Lines of a file that follow each other."
+    """Lines of a file that follow each other.
+
+    Parameters
+    ----------
+    text : str
+        The lines.
+    n : int
+        How many.
+    delimiter : str
+        Between cells.
+    cells : list | None
+        Of each row, where some are in quotation marks.
+    """
     text: str  # the lines
     n: int  # how many
     delimiter: str  # between cells
     cells: list | None  # of each row, where some are in quotation marks
 
     def rows(self) -> Iterable[list[str]]:
-        "The cells of each row."
+        """The cells of each row.
+
+        Returns
+        -------
+        Iterable[list[str]]
+        """
         if self.cells is not None: return self.cells
         return (line.rstrip("\r").split(self.delimiter)
                 for line in self.text.removesuffix("\n").split("\n"))
@@ -58,7 +75,20 @@ class Block(NamedTuple):
                                              # numbers
                 numbers: NumberReader,  # of the file
                 ) -> dict | None:  # by position
-        "Columns by position, lists or arrays; None where a cell isn't what its column holds."
+        """Columns by position, lists or arrays; None where a cell isn't what its column holds.
+
+        Parameters
+        ----------
+        wanted : Mapping[int, bool]
+            By the position of each column, whether it holds numbers.
+        numbers : NumberReader
+            Of the file.
+
+        Returns
+        -------
+        dict | None
+            By position.
+        """
         if self.cells is None:
             return parsed_columns(self.text, self.delimiter, wanted, numbers.decimal)
         found = {}
@@ -110,8 +140,15 @@ class _Lines:
     def block(self, delimiter,  # between cells
               width,  # cells in a row
               ):
-        """The next megabytes, if each of its lines is a plain row of that width; else None, and the
-        lines come one by one."""
+        """The next megabytes, if each of its lines is a plain row of that width; else None, and the lines come one by one.
+
+        Parameters
+        ----------
+        delimiter
+            Between cells.
+        width
+            Cells in a row.
+        """
         if self.left > 0: return None
         text = self.text.read(1 << 22)
         if text and text[-1] != "\n": text += self.text.readline(_LONGEST + 1)
@@ -132,7 +169,21 @@ def csv_records(text: TextIO,  # of a file
                 seen: Callable = lambda: None,  # called after each block
                 ) -> Iterator:  # numbers, and rows or blocks
     """The delimiter of a CSV file, then its rows as lists of cells, numbered; the header first.
-    Where many plain rows follow each other, a block with the number of the first."""
+
+    Where many plain rows follow each other, a block with the number of the first.
+
+    Parameters
+    ----------
+    text : TextIO
+        Of a file.
+    seen : Callable, default lambda: None
+        Called after each block.
+
+    Yields
+    ------
+    Iterator
+        Numbers, and rows or blocks.
+    """
     lines = _Lines(text, seen)
     width, delimiter = None, None
     while True:
@@ -164,7 +215,26 @@ def quoted_row(number: int,  # of the line
                delimiter: str,  # between cells
                width: int | None,  # cells in a row
                ) -> tuple[list[str], str]:  # its cells, its text
-    "The cells of a row with quotation marks, and its text: a cell may go on in the next lines."
+    """The cells of a row with quotation marks, and its text: a cell may go on in the next lines.
+
+    Parameters
+    ----------
+    number : int
+        Of the line.
+    text : str
+        The line.
+    lines : Iterator
+        Those after it, numbered.
+    delimiter : str
+        Between cells.
+    width : int | None
+        Cells in a row.
+
+    Returns
+    -------
+    tuple[list[str], str]
+        Its cells, its text.
+    """
     taken = []
     try: cells = next(csv.reader(_from_here(text, lines, taken), delimiter=delimiter,
                                  skipinitialspace=True, strict=True))
@@ -193,7 +263,22 @@ def are_rows(lines: Sequence[str],  # of text within a cell in quotation marks
              delimiter: str,  # between cells
              width: int | None,  # cells in a row
              ) -> bool:  # True where a mark that nothing closes has probably swallowed rows
-    "Whether three lines or more look like rows of a table with numbers."
+    """Whether three lines or more look like rows of a table with numbers.
+
+    Parameters
+    ----------
+    lines : Sequence[str]
+        Of text within a cell in quotation marks.
+    delimiter : str
+        Between cells.
+    width : int | None
+        Cells in a row.
+
+    Returns
+    -------
+    bool
+        True where a mark that nothing closes has probably swallowed rows.
+    """
     return len(lines) >= 3 and all(
         line.count(delimiter) + 1 == width and any(map(is_number, line.split(delimiter)))
         for line in lines)
@@ -203,7 +288,22 @@ def ends_open(line: str,  # of CSV, with or without its end
               delimiter: str,  # between cells
               is_open: bool = False,  # whether the line before ended within such a cell
               ) -> bool:  # True where the row goes on in the next line
-    "Whether a line ends within a cell in quotation marks."
+    """Whether a line ends within a cell in quotation marks.
+
+    Parameters
+    ----------
+    line : str
+        Of CSV, with or without its end.
+    delimiter : str
+        Between cells.
+    is_open : bool, default False
+        Whether the line before ended within such a cell.
+
+    Returns
+    -------
+    bool
+        True where the row goes on in the next line.
+    """
     if '"' not in line: return is_open
     try: next(csv.reader(['"' * is_open + line], delimiter=delimiter, skipinitialspace=True,
                          strict=True))
@@ -214,7 +314,20 @@ def ends_open(line: str,  # of CSV, with or without its end
 def arrow_file(binary: BinaryIO,  # its bytes
                ending: str,  # of its name, in small letters
                ) -> tuple:  # pyarrow's schema, and the function
-    "The schema of a parquet, feather or arrow file, and a function that reads columns of it."
+    """The schema of a parquet, feather or arrow file, and a function that reads columns of it.
+
+    Parameters
+    ----------
+    binary : BinaryIO
+        Its bytes.
+    ending : str
+        Of its name, in small letters.
+
+    Returns
+    -------
+    tuple
+        Pyarrow's schema, and the function.
+    """
     import pyarrow
     from pyarrow import ipc, parquet
     if ending in (".parquet", ".pq"):
@@ -229,7 +342,18 @@ def arrow_file(binary: BinaryIO,  # its bytes
 # %% ../../nbs/base/76_files.ipynb #cell-015d
 def label_text(value: Any,  # a value of a sheet, of JSON or of a column
                ) -> str:  # without a point where it is a whole number
-    "A value as a cell of text."
+    """A value as a cell of text.
+
+    Parameters
+    ----------
+    value : Any
+        A value of a sheet, of JSON or of a column.
+
+    Returns
+    -------
+    str
+        Without a point where it is a whole number.
+    """
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value)
@@ -237,14 +361,38 @@ def label_text(value: Any,  # a value of a sheet, of JSON or of a column
 # %% ../../nbs/base/76_files.ipynb #cell-015e
 def error_line(error: Exception,  # what was raised
                ) -> str:  # its kind where it says nothing
-    "The first line of what an error says."
+    """The first line of what an error says.
+
+    Parameters
+    ----------
+    error : Exception
+        What was raised.
+
+    Returns
+    -------
+    str
+        Its kind where it says nothing.
+    """
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 # %% ../../nbs/base/76_files.ipynb #cell-042
 def sheet_records(binary: BinaryIO,  # its bytes
                   source: str,  # what the file is called in messages
                   ) -> Iterator:  # as `csv_records`
-    "Numbered rows of a spreadsheet's first sheet, its cells as text."
+    """Numbered rows of a spreadsheet's first sheet, its cells as text.
+
+    Parameters
+    ----------
+    binary : BinaryIO
+        Its bytes.
+    source : str
+        What the file is called in messages.
+
+    Yields
+    ------
+    Iterator
+        As `csv_records`.
+    """
     try: import openpyxl
     except ImportError:
         raise ValueError(f"{source}: spreadsheets need openpyxl, which is not installed; pip "
@@ -267,7 +415,20 @@ def sheet_records(binary: BinaryIO,  # its bytes
 def json_records(text: Iterable[str],  # its lines
                  source: str,  # what the file is called in messages
                  ) -> Iterator:  # as `csv_records`
-    "Numbered rows of a file with an object of JSON in each line, their cells as text."
+    """Numbered rows of a file with an object of JSON in each line, their cells as text.
+
+    Parameters
+    ----------
+    text : Iterable[str]
+        Its lines.
+    source : str
+        What the file is called in messages.
+
+    Yields
+    ------
+    Iterator
+        As `csv_records`.
+    """
     rows = []
     for number, line in enumerate(text, 1):
         if not line.strip(): continue
@@ -290,8 +451,25 @@ def open_table(path: str | os.PathLike,  # a file
                ) -> BinaryIO:  # its bytes, to be closed by the caller
     """A file that is there and can be read.
 
-    Raises IsADirectoryError for a folder, FileNotFoundError where there is no such file, naming the
-    closest, and OSError where the file can't be read."""
+    Parameters
+    ----------
+    path : str | os.PathLike
+        A file.
+
+    Returns
+    -------
+    BinaryIO
+        Its bytes, to be closed by the caller.
+
+    Raises
+    ------
+    IsADirectoryError
+        For a folder.
+    FileNotFoundError
+        Where there is no such file, naming the closest.
+    OSError
+        Where the file can't be read.
+    """
     path = Path(path)
     if path.is_dir(): raise IsADirectoryError(f"{path} is a folder, not a file")
     if not path.exists():
@@ -313,7 +491,20 @@ _PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zip": 
 def unpacked_file(file: BinaryIO,  # its bytes
                   path: Path,  # its name
                   ) -> Iterator[tuple[BinaryIO, str]]:  # for a with statement
-    "The bytes of a file that may be compressed, and the ending that says what they are."
+    """The bytes of a file that may be compressed, and the ending that says what they are.
+
+    Parameters
+    ----------
+    file : BinaryIO
+        Its bytes.
+    path : Path
+        Its name.
+
+    Yields
+    ------
+    Iterator[tuple[BinaryIO, str]]
+        For a with statement.
+    """
     packed, ending = path.suffix.lower(), path.suffix.lower()
     if packed not in _PACKED:
         yield file, ending
@@ -330,13 +521,35 @@ def unpacked_file(file: BinaryIO,  # its bytes
 # %% ../../nbs/base/76_files.ipynb #cell-048c
 def names_csv(name: str,  # of a file that is to be written
               ) -> bool:  # False where the ending stands for another format
-    "Whether a file of this name may hold CSV as plain text."
+    """Whether a file of this name may hold CSV as plain text.
+
+    Parameters
+    ----------
+    name : str
+        Of a file that is to be written.
+
+    Returns
+    -------
+    bool
+        False where the ending stands for another format.
+    """
     return not name.lower().endswith((*ARROW, *SHEETS, *JSON, *_PACKED))
 
 # %% ../../nbs/base/76_files.ipynb #cell-048d
 def names_text(ending: str,  # as `open_bytes` gives it
                ) -> bool:  # False for sheets, columns and lines of JSON
-    "Whether bytes of this ending are read as CSV."
+    """Whether bytes of this ending are read as CSV.
+
+    Parameters
+    ----------
+    ending : str
+        As `open_bytes` gives it.
+
+    Returns
+    -------
+    bool
+        False for sheets, columns and lines of JSON.
+    """
     return ending not in (*ARROW, *SHEETS, *JSON)
 
 # %% ../../nbs/base/76_files.ipynb #cell-048b
@@ -365,7 +578,20 @@ def _only_member(file, name):
 def decoded_text(binary: BinaryIO,  # bytes of a text
                  encoding: str | None,  # None for what the mark at the beginning says
                  ) -> TextIO:  # to be read line by line
-    "The text of bytes, its ends of lines as they are."
+    """The text of bytes, its ends of lines as they are.
+
+    Parameters
+    ----------
+    binary : BinaryIO
+        Bytes of a text.
+    encoding : str | None
+        None for what the mark at the beginning says.
+
+    Returns
+    -------
+    TextIO
+        To be read line by line.
+    """
     if not hasattr(binary, "peek"): binary = io.BufferedReader(binary)
     return io.TextIOWrapper(binary, encoding=encoding or encoding_of(binary.peek(4)), newline="")
 
@@ -376,7 +602,18 @@ _MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"),
 
 def encoding_of(first: bytes,  # how a file begins, four bytes or more
                 ) -> str:  # what the mark at its beginning says, else UTF-8
-    "The encoding of a text file where none was named."
+    """The encoding of a text file where none was named.
+
+    Parameters
+    ----------
+    first : bytes
+        How a file begins, four bytes or more.
+
+    Returns
+    -------
+    str
+        What the mark at its beginning says, else UTF-8.
+    """
     return next((code for mark, code in _MARKS if first.startswith(mark)), "utf-8-sig")
 
 # %% ../../nbs/base/76_files.ipynb #cell-056c
@@ -384,7 +621,21 @@ def check_encoding(encoding: str | None,  # as a user names it
                    ) -> str | None:  # the same
     """The name of an encoding of text, if there is one.
 
-    Raises ValueError for another."""
+    Parameters
+    ----------
+    encoding : str | None
+        As a user names it.
+
+    Returns
+    -------
+    str | None
+        The same.
+
+    Raises
+    ------
+    ValueError
+        For another.
+    """
     try: "".encode(encoding or "utf-8")
     except (LookupError, ValueError):
         raise ValueError(f"encoding is not known: {encoding!r}") from None
@@ -393,5 +644,16 @@ def check_encoding(encoding: str | None,  # as a user names it
 # %% ../../nbs/base/76_files.ipynb #cell-056d
 def display_name(name: str,  # of a file, perhaps in bytes that are no UTF-8
                  ) -> str:  # the same where it can be shown, else with its bytes written out
-    "A file's name as it can be printed and stored."
+    """A file's name as it can be printed and stored.
+
+    Parameters
+    ----------
+    name : str
+        Of a file, perhaps in bytes that are no UTF-8.
+
+    Returns
+    -------
+    str
+        The same where it can be shown, else with its bytes written out.
+    """
     return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -40,7 +40,26 @@ def refuse(
 ) -> None:
     """Count the values that fail, and name the first.
 
-    Raises ValueError where any value is marked as wrong."""
+    Parameters
+    ----------
+    name : str
+        What the caller calls the values.
+    demand : str
+        What they must do, such as "be positive".
+    wrong : np.ndarray
+        Booleans, shape (n,), True where a value fails.
+    fault : str
+        What a failing value is, such as "≤ 0".
+    values : np.ndarray | None, optional
+        The values, shape (n,), where the first wrong one is shown.
+    hint : str, default ""
+        What to do about it.
+
+    Raises
+    ------
+    ValueError
+        Where any value is marked as wrong.
+    """
     if not wrong.any(): return
     count, first = int(wrong.sum()), int(wrong.argmax())
     if values is None: shown = ""
@@ -53,7 +72,18 @@ def refuse(
 # %% ../../nbs/base/00_inputs.ipynb #cell-040
 def printable(text: Any,  # a name from data
               ) -> str:  # control characters, and those that turn the direction of text, as escapes
-    "A name as a terminal may show it."
+    """A name as a terminal may show it.
+
+    Parameters
+    ----------
+    text : Any
+        A name from data.
+
+    Returns
+    -------
+    str
+        Control characters, and those that turn the direction of text, as escapes.
+    """
     text = str(text)
     if text.isprintable(): return text
     return "".join(one.encode("unicode_escape", "surrogatepass").decode("ascii")
@@ -145,7 +175,18 @@ def _shortest(single, wide):
 # %% ../../nbs/base/00_inputs.ipynb #cell-085
 def widen(array: np.ndarray,  # of any kind and shape
           ) -> np.ndarray:  # float64, same shape, where it was float32 or float16; else the same
-    "Numbers of single and half precision as the doubles of their shortest decimals."
+    """Numbers of single and half precision as the doubles of their shortest decimals.
+
+    Parameters
+    ----------
+    array : np.ndarray
+        Of any kind and shape.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, same shape, where it was float32 or float16; else the same.
+    """
     if array.dtype.type not in _NARROW: return array
     single = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).ravel()
     if single.dtype == np.float16: return _by_text(single).reshape(array.shape)
@@ -194,10 +235,29 @@ def plain_array(values: ArrayLike,  # values of any kind in any number of dimens
                 name: str,  # what the caller calls them
                 expected: str = "a 1-D array of numbers",  # what they should have been
                 ) -> np.ndarray:  # Python objects stay what they are
-    """A numpy array without a mask from whatever can be read as one; single precision as `widen`
-    reads it.
+    """A numpy array without a mask from whatever can be read as one; single precision as `widen` reads it.
 
-    Raises TypeError for what can't be read, and ValueError where something is masked."""
+    Parameters
+    ----------
+    values : ArrayLike
+        Values of any kind in any number of dimensions.
+    name : str
+        What the caller calls them.
+    expected : str, default "a 1-D array of numbers"
+        What they should have been.
+
+    Returns
+    -------
+    np.ndarray
+        Python objects stay what they are.
+
+    Raises
+    ------
+    TypeError
+        For what can't be read.
+    ValueError
+        Where something is masked.
+    """
     if _is_distribution(values): raise TypeError(
         f"{name} must be {expected}, got {type(values).__name__}, a distribution; pass its mean "
         f"and its standard deviation as numbers, {_numbers_of(values)}")
@@ -257,8 +317,25 @@ def read_array(values: ArrayLike,  # values of any kind in one dimension
                ) -> np.ndarray:  # shape (n,), n ≥ 1; Python objects stay what they are
     """A numpy array from whatever can be read as one.
 
-    Raises TypeError for what has no dimension or can't be read, ValueError for more than one
-    dimension, for no values and for masked ones."""
+    Parameters
+    ----------
+    values : ArrayLike
+        Values of any kind in one dimension.
+    name : str
+        What the caller calls them.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,), n ≥ 1; Python objects stay what they are.
+
+    Raises
+    ------
+    TypeError
+        For what has no dimension or can't be read.
+    ValueError
+        For more than one dimension, for no values and for masked ones.
+    """
     array = plain_array(values, name)
     if array.ndim != 1: _refuse_shape(values, array.shape, name)
     if array.size == 0: raise ValueError(f"{name} must hold at least one value, got an empty array")
@@ -296,12 +373,32 @@ def read_vector(
     positive: bool = False,  # whether values ≤ 0 are refused
 ) -> np.ndarray:  # float64, shape (n,), contiguous and writable; a view of `values` where that is
                   # possible
-    """The values as a vector of finite float64 numbers; a pandas index is ignored, and `values` is
-    never changed.
+    """The values as a vector of finite float64 numbers; a pandas index is ignored, and `values` is never changed.
 
-    Raises TypeError for what holds no real numbers, ValueError for a wrong shape, no values,
-    missing or infinite values, magnitudes above 1e150 and, with `positive=True`, values ≤ 0 or
-    below 1e-150."""
+    Parameters
+    ----------
+    values : ArrayLike
+        Numbers in one dimension: numpy, list, pandas, polars, xarray, torch on the CPU,
+        anything with `__array__`.
+    name : str
+        What the caller calls it; begins each message.
+    positive : bool, default False
+        Whether values ≤ 0 are refused.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,), contiguous and writable; a view of `values` where that is
+        possible.
+
+    Raises
+    ------
+    TypeError
+        For what holds no real numbers.
+    ValueError
+        For a wrong shape, no values, missing or infinite values, magnitudes above 1e150
+        and, with `positive=True`, values ≤ 0 or below 1e-150.
+    """
     vector = _floats(values, name)
     low = vector.min()
     if not max(-low, vector.max()) <= _LARGEST: _refuse_limits(vector, name)  # nor is NaN ≤ it
@@ -318,8 +415,19 @@ def check_labels_agree(
 ) -> None:
     """Refuse inputs whose rows carry different labels, or the same ones in another order.
 
-    Inputs of different lengths are left to the check of lengths. Raises ValueError where the labels
-    of two inputs differ."""
+    Inputs of different lengths are left to the check of lengths.
+
+    Parameters
+    ----------
+    **columns : Any
+        Inputs by the names that the caller gives them; pandas objects have labels, and so
+        do DataArrays of xarray with coordinates along their rows.
+
+    Raises
+    ------
+    ValueError
+        Where the labels of two inputs differ.
+    """
     labelled = [(name, index) for name, values in columns.items()
                 if (index := _index_of(values)) is not None]
     for name, index in labelled[1:]:
@@ -336,7 +444,23 @@ def named_columns(
 ) -> list[tuple[Any, Any]]:  # names and columns; an array without a name is "group"
     """Columns with their names, from whatever holds one or several.
 
-    Raises TypeError for anything else."""
+    Parameters
+    ----------
+    by : Any
+        An array or a Series, shape (n,), a DataFrame, or a dict of name → column; None.
+    name : str, default "by"
+        What the caller calls it.
+
+    Returns
+    -------
+    list[tuple[Any, Any]]
+        Names and columns; an array without a name is "group".
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    """
     if by is None: return []
     if hasattr(by, "columns") and hasattr(by, "__getitem__"):
         return [(column, by[column]) for column in by.columns]
@@ -351,7 +475,19 @@ def named_columns(
 def column_label(label: str,  # the name of a column, from `named_columns`
                  name: str = "by",  # what the caller calls the argument
                  ) -> str:
-    "What a refusal calls a column: the argument, or the part of it that has this name."
+    """What a refusal calls a column: the argument, or the part of it that has this name.
+
+    Parameters
+    ----------
+    label : str
+        The name of a column, from `named_columns`.
+    name : str, default "by"
+        What the caller calls the argument.
+
+    Returns
+    -------
+    str
+    """
     if label == "group": return name
     return f"{name}[{label!r}]"
 
@@ -387,8 +523,25 @@ def check_errors(
 ) -> tuple[np.ndarray, np.ndarray]:  # both as float64 vectors, shape (n,)
     """Errors and uncertainties as two vectors of the same length.
 
-    Raises what `read_vector` and `check_labels_agree` raise, and ValueError for different lengths,
-    or a ratio |error|/uncertainty above 1e150."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Prediction errors, shape (n,), in the unit of the quantity.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Both as float64 vectors, shape (n,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector` and `check_labels_agree`.
+    ValueError
+        For different lengths, or a ratio |error|/uncertainty above 1e150.
+    """
     check_labels_agree(error=error, uncertainty=uncertainty)
     error, uncertainty = read_vector(error, "error"), read_vector(uncertainty, "uncertainty",
                                                                   positive=True)
@@ -409,7 +562,27 @@ def check_column(
 ) -> np.ndarray:  # float64, shape (n,)
     """The feature along which points are sorted or binned: one finite number for each point.
 
-    Raises what `read_vector` raises, and ValueError for another length."""
+    Parameters
+    ----------
+    by : ArrayLike
+        The feature that sorts the points, shape (n,), any unit.
+    n : int
+        The number of points.
+    name : str, default "by"
+        What the caller calls it.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For another length.
+    """
     by = read_vector(by, name)
     if by.size != n:
         raise ValueError(f"{name} must hold one value for each of the {n} points, got {by.size}")
@@ -423,7 +596,27 @@ def read_groups(
 ) -> np.ndarray | None:  # objects, shape (n,); None where the values are numbers
     """Names of groups as they are, or None where the values are no names.
 
-    Raises ValueError for missing names and for another length, and what `read_array` raises."""
+    Parameters
+    ----------
+    values : ArrayLike
+        What each point belongs to, shape (n,): text, categories or truth values.
+    n : int
+        The number of points.
+    name : str, default "by"
+        What the caller calls it.
+
+    Returns
+    -------
+    np.ndarray | None
+        Objects, shape (n,); None where the values are numbers.
+
+    Raises
+    ------
+    ValueError
+        For missing names and for another length.
+    TypeError, ValueError
+        As `read_array`.
+    """
     categorical = isinstance(getattr(values, "dtype", None), pd.CategoricalDtype)
     array, kinds = read_array(values, name), (str, bytes, bool, np.bool_)
     if not categorical and array.dtype.kind not in "bOSTU": return None
@@ -458,8 +651,29 @@ def read_labels(
 ) -> np.ndarray:  # shape (n,), labels that can be sorted, exactly as they are
     """Labels of groups, of one kind and without gaps.
 
-    Raises what `read_array` raises, ValueError for missing labels and another length, and TypeError
-    for labels of several kinds."""
+    Parameters
+    ----------
+    values : ArrayLike
+        What each point belongs to, shape (n,): text, numbers or truth values.
+    n : int
+        The number of points.
+    name : str, default "groups"
+        What the caller calls it.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,), labels that can be sorted, exactly as they are.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_array`.
+    ValueError
+        For missing labels and another length.
+    TypeError
+        For labels of several kinds.
+    """
     array = read_array(values, name)
     if array.size != n:
         raise ValueError(f"{name} must hold one label for each of the {n} points, got {array.size}")
@@ -485,7 +699,15 @@ def read_labels(
 def check_ratio(weight: np.ndarray,  # weights ≥ 0, shape (n,), one of them positive
                 name: str,  # what the caller calls them
                 ) -> None:
-    """Raise ValueError for weights so different that the square of the smaller one would vanish."""
+    """Raise ValueError for weights so different that the square of the smaller one would vanish.
+
+    Parameters
+    ----------
+    weight : np.ndarray
+        Weights ≥ 0, shape (n,), one of them positive.
+    name : str
+        What the caller calls them.
+    """
     smallest = _SMALLEST * weight.max()
     refuse(name, "be zero or within a factor 1e150 of the largest, so that squares do not vanish",
            (weight < smallest) & (weight > 0), "smaller", weight)
@@ -547,7 +769,27 @@ def check_probabilities(y_prob: ArrayLike,  # probabilities, shape (n,), in [0, 
                      ) -> np.ndarray:  # float64, shape (n,)
     """Predicted probabilities as a vector.
 
-    Raises what `read_vector` raises, and ValueError for values outside [0, 1]."""
+    Parameters
+    ----------
+    y_prob : ArrayLike
+        Probabilities, shape (n,), in [0, 1].
+    name : str, default "y_prob"
+        What the caller calls them.
+    remedy : str, default "scipy.special.expit"
+        What makes probabilities of log-odds.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For values outside [0, 1].
+    """
     probability = _floats(y_prob, name)
     if not (probability.min() >= 0 and probability.max() <= 1):
         _refuse_limits(probability, name)
@@ -566,7 +808,28 @@ def check_outcomes(
 ) -> np.ndarray:  # float64, shape (n,), holding 0.0 and 1.0
     """Outcomes as a vector of 0 and 1.
 
-    Raises what `read_vector` and `read_labels` raise, and ValueError for other values."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1, or booleans; or two labels, with pos_label.
+    name : str, default "y_true"
+        What the caller calls them.
+    pos_label : Any, default ()
+        The label that counts as 1; None where it was not named; () where the caller has no
+        such option.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,), holding 0.0 and 1.0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector` and `read_labels`.
+    ValueError
+        For other values.
+    """
     if _is_named(pos_label): return _is_positive(y_true, name, pos_label)
     given = read_array(y_true, name)
     array = given
@@ -590,7 +853,25 @@ def read_responses(
 ) -> np.ndarray:  # float64, shape (n,); truth values and labels as 0 and 1
     """Responses as numbers: those of an event, true or false, as 0 and 1.
 
-    Raises what `read_vector` and `check_outcomes` raise."""
+    Parameters
+    ----------
+    values : ArrayLike
+        Responses, shape (n,): numbers in any unit, truth values, or two labels.
+    name : str
+        What the caller calls them.
+    pos_label : Any, default ()
+        The label that counts as 1; as for `check_outcomes`.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,); truth values and labels as 0 and 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector` and `check_outcomes`.
+    """
     array = plain_array(values, name)
     if array.dtype.kind == "O" and array.ndim == 1: kinds = set(map(type, array))
     else: kinds = set()
@@ -607,7 +888,25 @@ def positive_in_groups(
 ) -> list[ArrayLike]:  # as they are, or 0.0 and 1.0 with the labels that pandas gave to rows
     """Responses of several groups that share their labels, as 0 and 1 once one of these is named.
 
-    Raises what `check_outcomes` raises."""
+    Parameters
+    ----------
+    responses : Sequence[ArrayLike]
+        Of several groups, shape (n,) each.
+    names : Sequence[str]
+        What the caller calls them.
+    pos_label : Any
+        The label that counts as 1; None leaves all as they are.
+
+    Returns
+    -------
+    list[ArrayLike]
+        As they are, or 0.0 and 1.0 with the labels that pandas gave to rows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_outcomes`.
+    """
     if pos_label is None: return list(responses)
     labels = [read_array(one, name).astype(object) for one, name in zip(responses, names)]
     flags = check_outcomes(np.concatenate(labels), " and ".join(names), pos_label)
@@ -623,8 +922,27 @@ def check_weights(sample_weight: ArrayLike | None,  # weights ≥ 0, shape (n,);
                ) -> np.ndarray:  # float64, shape (n,), the largest is 1
     """Weights divided by their largest.
 
-    Raises what `read_vector` raises, and ValueError for another length, negative weights, or zeros
-    only."""
+    Parameters
+    ----------
+    sample_weight : ArrayLike | None
+        Weights ≥ 0, shape (n,); None for equal ones.
+    n : int
+        The number of points.
+    name : str, default "sample_weight"
+        What the caller calls them.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,), the largest is 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector`.
+    ValueError
+        For another length, negative weights, or zeros only.
+    """
     if sample_weight is None: return np.ones(n)
     weight = check_column(sample_weight, n, name)
     refuse(name, "not be negative", weight < 0, "negative", weight)
@@ -644,8 +962,30 @@ def check_binary(
                                                  # shape (n,)
     """Outcomes with their probabilities and weights.
 
-    Raises what `check_outcomes`, `check_probabilities`, `check_weights` and `check_labels_agree`
-    raise, and ValueError for different lengths."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1, or booleans; or two labels, with pos_label.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,); None for equal ones.
+    pos_label : Any, default ()
+        The label that counts as 1; as for `check_outcomes`.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, np.ndarray]
+        Outcomes, probabilities and weights, float64, shape (n,).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_outcomes`, `check_probabilities`, `check_weights` and
+        `check_labels_agree`.
+    ValueError
+        For different lengths.
+    """
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     outcome = check_outcomes(y_true, pos_label=pos_label)
     probability = check_probabilities(y_prob)
@@ -681,8 +1021,27 @@ def check_class_probabilities(
 ) -> np.ndarray:  # float64, shape (n, K)
     """The probabilities of all classes.
 
-    Rows may sum to what rounding makes of 1. Raises ValueError, TypeError as `check_probabilities`,
-    ValueError for a wrong shape and for rows that do not sum to 1."""
+    Rows may sum to what rounding makes of 1.
+
+    Parameters
+    ----------
+    y_prob : ArrayLike
+        Probabilities, shape (n, K), each row sums to 1.
+    name : str, default "y_prob"
+        What the caller calls them.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n, K).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_probabilities`.
+    ValueError
+        For a wrong shape and for rows that do not sum to 1.
+    """
     prob = plain_array(y_prob, name, "an array of shape (n, classes)")
     if prob.ndim != 2 or 0 in prob.shape:
         raise ValueError(f"{name} must have shape (n, classes), got {prob.shape}")
@@ -702,8 +1061,28 @@ def check_multiclass(
 ) -> tuple[np.ndarray, np.ndarray]:  # int64 labels, shape (n,); float64 probabilities, shape (n, K)
     """Labels and the probabilities of all classes.
 
-    Raises what `check_probabilities` and `check_labels` raise, and ValueError for a wrong shape and
-    for rows that do not sum to 1."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, whole numbers from 0 to K − 1, shape (n,); or labels of any kind, with
+        classes.
+    y_prob : ArrayLike
+        Predicted probabilities, shape (n, K), each row sums to 1.
+    classes : ArrayLike | None, optional
+        The label of each column, shape (K,).
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        `int64` labels, shape (n,); float64 probabilities, shape (n, K).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_probabilities` and `check_labels`.
+    ValueError
+        For a wrong shape and for rows that do not sum to 1.
+    """
     check_labels_agree(y_true=y_true, y_prob=y_prob)
     prob = check_class_probabilities(y_prob)
     return check_labels(y_true, *prob.shape, classes), prob
@@ -718,8 +1097,31 @@ def check_labels(
 ) -> np.ndarray:  # int64, shape (n,), from 0
     """Classes as integers.
 
-    Raises what `read_vector` and `place_labels` raise, and ValueError for another length or a
-    number that is no class."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Classes, whole numbers from 0, shape (n,); or labels, with classes.
+    n : int
+        How many points there are.
+    n_classes : int
+        How many classes there are.
+    classes : ArrayLike | None, optional
+        The label of each class, shape (n_classes,).
+    other : str, default "y_prob"
+        What the caller calls the array of n points.
+
+    Returns
+    -------
+    np.ndarray
+        `int64`, shape (n,), from 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector` and `place_labels`.
+    ValueError
+        For another length or a number that is no class.
+    """
     if classes is None: label = read_vector(y_true, "y_true")
     else: label = place_labels(y_true, classes, n_classes)
     if label.size != n:
@@ -737,9 +1139,32 @@ def place_labels(
 ) -> np.ndarray:  # int64, shape (n,), from 0 to K − 1
     """The column that each label belongs to.
 
-    Raises what `read_array` raises, ValueError for a label that is no class, one that is missing,
-    one that is there twice and another number of classes, and TypeError for labels of another
-    kind."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Labels, shape (n,): text, numbers or truth values.
+    classes : ArrayLike
+        The label of each column, shape (K,), all different, of the same kind.
+    n_classes : int
+        `K`, how many columns there are.
+    name : str, default "y_true"
+        What the caller calls the labels.
+
+    Returns
+    -------
+    np.ndarray
+        `int64`, shape (n,), from 0 to K − 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_array`.
+    ValueError
+        For a label that is no class, one that is missing, one that is there twice and
+        another number of classes.
+    TypeError
+        For labels of another kind.
+    """
     known = read_array(classes, "classes")
     if known.size != n_classes:
         raise ValueError(f"classes must hold one label for each of the {n_classes} columns, got "
@@ -772,7 +1197,29 @@ def check_count(
 ) -> int:  # the same as a Python int
     """An integer within its range; True and 3.0 are not integers here.
 
-    Raises TypeError for anything but an integer, ValueError for one out of range."""
+    Parameters
+    ----------
+    value : int
+        A number of bins, resamples, points.
+    name : str
+        What the caller calls it.
+    minimum : int, default 1
+        The smallest value allowed.
+    maximum : int | None, optional
+        The largest value allowed; None for no limit.
+
+    Returns
+    -------
+    int
+        The same as a Python int.
+
+    Raises
+    ------
+    TypeError
+        For anything but an integer.
+    ValueError
+        For one out of range.
+    """
     if maximum is None: span = f"an integer ≥ {minimum}"
     else: span = f"an integer from {minimum} to {maximum}"
     try: count = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
@@ -788,8 +1235,23 @@ def check_jobs(n_jobs: int | None,  # cores, -1 for all; None for what joblib is
                ) -> int | None:  # the same as a Python int
     """A number of parallel jobs, as joblib counts them.
 
-    Raises TypeError for anything but an integer or None, ValueError for 0 and for more than a
-    million."""
+    Parameters
+    ----------
+    n_jobs : int | None
+        Cores, -1 for all; None for what joblib is set to.
+
+    Returns
+    -------
+    int | None
+        The same as a Python int.
+
+    Raises
+    ------
+    TypeError
+        For anything but an integer or None.
+    ValueError
+        For 0 and for more than a million.
+    """
     if n_jobs is None: return None
     jobs = check_count(n_jobs, "n_jobs", minimum=-1_000_000, maximum=1_000_000)
     if jobs == 0: raise ValueError("n_jobs must be a number of cores, or -1 for all, got 0")
@@ -802,7 +1264,25 @@ def check_fraction(
 ) -> float:  # the same as a Python float
     """A number strictly between 0 and 1.
 
-    Raises TypeError for anything but a real number, ValueError for one out of range."""
+    Parameters
+    ----------
+    value : float
+        A confidence, a coverage, a quantile.
+    name : str
+        What the caller calls it.
+
+    Returns
+    -------
+    float
+        The same as a Python float.
+
+    Raises
+    ------
+    TypeError
+        For anything but a real number.
+    ValueError
+        For one out of range.
+    """
     if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be a number between 0 and 1, got {value!r:.40} "
                         f"({type(value).__name__})")
@@ -821,7 +1301,27 @@ def check_choice(
 ) -> str:  # the same
     """One of the known choices.
 
-    Raises TypeError for anything but text, ValueError for another choice, naming the closest."""
+    Parameters
+    ----------
+    value : str
+        What the user typed.
+    name : str
+        What the caller calls it.
+    choices : Sequence[str]
+        The known ones.
+
+    Returns
+    -------
+    str
+        The same.
+
+    Raises
+    ------
+    TypeError
+        For anything but text.
+    ValueError
+        For another choice, naming the closest.
+    """
     known = ", ".join(repr(choice) for choice in choices)
     if not isinstance(value, str):
         raise TypeError(f"{name} must be one of {known}, got {value!r:.40} "
@@ -841,8 +1341,27 @@ def check_choices(
 ) -> tuple[str, ...]:  # the same without repetition
     """One or more of the known choices.
 
-    Raises TypeError for anything but text or a sequence of it, ValueError for another choice and
-    for none."""
+    Parameters
+    ----------
+    values : Iterable[str] | str
+        One or more names that the user typed.
+    name : str
+        What the caller calls them.
+    choices : Sequence[str]
+        The known ones.
+
+    Returns
+    -------
+    tuple[str, ...]
+        The same without repetition.
+
+    Raises
+    ------
+    TypeError
+        For anything but text or a sequence of it.
+    ValueError
+        For another choice and for none.
+    """
     try: several = (values,) if isinstance(values, str) else tuple(dict.fromkeys(values))
     except TypeError:
         raise TypeError(f"{name} must be one or more names, got {values!r:.40} "
@@ -858,8 +1377,25 @@ def check_generator(
 ) -> np.random.Generator:  # the generator itself, or a new one
     """A numpy random generator.
 
-    Raises TypeError for anything else, the older RandomState included, ValueError for a seed
-    below 0."""
+    Parameters
+    ----------
+    rng : int | np.random.Generator | None
+        A seed ≥ 0, a generator, or None for fresh entropy.
+    name : str, default "rng"
+        What the caller calls it.
+
+    Returns
+    -------
+    np.random.Generator
+        The generator itself, or a new one.
+
+    Raises
+    ------
+    TypeError
+        For anything else, the older RandomState included.
+    ValueError
+        For a seed below 0.
+    """
     if isinstance(rng, np.random.Generator): return rng
     if rng is None: return np.random.default_rng()
     if not isinstance(rng, numbers.Integral) or isinstance(rng, bool):
@@ -871,7 +1407,18 @@ def check_generator(
 # %% ../../nbs/base/00_inputs.ipynb #boxed
 def boxed(values: Any,  # one value, or several in one dimension
           ) -> Any:  # a list with the one value; several values as they came
-    "A single value as a list of one."
+    """A single value as a list of one.
+
+    Parameters
+    ----------
+    values : Any
+        One value, or several in one dimension.
+
+    Returns
+    -------
+    Any
+        A list with the one value; several values as they came.
+    """
     if isinstance(values, (list, tuple)): return values
     try: several = np.ndim(values) > 0
     except (TypeError, ValueError, RuntimeError): several = True  # refused by name where it is read

@@ -64,7 +64,20 @@ def kernel(function: Callable | None = None,  # a function in the part of Python
            ) -> Callable:  # the same function, compiled when it is first called
     """A loop over arrays, compiled on its first call and kept between runs; it frees other threads.
 
-    Written above a function as `@kernel`, or `@kernel(error_model="numpy")`."""
+    Written above a function as `@kernel`, or `@kernel(error_model="numpy")`.
+
+    Parameters
+    ----------
+    function : Callable | None, optional
+        A function in the part of Python that numba knows.
+    error_model : str, default "python"
+        "python": dividing by zero raises; "numpy": it gives inf.
+
+    Returns
+    -------
+    Callable
+        The same function, compiled when it is first called.
+    """
     made = functools.partial(
         _Kernel, compile=functools.partial(_compiled_loop, error_model=error_model))
     if function is None: return made
@@ -73,7 +86,18 @@ def kernel(function: Callable | None = None,  # a function in the part of Python
 # %% ../../nbs/base/04_kernels.ipynb #cell-022b
 def elementwise(function: Callable,  # takes a float and returns one
                 ) -> Callable:  # the same for arrays of any shape, compiled on its first call
-    "A function of one number for arrays too, and for use in kernels; kept between runs."
+    """A function of one number for arrays too, and for use in kernels; kept between runs.
+
+    Parameters
+    ----------
+    function : Callable
+        Takes a float and returns one.
+
+    Returns
+    -------
+    Callable
+        The same for arrays of any shape, compiled on its first call.
+    """
     return _Kernel(function, functools.partial(_compiled_for_elements))
 
 # %% ../../nbs/base/04_kernels.ipynb #cell-035

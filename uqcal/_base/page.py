@@ -30,7 +30,19 @@ if TYPE_CHECKING:  # matplotlib is imported where a picture is drawn
 # %% ../../nbs/base/02_page.ipynb #cell-008
 @dataclass(frozen=True)
 class Card:
-    "The answer to one question of a reader."
+    """The answer to one question of a reader.
+
+    Attributes
+    ----------
+    question : str
+        A few words: "On average".
+    status : str
+        "valid", "invalid" or "inconclusive".
+    answer : str
+        A sentence in plain words.
+    word : str
+        What the status is called here; the status itself unless given.
+    """
     question: str  # a few words: "On average"
     status: str  # "valid", "invalid" or "inconclusive"
     answer: str  # a sentence in plain words
@@ -39,7 +51,27 @@ class Card:
 # %% ../../nbs/base/02_page.ipynb #cell-008b
 @dataclass(frozen=True)
 class Verdict:
-    "What a report says first; what is empty is not shown."
+    """What a report says first; what is empty is not shown.
+
+    Attributes
+    ----------
+    headline : str
+        One line, or one to three short sentences.
+    findings : tuple[Card, ...]
+        One for each question.
+    next_step : str
+        What to do first, a sentence; "" where nothing is advised.
+    status : str
+        "valid", "minor", "invalid" or "inconclusive"; "" where there is none.
+    conclusion : str
+        The headline with its numbers, in a few sentences.
+    picture : Picture | None
+        The one that shows it.
+    cautions : tuple[str, ...]
+        What could change the verdict, a sentence each.
+    calls : Mapping[str, str]
+        Where to type the next step, and what.
+    """
     headline: str  # one line, or one to three short sentences
     findings: tuple[Card, ...] = ()  # one for each question
     next_step: str = ""  # what to do first, a sentence; "" where nothing is advised
@@ -56,7 +88,17 @@ class Verdict:
 # %% ../../nbs/base/02_page.ipynb #cell-010
 @dataclass(frozen=True)
 class Picture:
-    "A drawing and the words that stand for it."
+    """A drawing and the words that stand for it.
+
+    Attributes
+    ----------
+    svg : str
+        A whole SVG document.
+    alt : str
+        What it shows, for readers who cannot see it.
+    caption : str
+        One sentence: what to see in it.
+    """
     svg: str = field(repr=False)  # a whole SVG document
     alt: str  # what it shows, for readers who cannot see it
     caption: str = ""  # one sentence: what to see in it
@@ -77,7 +119,26 @@ def draw_picture(draw: Callable[[Axes], Any],  # draws on the axes that it is gi
                  width: float = 4.8,  # inches; text stays readable at 330 pixels up to about 5
                  height: float = 3.6,  # inches
                  ) -> Picture:  # the same call gives the same bytes
-    "Draw on fresh axes, under matplotlib's default style, and keep the result as SVG."
+    """Draw on fresh axes, under matplotlib's default style, and keep the result as SVG.
+
+    Parameters
+    ----------
+    draw : Callable[[Axes], Any]
+        Draws on the axes that it is given.
+    alt : str
+        What the picture shows, for readers who cannot see it.
+    caption : str, default ""
+        One sentence: what to see in it.
+    width : float, default 4.8
+        Inches; text stays readable at 330 pixels up to about 5.
+    height : float, default 3.6
+        Inches.
+
+    Returns
+    -------
+    Picture
+        The same call gives the same bytes.
+    """
     import matplotlib.style
     from matplotlib.figure import Figure
 
@@ -91,7 +152,27 @@ def draw_picture(draw: Callable[[Axes], Any],  # draws on the axes that it is gi
 # %% ../../nbs/base/02_page.ipynb #cell-016
 @dataclass(frozen=True)
 class Section:
-    "A part of a report; what is empty is not shown."
+    """A part of a report; what is empty is not shown.
+
+    Attributes
+    ----------
+    title : str
+        Its heading.
+    status : str
+        "valid", "invalid", "inconclusive", or "" where nothing was decided.
+    paragraphs : tuple[str, ...]
+        Plain text.
+    pictures : tuple[Picture, ...]
+        Side by side where there is room.
+    items : tuple[str, ...]
+        A list of sentences.
+    table : pd.DataFrame | None
+        Cells as text, as they shall be read.
+    facts : Mapping[str, str]
+        Names and values.
+    sources : tuple[tuple[str, str], ...]
+        Citation and DOI.
+    """
     title: str  # its heading
     status: str = ""  # "valid", "invalid", "inconclusive", or "" where nothing was decided
     paragraphs: tuple[str, ...] = ()  # plain text
@@ -270,7 +351,24 @@ def render_page(title: str,  # the question that the page answers; plain text, a
                 sections: Sequence[Section],  # what can be unfolded, in this order
                 foot: Mapping[str, str] | None = None,  # date, rows, settings, versions
                 ) -> str:  # a whole HTML document
-    "A page that needs nothing but a browser."
+    """A page that needs nothing but a browser.
+
+    Parameters
+    ----------
+    title : str
+        The question that the page answers; plain text, as all that follows.
+    verdict : Verdict
+        What it says first.
+    sections : Sequence[Section]
+        What can be unfolded, in this order.
+    foot : Mapping[str, str] | None, optional
+        Date, rows, settings, versions.
+
+    Returns
+    -------
+    str
+        A whole HTML document.
+    """
     return _ENVIRONMENT.get_template("page.html").render(
         title=title, verdict=verdict, sections=sections, foot=foot or {})
 
@@ -279,8 +377,25 @@ def check_target(path: str | os.PathLike,  # where a file is to be written
                  ) -> Path:  # the file itself, links followed
     """Where a file can be written, as far as can be told without writing it.
 
-    Raises FileNotFoundError for a missing folder, IsADirectoryError for a folder, PermissionError
-    and OSError for what may not be replaced."""
+    Parameters
+    ----------
+    path : str | os.PathLike
+        Where a file is to be written.
+
+    Returns
+    -------
+    Path
+        The file itself, links followed.
+
+    Raises
+    ------
+    FileNotFoundError
+        For a missing folder.
+    IsADirectoryError
+        For a folder.
+    PermissionError, OSError
+        For what may not be replaced.
+    """
     given, target = os.fspath(path), Path(os.path.realpath(path))
     if target.is_dir(): raise IsADirectoryError(f"{given} is a folder; name a file in it")
     if not target.parent.is_dir():
@@ -299,8 +414,25 @@ def write_whole(
 ) -> Path:  # the path as it was given
     """Write a text file in one step: readers find the old content or the new, never a part.
 
-    Raises what `check_target` raises, and OSError where writing fails; the file is then as it
-    was."""
+    Parameters
+    ----------
+    text : str
+        All that the file shall hold.
+    path : str | os.PathLike
+        Where; an existing file is replaced, in an existing folder.
+
+    Returns
+    -------
+    Path
+        The path as it was given.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError, PermissionError, OSError
+        As `check_target`.
+    OSError
+        Where writing fails; the file is then as it was.
+    """
     target = check_target(path)
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
     try:

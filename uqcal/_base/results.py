@@ -29,21 +29,52 @@ __all__ = ['Interval', 'three_digits', 'plus_minus', 'enumerated', 'distinct_nam
 
 # %% ../../nbs/base/01_results.ipynb #cell-017
 class Interval(NamedTuple):
-    "Where an interval begins and where it ends."
+    """Where an interval begins and where it ends.
+
+    Attributes
+    ----------
+    low : float
+        Its lower end.
+    high : float
+        Its upper end.
+    """
 
     low: float  # its lower end
     high: float  # its upper end
 
     def holds(self, value: float,  # any number
               ) -> bool:  # ends included
-        "Whether a value lies in the interval."
+        """Whether a value lies in the interval.
+
+        Parameters
+        ----------
+        value : float
+            Any number.
+
+        Returns
+        -------
+        bool
+            Ends included.
+        """
         return bool(self.low <= value <= self.high)
 
 # %% ../../nbs/base/01_results.ipynb #cell-021
 def three_digits(value: Any,  # a number, or None
                  ) -> str:  # three significant digits with their zeros, all of a whole part
                      # up to a million; "–" for no number
-    "A number as a sentence or a table shows it, with a minus sign that is not a hyphen."
+    """A number as a sentence or a table shows it, with a minus sign that is not a hyphen.
+
+    Parameters
+    ----------
+    value : Any
+        A number, or None.
+
+    Returns
+    -------
+    str
+        Three significant digits with their zeros, all of a whole part up to a million; "–"
+        for no number.
+    """
     if value is None or value is pd.NA or np.isnan(value): return "–"
     if np.isinf(value): return "∞" if value > 0 else "−∞"
     is_large = 99.95 <= abs(value) < 999_999.5
@@ -55,7 +86,20 @@ def three_digits(value: Any,  # a number, or None
 def plus_minus(value: float,  # a number
                error: float,  # its standard error, ≥ 0
                ) -> str:  # such as "+0.214 ± 0.034"
-    "A number with its sign and its standard error, to two digits of the error."
+    """A number with its sign and its standard error, to two digits of the error.
+
+    Parameters
+    ----------
+    value : float
+        A number.
+    error : float
+        Its standard error, ≥ 0.
+
+    Returns
+    -------
+    str
+        Such as "+0.214 ± 0.034".
+    """
     if not np.isfinite(value) or not 1e-8 < error < 1e4: return (
         f"{three_digits(value)} ± {three_digits(error)}")
     k = int(np.clip(1 - np.floor(np.log10(error)), 0, 8))
@@ -64,7 +108,18 @@ def plus_minus(value: float,  # a number
 # %% ../../nbs/base/01_results.ipynb #cell-021c
 def enumerated(words: list[str],  # phrases, in their order
                ) -> str:  # "a, b and c"
-    "Phrases as a list in a sentence."
+    """Phrases as a list in a sentence.
+
+    Parameters
+    ----------
+    words : list[str]
+        Phrases, in their order.
+
+    Returns
+    -------
+    str
+        "a, b and c".
+    """
     if words[1:]: return f"{', '.join(words[:-1])} and {words[-1]}"
     return "".join(words)
 
@@ -74,7 +129,20 @@ def distinct_names(names: Iterable[Any],  # names from data, all different
                    ) -> dict[Any, str]:  # by name, in their order: what is shown for it
     """Names as a sentence shows them: long ones without their middle, and no two the same.
 
-    Names that would look the same are numbered in their order."""
+    Names that would look the same are numbered in their order.
+
+    Parameters
+    ----------
+    names : Iterable[Any]
+        Names from data, all different.
+    most : int, default 40
+        Characters of a long one that are shown, ≥ 8.
+
+    Returns
+    -------
+    dict[Any, str]
+        By name, in their order: what is shown for it.
+    """
     shown, tail = {}, most // 2 - 2
     for name in names:
         text = printable(name)
@@ -91,14 +159,40 @@ def distinct_names(names: Iterable[Any],  # names from data, all different
 def counted(n: int,  # how many, ≥ 0
             what: str,  # of what, one of them
             ) -> str:  # "1 point", "2,040 points"
-    "A number of things in words."
+    """A number of things in words.
+
+    Parameters
+    ----------
+    n : int
+        How many, ≥ 0.
+    what : str
+        Of what, one of them.
+
+    Returns
+    -------
+    str
+        "1 point", "2,040 points".
+    """
     return f"{n:,} {what}{'s' * (n != 1)}"
 
 # %% ../../nbs/base/01_results.ipynb #cell-024
 def html_table(frame: pd.DataFrame,  # any table; its cells and names may come from data
                n_rows: int = 20,  # how many rows are shown
                ) -> str:  # an HTML table, escaped, and how many rows were left out
-    "A table in which whatever came from data is text and not HTML."
+    """A table in which whatever came from data is text and not HTML.
+
+    Parameters
+    ----------
+    frame : pd.DataFrame
+        Any table; its cells and names may come from data.
+    n_rows : int, default 20
+        How many rows are shown.
+
+    Returns
+    -------
+    str
+        An HTML table, escaped, and how many rows were left out.
+    """
     shown = frame.head(n_rows).to_html(float_format="{:.4g}".format, escape=True, border=0)
     left = len(frame) - n_rows
     return shown + (f"<p>and {left:,} more rows</p>" if left > 0 else "")
@@ -106,7 +200,18 @@ def html_table(frame: pd.DataFrame,  # any table; its cells and names may come f
 # %% ../../nbs/base/01_results.ipynb #cell-061
 def json_plain(value: Any,  # numbers, text, and dictionaries, lists and tuples of them
                ) -> Any:  # the same; None for what is missing or not finite
-    "What JSON can hold of a result."
+    """What JSON can hold of a result.
+
+    Parameters
+    ----------
+    value : Any
+        Numbers, text, and dictionaries, lists and tuples of them.
+
+    Returns
+    -------
+    Any
+        The same; None for what is missing or not finite.
+    """
     if isinstance(value, dict): return {key: json_plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)): return [json_plain(one) for one in value]
     if isinstance(value, np.generic): value = value.item()
@@ -189,7 +294,12 @@ class Result:
         return type(self).__doc__.splitlines()[0]
 
     def to_frame(self) -> pd.DataFrame:
-        "One row with the plain fields; an interval gives two columns."
+        """One row with the plain fields; an interval gives two columns.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         row = {}
         for one in dataclasses.fields(self):
             value = getattr(self, one.name)
@@ -206,7 +316,18 @@ class Result:
 # %% ../../nbs/base/01_results.ipynb #cell-031b
 def as_text(result: Result,  # one with a verdict
             ) -> str:  # lines of at most 100 columns
-    "What a terminal shows of a verdict: the sentence, and the next step where there is one."
+    """What a terminal shows of a verdict: the sentence, and the next step where there is one.
+
+    Parameters
+    ----------
+    result : Result
+        One with a verdict.
+
+    Returns
+    -------
+    str
+        Lines of at most 100 columns.
+    """
     step = getattr(result, "next_step", "")
     if step: told = [result.sentence, f"Next: {step}"]
     else: told = [result.sentence]
@@ -215,7 +336,25 @@ def as_text(result: Result,  # one with a verdict
 # %% ../../nbs/base/01_results.ipynb #cell-035
 @dataclass(frozen=True, kw_only=True)
 class SignificanceTest(Result):
-    "A statistic and how often it is as extreme where the hypothesis holds; what all tests share."
+    """A statistic and how often it is as extreme where the hypothesis holds; what all tests share.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    """
 
     statistic: float  # its value for the data
     pvalue: float  # probability of a value as extreme, if the hypothesis holds
@@ -252,7 +391,20 @@ class SignificanceTest(Result):
              ) -> Axes:
         """The null distribution with the value of the data.
 
-        Raises ValueError where none was drawn."""
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        ValueError
+            Where none was drawn.
+        """
         return plot_null(self, ax)
 
     def _finite_null(self):
@@ -266,7 +418,22 @@ def new_axes(ax: Axes | None,  # axes that a caller gave, or None
              width: float = 6,  # inches, for new ones
              height: float = 4.5,  # inches, for new ones
              ) -> Axes:  # the caller's, or new ones in a figure of their own
-    "Axes to draw on."
+    """Axes to draw on.
+
+    Parameters
+    ----------
+    ax : Axes | None
+        Axes that a caller gave, or None.
+    width : float, default 6
+        Inches, for new ones.
+    height : float, default 4.5
+        Inches, for new ones.
+
+    Returns
+    -------
+    Axes
+        The caller's, or new ones in a figure of their own.
+    """
     if ax is not None: return ax
     import matplotlib.pyplot as plt
 
@@ -281,7 +448,27 @@ def plot_null(test: SignificanceTest,  # a test whose null distribution was draw
               ) -> Axes:  # the same axes
     """The histogram of a null distribution, the value of the data, and a bar under the middle 95 %.
 
-    Raises ValueError where no null distribution was drawn."""
+    Parameters
+    ----------
+    test : SignificanceTest
+        A test whose null distribution was drawn.
+    ax : Axes | None, optional
+        Axes to draw on; new ones unless given.
+    xlabel : str, default "statistic"
+        What the statistic is, with its unit.
+    ylabel : str, default "resamples"
+        What the null distribution counts.
+
+    Returns
+    -------
+    Axes
+        The same axes.
+
+    Raises
+    ------
+    ValueError
+        Where no null distribution was drawn.
+    """
     null = test._finite_null()
     if null is None:
         raise ValueError(f"nothing was drawn to show: the p-value comes from {test.method}")
@@ -300,7 +487,13 @@ def plot_null(test: SignificanceTest,  # a test whose null distribution was draw
 # %% ../../nbs/base/01_results.ipynb #cell-047
 def plain_ticks(*axes: Any,  # an x- or y-axis of matplotlib each
                 ) -> None:
-    "Labels such as 0.2, 0.5, 1 instead of powers of ten on logarithmic axes."
+    """Labels such as 0.2, 0.5, 1 instead of powers of ten on logarithmic axes.
+
+    Parameters
+    ----------
+    *axes : Any
+        An x- or y-axis of matplotlib each.
+    """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     for axis in axes:
@@ -311,7 +504,18 @@ def plain_ticks(*axes: Any,  # an x- or y-axis of matplotlib each
 # %% ../../nbs/base/01_results.ipynb #cell-047b
 def plain_text(text: Any,  # a name from data
                ) -> str:  # for matplotlib
-    "Text in which a dollar sign starts no formula."
+    """Text in which a dollar sign starts no formula.
+
+    Parameters
+    ----------
+    text : Any
+        A name from data.
+
+    Returns
+    -------
+    str
+        For matplotlib.
+    """
     return str(text).replace("$", r"\$")
 
 # %% ../../nbs/base/01_results.ipynb #cell-047c
@@ -319,7 +523,22 @@ def visible_points(x: np.ndarray,  # abscissae in ascending order, shape (n,)
                    y: np.ndarray,  # ordinates, shape (n,)
                    n_columns: int = 1000,  # columns of equal width
                    ) -> np.ndarray:  # positions, ascending; all where there are few
-    "The points that show on a page: first, lowest, highest and last in each column."
+    """The points that show on a page: first, lowest, highest and last in each column.
+
+    Parameters
+    ----------
+    x : np.ndarray
+        Abscissae in ascending order, shape (n,).
+    y : np.ndarray
+        Ordinates, shape (n,).
+    n_columns : int, default 1000
+        Columns of equal width.
+
+    Returns
+    -------
+    np.ndarray
+        Positions, ascending; all where there are few.
+    """
     if x.size <= 4 * n_columns: return np.arange(x.size)
     column = np.minimum(((x - x[0]) * (n_columns / (x[-1] - x[0] or 1.0))).astype(np.int64),
                         n_columns - 1)

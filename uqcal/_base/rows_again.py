@@ -30,7 +30,18 @@ def check_new_columns(table: Table,  # what was read
                       ) -> None:  # nothing; returns if all names are free
     """Refuse names that a table has already.
 
-    Raises ValueError for them."""
+    Parameters
+    ----------
+    table : Table
+        What was read.
+    names : Sequence[str]
+        Of columns that are to be added.
+
+    Raises
+    ------
+    ValueError
+        For them.
+    """
     taken = [name for name in names if name in table.header]
     if taken:
         raise ValueError(f"{table.source} has a column {taken[0]!r} already, which is the name of "
@@ -44,8 +55,29 @@ def rows_again(source: str | os.PathLike | bytes,  # what `read_table` was given
                ) -> Iterator[str]:  # CSV, some thousand rows at a time
     """The rows of a table as they stand in its file, with all their columns and new ones behind.
 
-    Text keeps each character, ends of lines too; other files become CSV. Raises ValueError for
-    names that are there."""
+    Text keeps each character, ends of lines too; other files become CSV.
+
+    Parameters
+    ----------
+    source : str | os.PathLike | bytes
+        What `read_table` was given, not "-".
+    table : Table
+        What it returned.
+    added : Mapping[str, np.ndarray]
+        Numbers by name, shape (n,) each.
+    encoding : str | None, optional
+        As `read_table` was told.
+
+    Returns
+    -------
+    Iterator[str]
+        CSV, some thousand rows at a time.
+
+    Raises
+    ------
+    ValueError
+        For names that are there.
+    """
     check_new_columns(table, list(added))
     if isinstance(source, bytes): return _text_again(source, table, added, encoding)
     with open_bytes(source) as (_, ending): pass
@@ -57,7 +89,20 @@ def rows_again(source: str | os.PathLike | bytes,  # what `read_table` was given
 def exact_encoding(source: str | os.PathLike | bytes,  # as in `rows_again`
                    encoding: str | None = None,  # as `read_table` was told
                    ) -> str:  # a codec that neither adds nor drops a mark; UTF-8 for other files
-    "The codec by which the text of a file becomes its bytes again."
+    """The codec by which the text of a file becomes its bytes again.
+
+    Parameters
+    ----------
+    source : str | os.PathLike | bytes
+        As in `rows_again`.
+    encoding : str | None, optional
+        As `read_table` was told.
+
+    Returns
+    -------
+    str
+        A codec that neither adds nor drops a mark; UTF-8 for other files.
+    """
     with open_bytes(source) as (binary, ending):
         if ending in ARROW + SHEETS + JSON: return "utf-8"
         first = binary.read(4)
@@ -73,7 +118,24 @@ def open_bytes(source: str | os.PathLike | bytes,  # as in `rows_again`
                                                      # that says what they are, in small letters
     """The bytes of a file, uncompressed.
 
-    Raises ValueError where they are not what the name says, OSError as `open_table`."""
+    Parameters
+    ----------
+    source : str | os.PathLike | bytes
+        As in `rows_again`.
+
+    Yields
+    ------
+    Iterator[tuple[BinaryIO, str]]
+        For a with statement: bytes, and the ending that says what they are, in small
+        letters.
+
+    Raises
+    ------
+    ValueError
+        Where they are not what the name says.
+    OSError
+        As `open_table`.
+    """
     if isinstance(source, bytes): yield io.BytesIO(source), ""
     else:
         with open_table(source) as file, unpacked_file(file, Path(source)) as opened: yield opened

@@ -34,7 +34,30 @@ __all__ = ['Table', 'UnknownColumn', 'read_table', 'read_errors', 'read_probabil
 # %% ../../nbs/base/03_tables.ipynb #cell-006
 @dataclass(frozen=True)
 class Table:
-    "Named columns, and where each row stood in its file; what `read_table` returns."
+    """Named columns, and where each row stood in its file; what `read_table` returns.
+
+    Attributes
+    ----------
+    source : str
+        What messages call it: the file's name, or "standard input".
+    columns : dict[str, np.ndarray]
+        `float64`, shape (n,) each, NaN where a cell says so; features may be objects, None
+        where missing.
+    places : np.ndarray
+        Line (CSV) or row (parquet) of each row, counted from 1.
+    place : str
+        "line" or "row".
+    left_out : dict[str, int]
+        Rows that were left out on request, by the option that asked for it.
+    header : tuple[str, ...]
+        Names of all columns of the file.
+    decimal : str
+        The mark before decimals in its numbers.
+    where : str | None
+        The condition that kept rows meet, if there was one.
+    missing : dict[str, str]
+        The word for a missing label in rows that were left out, by its column.
+    """
     source: str  # what messages call it: the file's name, or "standard input"
     columns: dict[str, np.ndarray] = field(repr=False)  # float64, shape (n,) each, NaN where a cell
                                                         # says so; features may be objects, None
@@ -55,8 +78,24 @@ class Table:
                 ) -> np.ndarray:  # finite float64, shape (n,)
         """A column, if all its values can be used.
 
-        Raises ValueError where a value is missing, infinite or, if asked, not positive, naming
-        the column and the place."""
+        Parameters
+        ----------
+        name : str
+            One of the columns.
+        positive : bool, default False
+            Whether values ≤ 0 are refused.
+
+        Returns
+        -------
+        np.ndarray
+            Finite float64, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            Where a value is missing, infinite or, if asked, not positive, naming the column and
+            the place.
+        """
         faults = _Faults(self.source, self.place)
         faults.judge(name, self.columns[name], self.places, "positive" if positive else "number")
         faults.refuse()
@@ -66,8 +105,21 @@ class Table:
                 ) -> np.ndarray:  # finite float64, or text and truth values as objects, shape (n,)
         """A column of numbers, or of text that stands for groups, without missing values.
 
-        Raises ValueError, naming the column and the place, where a value is missing or
-        infinite."""
+        Parameters
+        ----------
+        name : str
+            One of the columns.
+
+        Returns
+        -------
+        np.ndarray
+            Finite float64, or text and truth values as objects, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            , naming the column and the place, where a value is missing or infinite.
+        """
         faults = _Faults(self.source, self.place)
         faults.judge(name, self.columns[name], self.places, "number")
         faults.refuse()
@@ -94,7 +146,16 @@ class _Faults:
 
     def add(self, kind,  # of fault; each is told once, where it comes first
             where, text):  # line or row, and what is wrong there
-        "One more fault of a kind, at a place."
+        """One more fault of a kind, at a place.
+
+        Parameters
+        ----------
+        kind
+            Of fault; each is told once, where it comes first.
+        where
+        text
+            Line or row, and what is wrong there.
+        """
         self.found.setdefault(kind, [where, text, 0])[2] += 1
 
     def judge(self, name,  # of the column
@@ -103,7 +164,23 @@ class _Faults:
               kind,  # what the column stands for, a key of _KINDS
               known=(),  # positions of rows that were judged before
               words=""):  # what stands for a missing text
-        "What a column that stands for something may not hold."
+        """What a column that stands for something may not hold.
+
+        Parameters
+        ----------
+        name
+            Of the column.
+        values
+            Its cells, shape (n,).
+        places
+            Line or row of each, shape (n,).
+        kind
+            What the column stands for, a key of _KINDS.
+        known, default ()
+            Positions of rows that were judged before.
+        words, default ""
+            What stands for a missing text.
+        """
         if values.dtype == object:
             wrong = np.array([value is None for value in values], dtype=bool)
             return self._count(name, values, places, wrong, f"has no value{words}")
@@ -134,7 +211,17 @@ class _Faults:
 
 # %% ../../nbs/base/03_tables.ipynb #cell-008
 class UnknownColumn(ValueError):
-    "A table lacks a column that was asked for."
+    """A table lacks a column that was asked for.
+
+    Parameters
+    ----------
+    message : str
+        What a user reads.
+    name : str
+        The column that was asked for.
+    columns : tuple[str, ...]
+        The columns that are there.
+    """
 
     def __init__(self,
                  message: str,  # what a user reads
@@ -188,7 +275,15 @@ class _Marks:
 
     def look(self, where,  # line
              row):  # its cells
-        "One more row."
+        """One more row.
+
+        Parameters
+        ----------
+        where
+            Line.
+        row
+            Its cells.
+        """
         text = "".join(row)
         if self.numbers.decimal in self.shown: return
         if self.wanted <= self.short and not ("," in text or "." in text): return
@@ -204,7 +299,17 @@ class _Marks:
     def judge(self, columns,  # by name, numbers or text
               faults,  # of the file
               place):  # what its rows are called, "line" or "row"
-        "A fault where numbers that are read may be thousands."
+        """A fault where numbers that are read may be thousands.
+
+        Parameters
+        ----------
+        columns
+            By name, numbers or text.
+        faults
+            Of the file.
+        place
+            What its rows are called, "line" or "row".
+        """
         mark = self.numbers.decimal or next((m for m in self.open if self.open[m]), ".")
         if mark in self.shown or not self.open[mark]: return
         other = self.other.get("." if mark == "," else ",")
@@ -549,8 +654,46 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .jsonl, .parqu
                ) -> Table:  # these columns, in this order
     """Named columns from a file.
 
-    Raises ValueError or OSError for whatever can't be read as numbers, in one line that names the
-    file, the column and the line."""
+    Parameters
+    ----------
+    source : str | os.PathLike | bytes
+        A file: CSV, .jsonl, .parquet, .feather, .arrow or .xlsx, as it is or in .gz, .bz2,
+        .xz, .zst or .zip; "-" for CSV on standard input, or the bytes that came from there.
+    names : Sequence[str]
+        Columns of numbers.
+    by : Sequence[str], default ()
+        Further columns, of numbers or text.
+    groups : Sequence[str], default ()
+        Further columns of labels, which stay as they are.
+    kinds : Mapping[str, str] | None, optional
+        By column what it stands for: "number", "positive", "error", "uncertainty", "bound",
+        "outcome", "response", "probability" or "weight"; others are judged when they are
+        used.
+    decimal : str | None, optional
+        "." or ","; by default a point, and where semicolons or tabs separate cells, what
+        the first number shows, refused where another column shows the other mark.
+    thousands : str | None, optional
+        The mark between thousands, if there is one.
+    encoding : str | None, optional
+        Of text; by default UTF-8, or what the mark at its beginning says.
+    drop_missing : bool, default False
+        Leave out rows in which a column has no value.
+    where : str | None, optional
+        Keep rows for which this holds, as in pandas' `query`.
+    progress : bool, default False
+        Show a bar on standard error where it takes a while.
+
+    Returns
+    -------
+    Table
+        These columns, in this order.
+
+    Raises
+    ------
+    ValueError, OSError
+        For whatever can't be read as numbers, in one line that names the file, the column
+        and the line.
+    """
     names = list(dict.fromkeys(names))
     groups = [name for name in dict.fromkeys(groups) if name not in names]
     by = [name for name in dict.fromkeys(by) if name not in [*names, *groups]]
@@ -619,8 +762,32 @@ def read_errors(
 ) -> tuple[np.ndarray, np.ndarray, Table]:  # errors, uncertainties, and the table they come from
     """Errors and uncertainties from a file.
 
-    Raises what `read_table` raises, for values that are missing, infinite, too large or, among the
-    uncertainties, not positive, too."""
+    Parameters
+    ----------
+    source : str | os.PathLike
+        As in `read_table`.
+    error : str, default "error"
+        The column of errors.
+    uncertainty : str, default "uncertainty"
+        The column of uncertainties.
+    observed : str | None, optional
+        The column of true values, in place of errors, with `predicted`.
+    predicted : str | None, optional
+        The column of predictions.
+    **options : Any
+        Of `read_table`: by, decimal, encoding, drop_missing and so on.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, Table]
+        Errors, uncertainties, and the table they come from.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `read_table`, for values that are missing, infinite, too large or, among the
+        uncertainties, not positive, too.
+    """
     if (observed is None) != (predicted is None):
         raise ValueError("observed and predicted must be given together: the error is their "
                          "difference")
@@ -646,7 +813,29 @@ def read_probabilities(
                                                                # or None, and the table
     """Outcomes and predicted probabilities from a file.
 
-    Raises what `read_table` raises, for values outside their range too."""
+    Parameters
+    ----------
+    source : str | os.PathLike
+        As in `read_table`.
+    y_true : str, default "outcome"
+        The column of outcomes, 0 or 1, or true and false, yes and no.
+    y_prob : str, default "score"
+        The column of predicted probabilities of outcome 1.
+    sample_weight : str | None, optional
+        The column of weights, if there is one.
+    **options : Any
+        Of `read_table`: decimal, encoding, drop_missing and so on.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, np.ndarray | None, Table]
+        Outcomes, probabilities, weights or None, and the table.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `read_table`, for values outside their range too.
+    """
     kinds = {y_true: "outcome", y_prob: "probability"} | (
         {sample_weight: "weight"} if sample_weight else {})
     table = read_table(source, list(kinds), kinds=kinds, **options)
@@ -665,7 +854,31 @@ def read_intervals(
 ) -> tuple[np.ndarray, np.ndarray, Table]:  # values, shape (n,); bounds, shape (n, 2); the table
     """True values and the intervals predicted for them, from a file.
 
-    Raises what `read_table` raises, for crossed bounds too unless they are allowed."""
+    Parameters
+    ----------
+    source : str | os.PathLike
+        As in `read_table`.
+    y_true : str, default "value"
+        The column of true values.
+    lower : str, default "lower"
+        The column of lower bounds.
+    upper : str, default "upper"
+        The column of upper bounds.
+    crossed : bool, default False
+        Whether pairs whose lower bound is above the upper one may be there.
+    **options : Any
+        Of `read_table`: by, decimal, encoding, drop_missing and so on.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, Table]
+        Values, shape (n,); bounds, shape (n, 2); the table.
+
+    Raises
+    ------
+    ValueError, OSError
+        As `read_table`, for crossed bounds too unless they are allowed.
+    """
     kinds = {y_true: "error"} | dict.fromkeys((lower, upper), "bound")
     kinds |= {name: "number" for key in ("by", "groups") for name in options.get(key, ())
               if name not in kinds}

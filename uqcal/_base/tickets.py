@@ -36,7 +36,18 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 def locked(method: _Method,  # a method that reads or changes the object's state
            ) -> _Method:  # the same, with the same signature
-    "A method that one thread at a time may run, for each object."
+    """A method that one thread at a time may run, for each object.
+
+    Parameters
+    ----------
+    method : _Method
+        A method that reads or changes the object's state.
+
+    Returns
+    -------
+    _Method
+        The same, with the same signature.
+    """
     @functools.wraps(method)
     def run(self, *args, **kwargs):
         "The method, once no other thread is at it."
@@ -135,7 +146,21 @@ class Storable(BaseEstimator):
                    ) -> Self:  # the object itself
         """Set settings before anything is learnt or forecast.
 
-        Raises ValueError afterwards, when they would be shown and not obeyed."""
+        Parameters
+        ----------
+        **settings : Any
+            New values of settings, by name.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError
+            Afterwards, when they would be shown and not obeyed.
+        """
         begun = any(name.endswith("_") and not name.startswith("_") for name in vars(self))
         late = []
         if begun and self.obeyed is not None:
@@ -171,7 +196,16 @@ class Storable(BaseEstimator):
     def to_dict(self) -> dict[str, Any]:  # for `json.dump`
         """The whole state, for another process to go on from.
 
-        Raises TypeError for a part that is neither numbers nor text nor an object of uqcal."""
+        Returns
+        -------
+        dict[str, Any]
+            For `json.dump`.
+
+        Raises
+        ------
+        TypeError
+            For a part that is neither numbers nor text nor an object of uqcal.
+        """
         content = self._content()
         return {"format": _FORMAT, "checksum": _checksum(content), "content": content}
 
@@ -181,7 +215,21 @@ class Storable(BaseEstimator):
                   ) -> Self:  # goes on where the other stopped, bit for bit
         """An object in the state that was written.
 
-        Raises ValueError for what is no whole state of this class."""
+        Parameters
+        ----------
+        state : dict[str, Any]
+            What `to_dict` gave.
+
+        Returns
+        -------
+        Self
+            Goes on where the other stopped, bit for bit.
+
+        Raises
+        ------
+        ValueError
+            For what is no whole state of this class.
+        """
         if not isinstance(state, dict) or not str(state.get("format")).startswith("uqcal state"):
             raise ValueError("state must be what to_dict gave, got "
                              f"{type(state).__name__} {state!r:.60}")
@@ -220,7 +268,17 @@ def _in_short(value):
 
 # %% ../../nbs/base/18_tickets.ipynb #cell-012
 class Ticket(NamedTuple):
-    "A forecast whose outcome is still out."
+    """A forecast whose outcome is still out.
+
+    Attributes
+    ----------
+    score : float
+        The score that was handed in.
+    forecast : float
+        What was forecast.
+    held : Any
+        What the forecaster needs to book the outcome: numbers, or lists of them.
+    """
 
     score: float  # the score that was handed in
     forecast: float  # what was forecast
@@ -232,7 +290,25 @@ def check_keys(key: Any,  # text or a whole number; a sequence of them where the
                ) -> list[str | int]:  # the keys
     """The keys of forecasts.
 
-    Raises TypeError for other keys, ValueError for a key that comes twice."""
+    Parameters
+    ----------
+    key : Any
+        Text or a whole number; a sequence of them where there are several.
+    several : bool
+        Whether there are several.
+
+    Returns
+    -------
+    list[str | int]
+        The keys.
+
+    Raises
+    ------
+    TypeError
+        For other keys.
+    ValueError
+        For a key that comes twice.
+    """
     if several and (isinstance(key, (str, bytes, dict)) or not hasattr(key, "__iter__")):
         raise TypeError("key must be a sequence of keys where there are several scores or "
                         f"outcomes, got {type(key).__name__}")
@@ -268,14 +344,37 @@ class Desk(Storable):
 
     def is_open(self, key: str | int,  # of a forecast
                 ) -> bool:
-        "Whether a forecast was made under the key whose outcome is still out."
+        """Whether a forecast was made under the key whose outcome is still out.
+
+        Parameters
+        ----------
+        key : str | int
+            Of a forecast.
+
+        Returns
+        -------
+        bool
+        """
         return check_keys([key], True)[0] in getattr(self, "tickets_", ())
 
     def open_ticket(self, key: str | int,  # a key that is open
                     ) -> Ticket:
         """What is kept for a key until its outcome is booked.
 
-        Raises ValueError for a key that has no open forecast."""
+        Parameters
+        ----------
+        key : str | int
+            A key that is open.
+
+        Returns
+        -------
+        Ticket
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast.
+        """
         try: return Ticket(*self.tickets_[check_keys([key], True)[0]])
         except (AttributeError, KeyError):
             raise ValueError(f"key {key!r:.60} has no open forecast: none was made under it, or "
@@ -286,7 +385,21 @@ class Desk(Storable):
                  ) -> Self:  # the object itself
         """Give up on outcomes that will not come; nothing is learnt.
 
-        Raises ValueError for a key that has no open forecast."""
+        Parameters
+        ----------
+        key : Any
+            A key that is open, or a sequence of them.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast.
+        """
         keys = check_keys(key, not isinstance(key, str) and np.ndim(key) > 0)
         for one in keys: self.open_ticket(one)
         for one in keys: del self.tickets_[one]
@@ -299,7 +412,29 @@ class Desk(Storable):
                   ) -> list[str | int]:  # the keys
         """Keys for new forecasts.
 
-        Raises ValueError for a key that is open or another number of them, TypeError for no key."""
+        Parameters
+        ----------
+        key : Any
+            Text or a whole number; a sequence of them where `several`.
+        n : int
+            How many forecasts are asked for.
+        several : bool
+            Whether there are several.
+        what : str
+            What is forecast, such as "scores of y_prob".
+
+        Returns
+        -------
+        list[str | int]
+            The keys.
+
+        Raises
+        ------
+        ValueError
+            For a key that is open or another number of them.
+        TypeError
+            For no key.
+        """
         keys = check_keys(key, several)
         _check_number(keys, n, what)
         for one in keys:
@@ -315,8 +450,29 @@ class Desk(Storable):
                    ) -> tuple[list[str | int], list[Ticket]]:  # the keys, and a ticket for each
         """The forecasts whose outcomes come.
 
-        Raises ValueError for a key that is not open or another number of them, TypeError for no
-        key."""
+        Parameters
+        ----------
+        key : Any
+            The key of a forecast; a sequence of them where `several`.
+        n : int
+            How many outcomes there are.
+        several : bool
+            Whether there are several.
+        what : str
+            What comes, such as "outcomes of y_true".
+
+        Returns
+        -------
+        tuple[list[str | int], list[Ticket]]
+            The keys, and a ticket for each.
+
+        Raises
+        ------
+        ValueError
+            For a key that is not open or another number of them.
+        TypeError
+            For no key.
+        """
         keys = check_keys(key, several)
         _check_number(keys, n, what)
         return keys, [self.open_ticket(one) for one in keys]
@@ -325,18 +481,38 @@ class Desk(Storable):
 class OnlineForecaster(Desk):
     """A forecaster whose outcomes come late, in any order: each counts once, for its own forecast.
 
-    A subclass has `predict` and `partial_fit`, or its own `issue` and `book`."""
+    A subclass has `predict` and `partial_fit`, or its own `issue` and `book`.
+    """
 
     def issue(self, y_prob: np.ndarray,  # checked scores, shape (n,)
               ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each
-        "Forecasts, with what it takes to book their outcomes; learns nothing."
+        """Forecasts, with what it takes to book their outcomes; learns nothing.
+
+        Parameters
+        ----------
+        y_prob : np.ndarray
+            Checked scores, shape (n,).
+
+        Returns
+        -------
+        tuple[np.ndarray, list[Any]]
+            Forecasts, shape (n,), and a ticket for each.
+        """
         return self.predict(y_prob), y_prob.tolist()
 
     def book(self,
              tickets: list[Any],  # what `issue` gave, n of them
              y_true: np.ndarray,  # their checked outcomes, shape (n,), each 0.0 or 1.0
              ) -> None:
-        "Learn outcomes, in order, from tickets alone."
+        """Learn outcomes, in order, from tickets alone.
+
+        Parameters
+        ----------
+        tickets : list[Any]
+            What `issue` gave, n of them.
+        y_true : np.ndarray
+            Their checked outcomes, shape (n,), each 0.0 or 1.0.
+        """
         self.partial_fit(np.array(tickets), y_true)
 
     @locked
@@ -347,7 +523,26 @@ class OnlineForecaster(Desk):
                  ) -> float | np.ndarray:  # forecasts in the present state, of the same shape
         """State forecasts, and keep what it takes to book their outcomes whenever they come.
 
-        Raises ValueError for a key whose forecast is still open, TypeError for what is no key."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+        key : Any
+            Text or a whole number under which the outcome will come; a sequence of n keys for n
+            scores.
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts in the present state, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For a key whose forecast is still open.
+        TypeError
+            For what is no key.
+        """
         check_labels_agree(y_prob=y_prob, key=key)
         p, several = check_probabilities(boxed(y_prob)), np.ndim(y_prob) > 0
         keys = self.check_new(key, p.size, several, "scores of y_prob")
@@ -364,7 +559,23 @@ class OnlineForecaster(Desk):
                 ) -> float | np.ndarray:  # the forecasts that were made, of the same shape
         """Learn outcomes where their forecasts were made; refused input changes nothing.
 
-        Raises ValueError for a key that has no open forecast, outcomes other than 0 and 1."""
+        Parameters
+        ----------
+        key : Any
+            The key of a forecast, or a sequence of n of them.
+        y_true : ArrayLike
+            Its outcome, 0 or 1, or outcomes of shape (n,).
+
+        Returns
+        -------
+        float | np.ndarray
+            The forecasts that were made, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast, outcomes other than 0 and 1.
+        """
         check_labels_agree(y_true=y_true, key=key)
         y, several = check_outcomes(boxed(y_true)), np.ndim(y_true) > 0
         keys, found = self.check_open(key, y.size, several, "outcomes of y_true")
@@ -376,5 +587,11 @@ class OnlineForecaster(Desk):
 
     def take_draws(self, before: Any,  # a forecaster of the same kind
                    ) -> None:
-        "Go on with the random draws of a forecaster that goes, where it draws."
+        """Go on with the random draws of a forecaster that goes, where it draws.
+
+        Parameters
+        ----------
+        before : Any
+            A forecaster of the same kind.
+        """
         if hasattr(before, "rng_"): self.rng_ = before.rng_

@@ -53,8 +53,13 @@ def _range_below(x):
 # %% ../../nbs/chance/13_brownian.ipynb #cell-011
 @dataclass(frozen=True)
 class BrownianDistribution:
-    """The distribution of a functional of Brownian motion on [0, 1]; there are two,
-    `kolmogorov_smirnov_null` and `kuiper_null`."""
+    """The distribution of a functional of Brownian motion on [0, 1]; there are two, `kolmogorov_smirnov_null` and `kuiper_null`.
+
+    Parameters
+    ----------
+    name : str
+        What is measured.
+    """
     name: str  # what is measured
     _below: Callable = field(repr=False)  # ln P(X ≤ x), for x under the border
     _above: Callable = field(repr=False)  # ln P(X > x), for x over the border
@@ -65,51 +70,146 @@ class BrownianDistribution:
             ) -> np.ndarray | float:  # in [0, 1], of the same shape
         """P(X ≤ x), to a relative accuracy of 1e-12 wherever it is a normal double.
 
-        Raises ValueError for NaN."""
+        Parameters
+        ----------
+        x : ArrayLike
+            Values of any shape, ±inf allowed.
+
+        Returns
+        -------
+        np.ndarray | float
+            In [0, 1], of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For NaN.
+        """
         return _probability(self, x, upper=False, log=False)
 
     def sf(self, x: ArrayLike,  # values of any shape, ±inf allowed
            ) -> np.ndarray | float:  # in [0, 1], of the same shape
         """P(X > x), the p-value of an observed x, to the same accuracy however small it is.
 
-        Raises ValueError for NaN."""
+        Parameters
+        ----------
+        x : ArrayLike
+            Values of any shape, ±inf allowed.
+
+        Returns
+        -------
+        np.ndarray | float
+            In [0, 1], of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For NaN.
+        """
         return _probability(self, x, upper=True, log=False)
 
     def logcdf(self, x: ArrayLike,  # values of any shape, ±inf allowed
                ) -> np.ndarray | float:  # ≤ 0, of the same shape
         """Logarithm of P(X ≤ x), also where the probability itself underflows.
 
-        Raises ValueError for NaN."""
+        Parameters
+        ----------
+        x : ArrayLike
+            Values of any shape, ±inf allowed.
+
+        Returns
+        -------
+        np.ndarray | float
+            ≤ 0, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For NaN.
+        """
         return _probability(self, x, upper=False, log=True)
 
     def logsf(self, x: ArrayLike,  # values of any shape, ±inf allowed
               ) -> np.ndarray | float:  # ≤ 0, of the same shape
         """Logarithm of P(X > x), also where the probability itself underflows.
 
-        Raises ValueError for NaN."""
+        Parameters
+        ----------
+        x : ArrayLike
+            Values of any shape, ±inf allowed.
+
+        Returns
+        -------
+        np.ndarray | float
+            ≤ 0, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For NaN.
+        """
         return _probability(self, x, upper=True, log=True)
 
     def ppf(self, q: ArrayLike,  # probabilities of any shape, in [0, 1]
             ) -> np.ndarray | float:  # ≥ 0, of the same shape
         """Quantiles: the x with P(X ≤ x) = q.
 
-        Raises ValueError for numbers outside [0, 1]."""
+        Parameters
+        ----------
+        q : ArrayLike
+            Probabilities of any shape, in [0, 1].
+
+        Returns
+        -------
+        np.ndarray | float
+            ≥ 0, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For numbers outside [0, 1].
+        """
         return _quantile(self, q, upper=False)
 
     def isf(self, q: ArrayLike,  # probabilities of any shape, in [0, 1]
             ) -> np.ndarray | float:  # ≥ 0, of the same shape
         """Critical values: the x with P(X > x) = q, beyond which a test of level q rejects.
 
-        Raises ValueError for numbers outside [0, 1]."""
+        Parameters
+        ----------
+        q : ArrayLike
+            Probabilities of any shape, in [0, 1].
+
+        Returns
+        -------
+        np.ndarray | float
+            ≥ 0, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For numbers outside [0, 1].
+        """
         return _quantile(self, q, upper=True)
 
     def mean(self) -> float:  # expectation
-        "√(π/2) for the largest absolute value, √(8/π) for the range."
+        """√(π/2) for the largest absolute value, √(8/π) for the range.
+
+        Returns
+        -------
+        float
+            Expectation.
+        """
         return self._moments[0]
 
     def std(self) -> float:  # standard deviation
-        """From the second moments, 2·Catalan's constant for the largest absolute value and 4·ln 2
-        for the range."""
+        """From the second moments, 2·Catalan's constant for the largest absolute value and 4·ln 2 for the range.
+
+        Returns
+        -------
+        float
+            Standard deviation.
+        """
         return float(np.sqrt(self._moments[1] - self._moments[0]**2))
 
     def rvs(self, size: int | tuple[int, ...] | None = None,  # shape of the result; None for one
@@ -117,7 +217,20 @@ class BrownianDistribution:
             *,
             rng: int | np.random.Generator | None = None,  # seed or generator
             ) -> np.ndarray | float:  # of that shape
-        "Independent random numbers with this distribution, by inversion."
+        """Independent random numbers with this distribution, by inversion.
+
+        Parameters
+        ----------
+        size : int | tuple[int, ...] | None, optional
+            Shape of the result; None for one number.
+        rng : int | np.random.Generator | None, optional
+            Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+        Returns
+        -------
+        np.ndarray | float
+            Of that shape.
+        """
         return self.ppf(check_generator(rng).uniform(size=size))
 
 # %% ../../nbs/chance/13_brownian.ipynb #cell-013

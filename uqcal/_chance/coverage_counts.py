@@ -25,7 +25,22 @@ def conformal_rank(level: float,  # the coverage that is wanted, in (0, 1)
                    ) -> int:  # from 1 on; beyond `n_calibration` where the points are too few
     """Which of the sorted scores of a calibration is the threshold, counted from 1.
 
-    Source: Angelopoulos & Bates (2021), § 3.2."""
+    Parameters
+    ----------
+    level : float
+        The coverage that is wanted, in (0, 1).
+    n_calibration : int
+        Points of the calibration, ≥ 0.
+
+    Returns
+    -------
+    int
+        From 1 on; beyond `n_calibration` where the points are too few.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021), § 3.2.
+    """
     return max(_up((n_calibration + 1) * level), 1)
 
 # %% ../../nbs/chance/17_coverage_counts.ipynb #cell-032
@@ -34,8 +49,27 @@ def promised_coverage(level: float,  # the claimed level, in (0, 1)
                       ) -> float:  # `level` itself without a calibration
     """The coverage, on average over calibrations, of split conformal intervals of this level.
 
-    Raises ValueError for fewer points than the level needs. Source: Angelopoulos & Bates (2021),
-    § 3.2."""
+    Parameters
+    ----------
+    level : float
+        The claimed level, in (0, 1).
+    n_calibration : int | None
+        Points of the calibration; None for none.
+
+    Returns
+    -------
+    float
+        `level` itself without a calibration.
+
+    Raises
+    ------
+    ValueError
+        For fewer points than the level needs.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021), § 3.2.
+    """
     if n_calibration is None: return level
     rank = conformal_rank(level, n_calibration)
     if rank > n_calibration:
@@ -68,7 +102,26 @@ def count_tails(
 ) -> tuple[float, float]:  # each in (0, 1]; together they exceed 1 by the chance of just so many
     """Probability of so few or fewer, and of so many or more, covered points.
 
-    Source: equations (1) and (2)."""
+    Parameters
+    ----------
+    covered : int
+        Number of covered points, from 0 to n.
+    n : int
+        Number of points.
+    average : float
+        Coverage, on average over calibrations, in (0, 1).
+    n_calibration : int | None, optional
+        Points of the calibration; None for a known coverage.
+
+    Returns
+    -------
+    tuple[float, float]
+        Each in (0, 1]; together they exceed 1 by the chance of just so many.
+
+    References
+    ----------
+    Equations (1) and (2).
+    """
     if n_calibration is None:
         return (float(scipy.stats.binom.cdf(covered, n, average)),
                 float(scipy.stats.binom.sf(covered - 1, n, average)))
@@ -82,7 +135,25 @@ def tail_pvalue(below: float,  # probability of so few or fewer
                 ) -> float:  # in (0, 1]
     """The p-value that belongs to two tails; on two sides twice the smaller, and at most 1.
 
-    Raises ValueError for an unknown alternative."""
+    Parameters
+    ----------
+    below : float
+        Probability of so few or fewer.
+    above : float
+        Probability of so many or more.
+    alternative : str, default "two-sided"
+        "two-sided", "less" or "greater".
+
+    Returns
+    -------
+    float
+        In (0, 1].
+
+    Raises
+    ------
+    ValueError
+        For an unknown alternative.
+    """
     check_choice(alternative, "alternative", ALTERNATIVES)
     return {"less": below, "greater": above, "two-sided": min(1.0, 2 * min(below, above))}[
         alternative]
@@ -97,7 +168,26 @@ def coverage_interval(
 ) -> tuple[float, float]:  # lower and upper end, from 0 to 1
     """Interval of the coverage of these intervals, or of the method that calibrated them.
 
-    Source: Clopper & Pearson (1934); with a calibration, equation (4)."""
+    Parameters
+    ----------
+    covered : int
+        Number of covered points, from 0 to n.
+    n : int
+        Number of points, ≥ 1.
+    confidence : float, default 0.95
+        Level of the interval, in (0, 1).
+    n_calibration : int | None, optional
+        Points of the calibration; None for the coverage of these very intervals.
+
+    Returns
+    -------
+    tuple[float, float]
+        Lower and upper end, from 0 to 1.
+
+    References
+    ----------
+    Clopper & Pearson (1934); with a calibration, equation (4).
+    """
     tail = (1 - confidence) / 2
     return (_end(covered, n, tail, n_calibration, True) if covered > 0 else 0.0,
             _end(covered, n, tail, n_calibration, False) if covered < n else 1.0)
@@ -178,7 +268,17 @@ def _any_smaller(smallest, second, pvalues, sizes, average, n_calibration):
 
 # %% ../../nbs/chance/17_coverage_counts.ipynb #cell-019
 class GroupPvalues(NamedTuple):
-    "P-values of groups of points; what `group_pvalues` returns."
+    """P-values of groups of points; what `group_pvalues` returns.
+
+    Attributes
+    ----------
+    alone : np.ndarray
+        Of each group alone, shape (G,).
+    adjusted : np.ndarray
+        Of each group, adjusted for all, shape (G,).
+    together : float
+        Of all groups.
+    """
 
     alone: np.ndarray  # of each group alone, shape (G,)
     adjusted: np.ndarray  # of each group, adjusted for all, shape (G,)
@@ -194,8 +294,32 @@ def group_pvalues(
 ) -> GroupPvalues:
     """P-values of groups of points, of which each should cover as promised.
 
-    Raises ValueError for an unknown alternative. Source: Westfall & Young (1993), with equations
-    (5) and (6)."""
+    Parameters
+    ----------
+    covered : np.ndarray
+        Covered points of each group, whole numbers, shape (G,).
+    count : np.ndarray
+        Points of each group, whole numbers ≥ 1, shape (G,).
+    average : float
+        Coverage, on average over calibrations, in (0, 1).
+    n_calibration : int | None, optional
+        Points of the calibration that all groups share.
+    alternative : str, default "less"
+        Coverage that is "less" than promised, "greater", "two-sided".
+
+    Returns
+    -------
+    GroupPvalues
+
+    Raises
+    ------
+    ValueError
+        For an unknown alternative.
+
+    References
+    ----------
+    Westfall & Young (1993), with equations (5) and (6).
+    """
     check_choice(alternative, "alternative", ALTERNATIVES)
     tables = {int(n): _pvalues(int(n), average, n_calibration, alternative)
               for n in np.unique(count)}

@@ -27,8 +27,27 @@ def standard_distribution(
 ) -> Any:  # a frozen scipy distribution: the same shape with mean 0 and variance 1
     """The distribution of ε: shifted and scaled to mean 0 and variance 1.
 
-    Raises ValueError for unknown names and distributions without finite variance, TypeError for
-    anything else. Source: Pernot (2024), Eq. 25."""
+    Parameters
+    ----------
+    distribution : Any
+        "normal", "t<ν>" with ν > 2, "uniform", "laplace", or a frozen scipy distribution.
+
+    Returns
+    -------
+    Any
+        A frozen scipy distribution: the same shape with mean 0 and variance 1.
+
+    Raises
+    ------
+    ValueError
+        For unknown names and distributions without finite variance.
+    TypeError
+        For anything else.
+
+    References
+    ----------
+    Pernot (2024), Eq. 25.
+    """
     if isinstance(distribution, str): frozen = _named_distribution(distribution)
     else: frozen = distribution
     if not isinstance(getattr(frozen, "dist", None), scipy.stats.rv_continuous):
@@ -71,7 +90,18 @@ def _named_distribution(name):
 # %% ../../nbs/chance/12_distributions.ipynb #cell-008b
 def distribution_name(distribution: Any,  # a name, or a frozen scipy distribution
              ) -> str:  # a short label
-    "How a distribution is called in tables."
+    """How a distribution is called in tables.
+
+    Parameters
+    ----------
+    distribution : Any
+        A name, or a frozen scipy distribution.
+
+    Returns
+    -------
+    str
+        A short label.
+    """
     if isinstance(distribution, str):
         return distribution
     shapes = [f"{v:g}" for v in distribution.args] + [f"{k}={v:g}"
@@ -83,7 +113,22 @@ def draw(distribution: Any,  # from `standard_distribution`
          shape: int | tuple[int, ...],  # how many, or the shape of the array
          rng: np.random.Generator,  # a generator, which moves on
          ) -> np.ndarray:  # the numbers that distribution.rvs gives, in that shape
-    "Values of a standardised distribution."
+    """Values of a standardised distribution.
+
+    Parameters
+    ----------
+    distribution : Any
+        From `standard_distribution`.
+    shape : int | tuple[int, ...]
+        How many, or the shape of the array.
+    rng : np.random.Generator
+        A generator, which moves on.
+
+    Returns
+    -------
+    np.ndarray
+        The numbers that distribution.rvs gives, in that shape.
+    """
     if distribution.dist.name == "norm":
         return rng.standard_normal(shape)
     if distribution.dist.name == "t" and distribution.args:
@@ -101,8 +146,31 @@ def simulate_errors(uncertainty: ArrayLike,  # standard uncertainties, shape (n,
                     ) -> np.ndarray:  # errors E = u·ε, shape (n,), or (size, n); unit of u
     """Errors that the uncertainties describe perfectly.
 
-    Raises as `read_vector` and `standard_distribution`. Source: Pernot (2024), Eq.
-    2."""
+    Parameters
+    ----------
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+    distribution : Any, default "normal"
+        Distribution of ε, see `standard_distribution`.
+    size : int | None, optional
+        Number of error sets; None for one.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+    Returns
+    -------
+    np.ndarray
+        Errors E = u·ε, shape (n,), or (size, n); unit of u.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `read_vector` and `standard_distribution`.
+
+    References
+    ----------
+    Pernot (2024), Eq. 2.
+    """
     uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
     if size is None: shape = uncertainty.size
     else: shape = (check_count(size, "size"), uncertainty.size)
@@ -119,8 +187,32 @@ def simulate_calibrated(
 ) -> tuple[np.ndarray, np.ndarray]:  # errors and uncertainties, shape (n,) each, dimensionless
     """A calibrated data set: u² inverse gamma (ν/2, ν/2), E = u·ε.
 
-    Raises ValueError for n < 1 or dof < 0.5, where the variances leave the range of a double.
-    Source: Pernot (2024), Eqs B1–B4."""
+    Parameters
+    ----------
+    n : int
+        Number of points, ≥ 1.
+    dof : float
+        `ν` of the inverse gamma distribution of u²; small for widely spread uncertainties,
+        ≥ 0.5.
+    distribution : Any, default "normal"
+        Distribution of ε, see `standard_distribution`.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Errors and uncertainties, shape (n,) each, dimensionless.
+
+    Raises
+    ------
+    ValueError
+        For n < 1 or dof < 0.5, where the variances leave the range of a double.
+
+    References
+    ----------
+    Pernot (2024), Eqs B1–B4.
+    """
     n, rng = check_count(n, "n"), check_generator(rng)
     dof = read_number(dof, "dof", minimum=0.5)
     uncertainty = np.sqrt(1 / rng.gamma(dof / 2, 2 / dof, size=n))
@@ -134,8 +226,27 @@ def read_number(value: Any,  # a real number
                 ) -> float:  # the number
     """A finite number that is not below its minimum.
 
-    Raises TypeError for anything but a real number, ValueError where it is infinite, NaN or too
-    small."""
+    Parameters
+    ----------
+    value : Any
+        A real number.
+    name : str
+        What the caller calls it.
+    minimum : float
+        The smallest that is allowed.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    TypeError
+        For anything but a real number.
+    ValueError
+        Where it is infinite, NaN or too small.
+    """
     if isinstance(value, (bool, str)) or not np.isscalar(value) or not np.isreal(value):
         raise TypeError(f"{name} must be a number ≥ {minimum}, got {value!r:.40}")
     try: number = np.inf if isinstance(value, int) and value > 1e300 else float(value)
@@ -147,7 +258,20 @@ def read_number(value: Any,  # a real number
 # %% ../../nbs/chance/12_distributions.ipynb #cell-022
 @dataclass(frozen=True, kw_only=True)
 class StudentFit(Result):
-    "A shifted and scaled Student distribution; what `fit_student` returns."
+    """A shifted and scaled Student distribution; what `fit_student` returns.
+
+    Attributes
+    ----------
+    dof : float
+        Degrees of freedom ν; inf where the normal distribution fits better than any Student
+        distribution.
+    loc : float
+        Location μ, unit of z.
+    scale : float
+        Scale σ, unit of z; the standard deviation where dof is inf.
+    log_likelihood : float
+        Sum over the points, in nats.
+    """
 
     dof: float  # degrees of freedom ν; inf where the normal distribution fits better than any
                 # Student distribution
@@ -156,7 +280,12 @@ class StudentFit(Result):
     log_likelihood: float  # sum over the points, in nats
 
     def frozen(self) -> Any:
-        "The fitted distribution as a frozen scipy distribution."
+        """The fitted distribution as a frozen scipy distribution.
+
+        Returns
+        -------
+        Any
+        """
         if np.isinf(self.dof): return scipy.stats.norm(self.loc, self.scale)
         return scipy.stats.t(self.dof, self.loc, self.scale)
 
@@ -171,8 +300,25 @@ def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middl
                 ) -> StudentFit:  # `.dof`, `.loc`, `.scale`
     """Maximum likelihood fit of a shifted and scaled Student distribution.
 
-    Raises ValueError for fewer than three values, or where at least half are equal. Source: Pernot
-    (2024), Table II."""
+    Parameters
+    ----------
+    z : ArrayLike
+        Scaled errors, shape (n,), n ≥ 3, whose middle half varies.
+
+    Returns
+    -------
+    StudentFit
+        `.dof`, `.loc`, `.scale`.
+
+    Raises
+    ------
+    ValueError
+        For fewer than three values, or where at least half are equal.
+
+    References
+    ----------
+    Pernot (2024), Table II.
+    """
     z = _enough(z)
     middle, spread = np.median(z), np.subtract(*np.quantile(z, [0.75, 0.25])) / 1.349
     if not spread > 0:
@@ -215,11 +361,27 @@ def _enough(z):
 # %% ../../nbs/chance/12_distributions.ipynb #cell-028
 def fit_fisher_dof(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, not half of them zero
                    ) -> float:  # second degrees of freedom ν of F(1, ν)
-    """Degrees of freedom of a scaled F(1, ν) distribution of z², by least Kolmogorov–Smirnov
-    distance.
+    """Degrees of freedom of a scaled F(1, ν) distribution of z², by least Kolmogorov–Smirnov distance.
 
-    Raises ValueError for fewer than three values, or where at least half are zero. Source: Pernot
-    (2024), Table II."""
+    Parameters
+    ----------
+    z : ArrayLike
+        Scaled errors, shape (n,), n ≥ 3, not half of them zero.
+
+    Returns
+    -------
+    float
+        Second degrees of freedom ν of F(1, ν).
+
+    Raises
+    ------
+    ValueError
+        For fewer than three values, or where at least half are zero.
+
+    References
+    ----------
+    Pernot (2024), Table II.
+    """
     z = np.sort(np.abs(_enough(z)))
     if not np.median(z) > 0:
         raise ValueError("z must not be zero for half of its values: no scale can be fitted")
@@ -241,7 +403,15 @@ def fit_fisher_dof(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, not half
 # %% ../../nbs/chance/12_distributions.ipynb #cell-031
 @dataclass(frozen=True, kw_only=True)
 class InverseGammaFit(Result):
-    "Squared uncertainties as scale²·InvGamma(ν/2, ν/2); what `fit_inverse_gamma` returns."
+    """Squared uncertainties as scale²·InvGamma(ν/2, ν/2); what `fit_inverse_gamma` returns.
+
+    Attributes
+    ----------
+    dof : float
+        `ν`; small for widely spread uncertainties.
+    scale : float
+        Typical uncertainty, unit of u.
+    """
 
     dof: float  # ν; small for widely spread uncertainties
     scale: float  # typical uncertainty, unit of u
@@ -257,7 +427,25 @@ def fit_inverse_gamma(
 ) -> InverseGammaFit:  # `.dof`, `.scale`
     """Maximum likelihood fit of an inverse gamma distribution to u².
 
-    Raises ValueError where the uncertainties are all equal. Source: Pernot (2024), Eq. B2."""
+    Parameters
+    ----------
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0, not all equal.
+
+    Returns
+    -------
+    InverseGammaFit
+        `.dof`, `.scale`.
+
+    Raises
+    ------
+    ValueError
+        Where the uncertainties are all equal.
+
+    References
+    ----------
+    Pernot (2024), Eq. B2.
+    """
     uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
     if np.ptp(uncertainty) <= 1e-7 * uncertainty.max():  # beyond which rounding decides
         raise ValueError(f"uncertainty must vary for a fit: all {uncertainty.size} values are "
@@ -274,7 +462,24 @@ def has_heavy_tails(size: np.ndarray,  # sizes ≥ 0, more than k; what is below
                     ) -> bool:  # whether their variance can't be relied on
     """Whether the largest sizes lie as far out as squares of Student's t with three degrees.
 
-    By an index of 1.45 or less. Source: Hill (1975)."""
+    By an index of 1.45 or less.
+
+    Parameters
+    ----------
+    size : np.ndarray
+        Sizes ≥ 0, more than k; what is below the k largest plays no part.
+    k : int
+        How many of the largest to judge by, a tenth of all say.
+
+    Returns
+    -------
+    bool
+        Whether their variance can't be relied on.
+
+    References
+    ----------
+    Hill (1975).
+    """
     far = np.partition(size, size.size - k - 1)[size.size - k - 1:]
     if far[0] > 0: mean = np.log(far[1:] / far[0]).mean()
     else: mean = 0.0

@@ -27,7 +27,23 @@ def map_scores(y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                ) -> float | np.ndarray:  # a number for a number, shape (n,) for n scores
     """Check scores and forecast them, in the shape in which they came.
 
-    Raises ValueError or TypeError for scores outside [0, 1], missing values, what is no number."""
+    Parameters
+    ----------
+    y_prob : ArrayLike
+        A score, or scores of shape (n,), in [0, 1].
+    forecast : Callable[[np.ndarray], np.ndarray]
+        `n` forecasts of n checked scores.
+
+    Returns
+    -------
+    float | np.ndarray
+        A number for a number, shape (n,) for n scores.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For scores outside [0, 1], missing values, what is no number.
+    """
     made = forecast(check_probabilities(boxed(y_prob)))
     if np.ndim(y_prob) == 0: return float(made[0])
     return made
@@ -38,7 +54,18 @@ CLIP = 1e-5  # a score of exactly 0 counts as this, a score of 1 as 1 − this, 
 
 def inner_ends(p: np.ndarray,  # scores in [0, 1], shape (n,)
                ) -> np.ndarray:  # as what 0 and 1 count, shape (2,)
-    "As what scores of exactly 0 and 1 count: the outermost of the others, or 1e-5 from there."
+    """As what scores of exactly 0 and 1 count: the outermost of the others, or 1e-5 from there.
+
+    Parameters
+    ----------
+    p : np.ndarray
+        Scores in [0, 1], shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        As what 0 and 1 count, shape (2,).
+    """
     inside = p[(p > 0) & (p < 1)]
     return np.array([inside.min(initial=CLIP), inside.max(initial=1.0 - CLIP)])
 
@@ -48,7 +75,22 @@ def inner_scores(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
                  ends: np.ndarray,  # as what 0 and 1 count, shape (2,)
                  moves: bool,  # whether scores further out move the ends, in order and in place
                  ) -> np.ndarray:  # scores strictly between 0 and 1, shape (n,)
-    "The scores, with those of exactly 0 and 1 replaced."
+    """The scores, with those of exactly 0 and 1 replaced.
+
+    Parameters
+    ----------
+    p : np.ndarray
+        Scores in [0, 1], float64, shape (n,).
+    ends : np.ndarray
+        As what 0 and 1 count, shape (2,).
+    moves : bool
+        Whether scores further out move the ends, in order and in place.
+
+    Returns
+    -------
+    np.ndarray
+        Scores strictly between 0 and 1, shape (n,).
+    """
     out = np.empty(p.size)
     for i in range(p.size):
         out[i] = p[i]
@@ -62,7 +104,18 @@ def inner_scores(p: np.ndarray,  # scores in [0, 1], float64, shape (n,)
 @kernel
 def platt_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,); 0 counts as 1e-5
                    ) -> np.ndarray:  # shape (n, 2)
-    "The features of Platt scaling: rows (logit p, 1)."
+    """The features of Platt scaling: rows (logit p, 1).
+
+    Parameters
+    ----------
+    p : np.ndarray
+        Scores in [0, 1], float64, shape (n,); 0 counts as 1e-5.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n, 2).
+    """
     out = np.empty((p.size, 2))
     for i in range(p.size):
         if 0.0 < p[i] < 1.0: q = p[i]
@@ -75,7 +128,18 @@ def platt_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,); 0 co
 @kernel
 def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,); 0 counts as 1e-5
                   ) -> np.ndarray:  # shape (n, 3)
-    "The features of beta scaling: rows (ln p, ln(1 − p), 1)."
+    """The features of beta scaling: rows (ln p, ln(1 − p), 1).
+
+    Parameters
+    ----------
+    p : np.ndarray
+        Scores in [0, 1], float64, shape (n,); 0 counts as 1e-5.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n, 3).
+    """
     out = np.empty((p.size, 3))
     for i in range(p.size):
         if 0.0 < p[i] < 1.0: q = p[i]
@@ -87,7 +151,18 @@ def beta_features(p: np.ndarray,  # scores in [0, 1], float64, shape (n,); 0 cou
 @elementwise
 def sigmoid(z: float,  # log-odds: one number in compiled code, else also arrays of any shape
             ) -> float:  # in [0, 1], of the same shape
-    "The probability with log-odds z, 1/(1 + exp(−z)), without overflow, also in compiled code."
+    """The probability with log-odds z, 1/(1 + exp(−z)), without overflow, also in compiled code.
+
+    Parameters
+    ----------
+    z : float
+        Log-odds: one number in compiled code, else also arrays of any shape.
+
+    Returns
+    -------
+    float
+        In [0, 1], of the same shape.
+    """
     e = np.exp(-abs(z))
     if z >= 0: return 1.0 / (1.0 + e)
     return e / (1.0 + e)
@@ -98,7 +173,22 @@ def is_separable(features: np.ndarray,  # float64, shape (n, d)
                  ) -> bool:  # True where the likelihood has no maximum
     """Whether the likelihood grows for ever in some direction of the parameters, Eq. 5.
 
-    Source: Albert and Anderson (1984)."""
+    Parameters
+    ----------
+    features : np.ndarray
+        `float64`, shape (n, d).
+    y : np.ndarray
+        Outcomes 0.0 or 1.0, shape (n,).
+
+    Returns
+    -------
+    bool
+        True where the likelihood has no maximum.
+
+    References
+    ----------
+    Albert and Anderson (1984).
+    """
     from scipy.optimize import linprog
     signed = (2 * y - 1)[:, None] * features / np.maximum(np.abs(features).max(axis=0), 1e-300)
     found = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(y.size),
@@ -108,7 +198,20 @@ def is_separable(features: np.ndarray,  # float64, shape (n, d)
 # %% ../../nbs/chance/14_logistic.ipynb #cell-017
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogisticFit(Result):
-    "A logistic map fitted by maximum likelihood; what `fit_logistic` returns."
+    """A logistic map fitted by maximum likelihood; what `fit_logistic` returns.
+
+    Attributes
+    ----------
+    coef : np.ndarray
+        The parameters, shape (d,).
+    standard_error : np.ndarray
+        Of the parameters, from the likelihood's curvature, or by the sandwich where weights
+        are no whole numbers, shape (d,).
+    smoothed : bool
+        Whether Platt's targets stand in, since the likelihood has no maximum.
+    n : int
+        Number of points with a positive weight.
+    """
 
     coef: np.ndarray  # the parameters, shape (d,)
     standard_error: np.ndarray  # of the parameters, from the likelihood's curvature, or by the
@@ -124,7 +227,12 @@ class LogisticFit(Result):
         return f"{self.coef.size} parameters fitted to {self.n:,} points {how}"
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each parameter: estimate and standard error."
+        """A row for each parameter: estimate and standard error.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame({"estimate": self.coef, "standard_error": self.standard_error})
 
 # %% ../../nbs/chance/14_logistic.ipynb #cell-018
@@ -140,7 +248,31 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
                  ) -> LogisticFit:  # `.coef`, `.standard_error`, `.smoothed`, `.n`
     """Fit a logistic map by maximum likelihood, or by Platt's targets where that has no maximum.
 
-    It takes columns that were checked before. Source: Platt (1999); Albert and Anderson (1984)."""
+    It takes columns that were checked before.
+
+    Parameters
+    ----------
+    features : np.ndarray
+        `float64`, shape (n, d).
+    y : np.ndarray
+        Outcomes 0.0 or 1.0, shape (n,).
+    weights : np.ndarray | None, optional
+        As how many points each one counts, ≥ 0, or, where one is no whole number, relative
+        weights, shape (n,); ones unless given.
+    start : np.ndarray | None, optional
+        Parameters of the identity map, shape (d,); zeros unless given.
+    fitted : np.ndarray | None, optional
+        Which columns to fit, while others stay at `start`, shape (d,); all unless given.
+
+    Returns
+    -------
+    LogisticFit
+        `.coef`, `.standard_error`, `.smoothed`, `.n`.
+
+    References
+    ----------
+    Platt (1999); Albert and Anderson (1984).
+    """
     if start is None: start = np.zeros(features.shape[1])
     if weights is None: weights = np.ones(y.size)
     used = weights > 0
@@ -174,7 +306,18 @@ def _newton(features, targets, weights, offset):
 # %% ../../nbs/chance/14_logistic.ipynb #ded93941
 def as_counts(weights: np.ndarray,  # weights > 0, shape (n,)
               ) -> np.ndarray:  # the same ratios, shape (n,)
-    "Whole numbers as they are, other weights so that they sum to their effective number."
+    """Whole numbers as they are, other weights so that they sum to their effective number.
+
+    Parameters
+    ----------
+    weights : np.ndarray
+        Weights > 0, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        The same ratios, shape (n,).
+    """
     if np.all(weights == np.floor(weights)): return weights
     if np.ptp(weights) == 0: return np.ones(weights.size)
     ratios = weights / weights.max()

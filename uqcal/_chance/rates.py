@@ -65,8 +65,29 @@ def rate_interval(
 ) -> Interval:  # rates from 0 to 1
     """The rates that an observed rate leaves possible, by the mid-p rule (2).
 
-    Raises ValueError for a rate outside [0, 1] or n ≤ 0. Source: Clopper & Pearson (1934);
-    Lancaster (1961); Korn & Graubard (1998)."""
+    Parameters
+    ----------
+    rate : float
+        Observed average of outcomes 0 and 1, in [0, 1].
+    n : float
+        Cases behind it, > 0, not only whole; 1/Σu² where weights are u; inf if known.
+    confidence : float, default 0.95
+        Level, in (0, 1).
+
+    Returns
+    -------
+    Interval
+        Rates from 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        For a rate outside [0, 1] or n ≤ 0.
+
+    References
+    ----------
+    Clopper & Pearson (1934); Lancaster (1961); Korn & Graubard (1998).
+    """
     alpha = 1 - check_fraction(confidence, "confidence")
     _check_rate(rate, n)
     return Interval(float(_lowest(rate, n, alpha)), float(1 - _lowest(1 - rate, n, alpha)))
@@ -79,7 +100,27 @@ def _check_rate(rate, n):
 # %% ../../nbs/chance/39_rates.ipynb #cell-039
 @dataclass(frozen=True, kw_only=True)
 class RateDifference(Result):
-    """The difference of two average rates; what `rate_difference` returns."""
+    """The difference of two average rates; what `rate_difference` returns.
+
+    Attributes
+    ----------
+    estimate : float
+        First rate minus second, from −1 to 1.
+    confidence_interval : Interval
+        Of the difference.
+    confidence : float
+        Level of the interval.
+    pvalue : float
+        Of no difference: the level of the interval that ends at zero, from 1 on.
+    rate_a : float
+        First rate.
+    rate_b : float
+        Second rate.
+    n_a : float
+        Cases of equal weight that would tell as much of the first.
+    n_b : float
+        The same for the second.
+    """
     estimate: float  # first rate minus second, from −1 to 1
     confidence_interval: Interval  # of the difference
     confidence: float  # level of the interval
@@ -109,7 +150,33 @@ def rate_difference_of(
 ) -> RateDifference:  # estimate, interval, p-value
     """The difference of two rates by their averages and numbers of cases.
 
-    Raises what `rate_interval` raises. Source: Newcombe (1998); Zou & Donner (2008)."""
+    Parameters
+    ----------
+    rate_a : float
+        First rate, in [0, 1].
+    n_a : float
+        Cases behind it, > 0, not only whole; inf where the rate is known.
+    rate_b : float
+        Second rate, in [0, 1].
+    n_b : float
+        Cases behind it; not both may be infinite.
+    confidence : float, default 0.95
+        Level of the interval, in (0, 1).
+
+    Returns
+    -------
+    RateDifference
+        Estimate, interval, p-value.
+
+    Raises
+    ------
+    ValueError
+        As `rate_interval`.
+
+    References
+    ----------
+    Newcombe (1998); Zou & Donner (2008).
+    """
     alpha = 1 - check_fraction(confidence, "confidence")
     for rate, n in ((rate_a, n_a), (rate_b, n_b)): _check_rate(rate, n)
     few, pvalue = _few(rate_a, n_a, rate_b, n_b), _level_at_zero(rate_a, n_a, rate_b, n_b)
@@ -200,7 +267,30 @@ def seen_cases(
 ) -> np.ndarray:  # at most (Σw)²/Σw²
     """Cases of equal weight that scatter as rows of unequal weight were seen to.
 
-    Source: (9) on the page of `uqcal.probabilities.reliability`."""
+    Parameters
+    ----------
+    count : np.ndarray
+        Rows of weight > 0, of any shape, one number for each set of rows.
+    weight : np.ndarray
+        `Σw` > 0.
+    ones : np.ndarray
+        `Σw` over outcomes of 1.
+    square : np.ndarray
+        `Σw²`.
+    square_ones : np.ndarray
+        `Σw²` over outcomes of 1.
+    fourth : np.ndarray
+        `Σw⁴`.
+
+    Returns
+    -------
+    np.ndarray
+        At most (Σw)²/Σw².
+
+    References
+    ----------
+    (9) on the page of `uqcal.probabilities.reliability`.
+    """
     more = np.divide(fourth, square, out=np.zeros(np.shape(square)), where=np.greater(square, 0))
     most, counts = np.sqrt(more), []
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -217,7 +307,20 @@ def cases_of(
     y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
     w: np.ndarray,  # weights ≥ 0, not all zero, shape (n,)
 ) -> float:  # at most (Σw)²/Σw²
-    "The number of `seen_cases` for rows, with weights of any scale."
+    """The number of `seen_cases` for rows, with weights of any scale.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes 0.0 or 1.0, shape (n,).
+    w : np.ndarray
+        Weights ≥ 0, not all zero, shape (n,).
+
+    Returns
+    -------
+    float
+        At most (Σw)²/Σw².
+    """
     w = w / w.max()
     square = w * w
     return float(seen_cases(np.count_nonzero(w), w.sum(), w @ y, square.sum(), square @ y,
@@ -235,8 +338,31 @@ def rate_difference(
 ) -> RateDifference:  # first rate minus second
     """Compare the average rates of two groups of independent outcomes.
 
-    Raises ValueError and TypeError for input that `check_outcomes` or
-    `check_weights` refuses."""
+    Parameters
+    ----------
+    y_true_a : ArrayLike
+        Outcomes of the first group, shape (n_a,), each 0 or 1.
+    y_true_b : ArrayLike
+        Outcomes of the second group, shape (n_b,), each 0 or 1.
+    sample_weight_a : ArrayLike | None, optional
+        Weights ≥ 0, shape (n_a,); None for equal ones.
+    sample_weight_b : ArrayLike | None, optional
+        Weights ≥ 0, shape (n_b,); None for equal ones.
+    confidence : float, default 0.95
+        Level of the interval, in (0, 1).
+    pos_label : Any, optional
+        Which of two labels counts as 1, unless outcomes hold 0 and 1.
+
+    Returns
+    -------
+    RateDifference
+        First rate minus second.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For input that `check_outcomes` or `check_weights` refuses.
+    """
     rates = []
     y_true_a, y_true_b = positive_in_groups((y_true_a, y_true_b), ("y_true_a", "y_true_b"),
                                               pos_label)
@@ -259,7 +385,29 @@ def _degrees(*numbers):
 # %% ../../nbs/chance/39_rates.ipynb #cell-044b
 @dataclass(frozen=True)
 class MatchedAverages:
-    """Two weighted averages (5) of responses that were mapped to [0, 1]."""
+    """Two weighted averages (5) of responses that were mapped to [0, 1].
+
+    Parameters
+    ----------
+    rate_a : float
+        First average, in [0, 1].
+    n_a : float
+        1/Σu².
+    rate_b : float
+        Second average, in [0, 1].
+    n_b : float
+        1/Σv²; inf where it is known.
+    unit : float
+        Difference of responses that 1 stands for; 0 if they are all one number.
+    two_valued : bool
+        Whether responses are 0 or 1 after the mapping.
+    known_variance : bool, default False
+        Whether both numbers of cases have the variance in them.
+    freedom : float, default np.inf
+        Degrees of freedom of the variance, where clusters or replicates tell of it.
+    together : float, default 1.0
+        Variance over that of independent rows, if those of a cluster agree.
+    """
     rate_a: float  # first average, in [0, 1]
     n_a: float  # 1/Σu²
     rate_b: float  # second average, in [0, 1]
@@ -279,8 +427,24 @@ def matched_difference(
     *,
     confidence: float = 0.95,  # level of the interval, in (0, 1)
 ) -> tuple[Interval, float]:  # interval of the difference in the unit of the response, p-value
-    """The interval of an average difference at matched scores, and the p-value that goes with
-    it."""
+    """The interval of an average difference at matched scores, and the p-value that goes with it.
+
+    Parameters
+    ----------
+    averages : MatchedAverages
+        Both sides.
+    value : float
+        Their difference, in the unit of the response.
+    variance : float
+        Its variance, as estimated locally.
+    confidence : float, default 0.95
+        Level of the interval, in (0, 1).
+
+    Returns
+    -------
+    tuple[Interval, float]
+        Interval of the difference in the unit of the response, p-value.
+    """
     one = averages
     if not one.two_valued and variance > 0:
         error, dof = np.sqrt(variance), min(_degrees(one.n_a, one.n_b), one.freedom)

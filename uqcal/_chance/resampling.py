@@ -30,7 +30,22 @@ def chunk_seeds(
     size: int,  # replicates in a chunk, ≥ 1; the last chunk may hold fewer
 ) -> list[tuple[int, int, np.random.SeedSequence]]:  # first replicate of each chunk, one
                 # past its last, its seed
-    "Cut n replicates into chunks with seeds of their own: results don't depend on who computes."
+    """Cut n replicates into chunks with seeds of their own: results don't depend on who computes.
+
+    Parameters
+    ----------
+    rng : int | np.random.Generator | None
+        Seed, generator, None for fresh entropy.
+    n : int
+        Number of replicates, ≥ 1.
+    size : int
+        Replicates in a chunk, ≥ 1; the last chunk may hold fewer.
+
+    Returns
+    -------
+    list[tuple[int, int, np.random.SeedSequence]]
+        First replicate of each chunk, one past its last, its seed.
+    """
     n, size = check_count(n, "n"), check_count(size, "size")
     starts = range(0, n, size)
     words = check_generator(rng).integers(2**32, size=(len(starts), 4), dtype=np.uint32)
@@ -41,7 +56,20 @@ def chunk_seeds(
 def chunk_size(n: int,  # numbers that one replicate handles
                budget: int = 2**17,  # numbers for a chunk: its arrays stay near the processor
                ) -> int:  # replicates in a chunk, ≥ 1
-    "How many replicates make a chunk."
+    """How many replicates make a chunk.
+
+    Parameters
+    ----------
+    n : int
+        Numbers that one replicate handles.
+    budget : int, default 2**17
+        Numbers for a chunk: its arrays stay near the processor.
+
+    Returns
+    -------
+    int
+        Replicates in a chunk, ≥ 1.
+    """
     return max(1, budget // n)
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-001
@@ -49,7 +77,22 @@ def affordable(n_resamples: int,  # resamples that were asked for
                n: int,  # numbers that one of them handles
                budget: int = 2 * 10**9,  # numbers that all of them may handle
                ) -> int:  # at most `n_resamples`; never cut below 199
-    "How many resamples are drawn where their work is bounded."
+    """How many resamples are drawn where their work is bounded.
+
+    Parameters
+    ----------
+    n_resamples : int
+        Resamples that were asked for.
+    n : int
+        Numbers that one of them handles.
+    budget : int, default 2 * 10**9
+        Numbers that all of them may handle.
+
+    Returns
+    -------
+    int
+        At most `n_resamples`; never cut below 199.
+    """
     return min(n_resamples, max(199, budget // n))
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-020
@@ -64,7 +107,32 @@ def run_chunks(task: Callable,  # called as task(n_replicates, generator); a row
                is_enough: Callable | None = None,  # called now and then with the rows so far; the
                                                    # rest is left out once it returns True
                ) -> np.ndarray:  # all rows, in an order that does not depend on n_jobs
-    "Run replicates in seeded chunks through joblib."
+    """Run replicates in seeded chunks through joblib.
+
+    Parameters
+    ----------
+    task : Callable
+        Called as task(n_replicates, generator); a row for each.
+    n : int
+        Number of replicates.
+    chunk : int
+        Replicates in a chunk; part of what the seed determines.
+    rng : int | np.random.Generator | None
+        Seed or generator.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+    description : str, default "replicates"
+        The bar's label.
+    is_enough : Callable | None, optional
+        Called now and then with the rows so far; the rest is left out once it returns True.
+
+    Returns
+    -------
+    np.ndarray
+        All rows, in an order that does not depend on n_jobs.
+    """
     pieces, results = chunk_seeds(rng, n, chunk), []
     parallel = Parallel(n_jobs=check_jobs(n_jobs), prefer="threads", return_as="generator")
     with tqdm(total=n, desc=description, disable=not progress, unit="") as bar:
@@ -129,7 +197,15 @@ def _draw_last(values, count, state):
 def shuffle(values: np.ndarray,  # any values, shape (n,), n < 2³²; put in another order
             state: np.ndarray,  # four 64-bit words, from `shuffle_state`, which move on
             ) -> None:
-    "Put the values in a random order, all n! equally likely; to be called from compiled code."
+    """Put the values in a random order, all n! equally likely; to be called from compiled code.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Any values, shape (n,), n < 2³²; put in another order.
+    state : np.ndarray
+        Four 64-bit words, from `shuffle_state`, which move on.
+    """
     _draw_last(values, values.size - 1, state)
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-028b
@@ -138,7 +214,17 @@ def shuffle_last(values: np.ndarray,  # any values, shape (n,), n < 2³²; put i
                  count: int,  # how many of them are drawn, from 0 to n
                  state: np.ndarray,  # four 64-bit words, from `shuffle_state`, which move on
                  ) -> None:
-    "Draw `count` values without replacement into the last places; for compiled code."
+    """Draw `count` values without replacement into the last places; for compiled code.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Any values, shape (n,), n < 2³²; put in another order.
+    count : int
+        How many of them are drawn, from 0 to n.
+    state : np.ndarray
+        Four 64-bit words, from `shuffle_state`, which move on.
+    """
     _draw_last(values, min(count, values.size - 1), state)
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-028c
@@ -147,14 +233,35 @@ def shuffle_within(values: np.ndarray,  # any values, shape (n,), n < 2³²; put
                    start: np.ndarray,  # where each cell begins, then n, shape (cells + 1,)
                    state: np.ndarray,  # four 64-bit words, from `shuffle_state`, which move on
                    ) -> None:
-    "Put the values of each cell in a random order; to be called from compiled code."
+    """Put the values of each cell in a random order; to be called from compiled code.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Any values, shape (n,), n < 2³²; put in another order.
+    start : np.ndarray
+        Where each cell begins, then n, shape (cells + 1,).
+    state : np.ndarray
+        Four 64-bit words, from `shuffle_state`, which move on.
+    """
     for c in range(start.size - 1):
         _draw_last(values[start[c]:start[c + 1]], start[c + 1] - start[c] - 1, state)
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-028d
 def shuffle_state(rng: np.random.Generator,  # a generator, which moves on
                   ) -> np.ndarray:  # four words of 64 bits, not zero
-    "A fresh state for the shuffles."
+    """A fresh state for the shuffles.
+
+    Parameters
+    ----------
+    rng : np.random.Generator
+        A generator, which moves on.
+
+    Returns
+    -------
+    np.ndarray
+        Four words of 64 bits, not zero.
+    """
     return rng.integers(1, 2**64, size=4, dtype=np.uint64)
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-034
@@ -162,7 +269,22 @@ def as_observed(kernel: Callable,  # compiled, called as kernel(values, n_shuffl
                 values: np.ndarray,  # what is shuffled, shape (n,)
                 fixed: tuple,  # what stays in place
                 ) -> float | np.ndarray:  # the first row of what the kernel returns
-    "The statistic of the data: the kernel's value before any shuffle."
+    """The statistic of the data: the kernel's value before any shuffle.
+
+    Parameters
+    ----------
+    kernel : Callable
+        Compiled, called as kernel(values, n_shuffles, state, *fixed).
+    values : np.ndarray
+        What is shuffled, shape (n,).
+    fixed : tuple
+        What stays in place.
+
+    Returns
+    -------
+    float | np.ndarray
+        The first row of what the kernel returns.
+    """
     return kernel(values.copy(), 0, np.ones(4, dtype=np.uint64), *fixed)[0]
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-034b
@@ -176,7 +298,32 @@ def under_shuffles(kernel: Callable,  # compiled: a row for the values, then one
                    progress: bool = False,  # show a bar on standard error
                    is_enough: Callable | None = None,  # as for `run_chunks`
                    ) -> np.ndarray:  # a row for each shuffle
-    "The statistic after each of many shuffles of the values."
+    """The statistic after each of many shuffles of the values.
+
+    Parameters
+    ----------
+    kernel : Callable
+        Compiled: a row for the values, then one a shuffle.
+    values : np.ndarray
+        What is shuffled, shape (n,).
+    fixed : tuple
+        What stays in place.
+    n_resamples : int
+        Number of shuffles.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+    is_enough : Callable | None, optional
+        As for `run_chunks`.
+
+    Returns
+    -------
+    np.ndarray
+        A row for each shuffle.
+    """
     task = functools.partial(_shuffled_rows, kernel, values, fixed)
     return run_chunks(task, n_resamples, chunk_size(values.size, 2**21), rng, n_jobs=n_jobs,
                       progress=progress, description="shuffles", is_enough=is_enough)
@@ -195,9 +342,32 @@ def monte_carlo_pvalue(statistic: float,  # the value of the data
                        ) -> float:  # from 1/(R + 1) to 1
     """P-value by resampling, (k + 1)/(R + 1), where k of R sets are as extreme as the data.
 
-    Two-sided, it is twice the smaller tail. Values that agree with the data's to ten digits count
-    as extreme, and so do undefined ones. Raises ValueError for an unknown alternative. Source:
-    Phipson & Smyth (2010)."""
+    Two-sided, it is twice the smaller tail. Values that agree with the data's to ten digits
+    count as extreme, and so do undefined ones.
+
+    Parameters
+    ----------
+    statistic : float
+        The value of the data.
+    null : ArrayLike
+        Of R sets that follow the hypothesis; NaN if undefined.
+    alternative : str, default "greater"
+        "greater", "less" or "two-sided".
+
+    Returns
+    -------
+    float
+        From 1/(R + 1) to 1.
+
+    Raises
+    ------
+    ValueError
+        For an unknown alternative.
+
+    References
+    ----------
+    Phipson & Smyth (2010).
+    """
     check_choice(alternative, "alternative", ALTERNATIVES)
     null = np.asarray(plain_array(null, "null"), dtype=np.float64)
     sizes = np.abs(null[np.isfinite(null)])
@@ -215,8 +385,26 @@ def is_settled(statistic: float,  # the value of the data
                level: float,  # at which the p-value of all of them rejects
                alternative: str = "greater",  # "greater" or "less"
                ) -> bool:  # whether the rest could turn that with a probability of 2e-5 at most
-    """Whether the first sets show on which side of a level the p-value of all will
-    be."""
+    """Whether the first sets show on which side of a level the p-value of all will be.
+
+    Parameters
+    ----------
+    statistic : float
+        The value of the data.
+    null : ArrayLike
+        Of the sets drawn so far, shape (m,).
+    n_resamples : int
+        How many there are to be in all.
+    level : float
+        At which the p-value of all of them rejects.
+    alternative : str, default "greater"
+        "greater" or "less".
+
+    Returns
+    -------
+    bool
+        Whether the rest could turn that with a probability of 2e-5 at most.
+    """
     check_choice(alternative, "alternative", ALTERNATIVES[1:])
     m = np.size(null)
     k = round(monte_carlo_pvalue(statistic, null, alternative) * (m + 1)) - 1
@@ -230,8 +418,27 @@ def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]
          ) -> np.ndarray:  # adjusted p-values, shape (m,), in the same order
     """Adjust p-values so that rejecting those ≤ α makes any false rejection at most α likely.
 
-    This holds however the tests depend on each other. Raises ValueError for values outside [0, 1].
-    Source: Holm (1979)."""
+    This holds however the tests depend on each other.
+
+    Parameters
+    ----------
+    pvalues : ArrayLike
+        P-values of m hypotheses, shape (m,), in [0, 1].
+
+    Returns
+    -------
+    np.ndarray
+        Adjusted p-values, shape (m,), in the same order.
+
+    Raises
+    ------
+    ValueError
+        For values outside [0, 1].
+
+    References
+    ----------
+    Holm (1979).
+    """
     p = read_vector(pvalues, "pvalues")
     return joint_pvalues(p, np.ones(p.size))[0]
 
@@ -243,10 +450,33 @@ def joint_pvalues(pvalues: ArrayLike,  # of m hypotheses, shape (m,), in [0, 1]
                                                        # p-value was compared with, shape (m,)
     """Holm's procedure with weights: any false rejection is at most as likely as the level.
 
-    The hypothesis with the smallest p-value for its weight comes first. Once rejected, it leaves
-    its share to the others. `adjusted <= level` and `pvalues <= levels` say the same.
-    Raises ValueError for values outside [0, 1], weights that are not above 0, other lengths.
-    Source: Holm (1979), section 3."""
+    The hypothesis with the smallest p-value for its weight comes first. Once rejected, it
+    leaves its share to the others. `adjusted <= level` and `pvalues <= levels` say the
+    same.
+
+    Parameters
+    ----------
+    pvalues : ArrayLike
+        Of m hypotheses, shape (m,), in [0, 1].
+    weights : ArrayLike
+        Their shares of the level, shape (m,), > 0.
+    level : float, default 0.05
+        At which all are tested together, in (0, 1).
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Adjusted p-values; the level that each p-value was compared with, shape (m,).
+
+    Raises
+    ------
+    ValueError
+        For values outside [0, 1], weights that are not above 0, other lengths.
+
+    References
+    ----------
+    Holm (1979), section 3.
+    """
     check_labels_agree(pvalues=pvalues, weights=weights)
     p, w = read_vector(pvalues, "pvalues"), read_vector(weights, "weights")
     if p.size != w.size:

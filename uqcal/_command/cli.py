@@ -124,6 +124,11 @@ def main(
     args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's
                                         # own unless given
 ) -> None:  # never returns: ends with SystemExit
-    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an
-    error of uqcal itself."""
+    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an error of uqcal itself.
+
+    Parameters
+    ----------
+    args : Sequence[str] | None, optional
+        What follows `uqcal` on the command line; the process's own unless given.
+    """
     run_command(app, args)

@@ -36,7 +36,17 @@ __all__ = ['WAYS', 'FORMAT', 'PARTS', 'APPLIED', 'FITTING', 'conformalize_comman
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-way
 @dataclass(frozen=True)
 class Way:
-    "How one kind of statement is conformalized."
+    """How one kind of statement is conformalized.
+
+    Parameters
+    ----------
+    models : Callable[[Given, dict], list]
+        For a statement, with settings of their classes.
+    fit : Callable[[Any, Given, np.ndarray], Any]
+        The model on some rows.
+    predict : Callable[[Any, Given, np.ndarray], np.ndarray]
+        Bounds or sets of some rows.
+    """
 
     models: Callable[[Given, dict], list]  # for a statement, with settings of their classes
     fit: Callable[[Any, Given, np.ndarray], Any]  # the model on some rows
@@ -106,7 +116,21 @@ WAYS = {"mean-std": Way(_around_predictions, _fit_errors, _around),
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-fitted
 @dataclass(frozen=True, kw_only=True)
 class Fitted:
-    "A conformal model of all rows, and what it made of each row without it."
+    """A conformal model of all rows, and what it made of each row without it.
+
+    Attributes
+    ----------
+    model : Any
+        Fitted to all rows.
+    given : Given
+        The statement.
+    level : float
+        The coverage that is claimed.
+    by : str | None
+        The column of groups with thresholds of their own.
+    made : np.ndarray
+        Held out: bounds, shape (n, 2), or sets, shape (n, K).
+    """
 
     model: Any  # fitted to all rows
     given: Given  # the statement
@@ -141,7 +165,23 @@ def conformal(
     is_symmetric: bool = False,  # whether both ends share a threshold
     seed: int = 0,  # of the folds
 ) -> Fitted:
-    "Thresholds from all rows, and each row by thresholds from others."
+    """Thresholds from all rows, and each row by thresholds from others.
+
+    Parameters
+    ----------
+    given : Given
+        A statement that was read.
+    level : float
+        The coverage that is wanted, in (0, 1).
+    is_symmetric : bool, default False
+        Whether both ends share a threshold.
+    seed : int, default 0
+        Of the folds.
+
+    Returns
+    -------
+    Fitted
+    """
     from uqcal.corrections.error_recalibration import random_folds
     way, n = WAYS[given.kind], given.table.places.size
     by = next(iter(given.by), None)
@@ -179,7 +219,20 @@ def _mean_score(found):
 def bound_columns(made: np.ndarray,  # bounds, shape (n, 2)
                   name: str,  # "conformal" or "recalibrated"
                   ) -> dict[str, np.ndarray]:  # by name
-    "The columns that are written behind those of the file."
+    """The columns that are written behind those of the file.
+
+    Parameters
+    ----------
+    made : np.ndarray
+        Bounds, shape (n, 2).
+    name : str
+        "conformal" or "recalibrated".
+
+    Returns
+    -------
+    dict[str, np.ndarray]
+        By name.
+    """
     return {f"{name}_lower": made[:, 0], f"{name}_upper": made[:, 1]}
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-added-sets
@@ -195,7 +248,23 @@ def conformal_screen(
     command: str,  # what to type next
     is_verbose: bool,  # whether thresholds are shown, too
 ) -> str:
-    "The screen of a conformal fit: method, coverage and width of held-out rows, what is next."
+    """The screen of a conformal fit: method, coverage and width of held-out rows, what is next.
+
+    Parameters
+    ----------
+    found : Fitted
+        What was fitted.
+    verdict : str
+        What was done, in a sentence.
+    command : str
+        What to type next.
+    is_verbose : bool
+        Whether thresholds are shown, too.
+
+    Returns
+    -------
+    str
+    """
     given, covered, sizes = found.given, found.covered, found.sizes
     n, infinite = covered.size, int(np.isinf(sizes).sum())
     title = f"{KINDS[kind_of(given.asked.said)].title}, {n:,} rows"
@@ -231,7 +300,18 @@ def _method_of(found):
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-numbers
 def conformal_numbers(found: Fitted,  # what was fitted
                       ) -> dict[str, Any]:  # by name
-    "What --json writes of a conformal fit."
+    """What --json writes of a conformal fit.
+
+    Parameters
+    ----------
+    found : Fitted
+        What was fitted.
+
+    Returns
+    -------
+    dict[str, Any]
+        By name.
+    """
     return {"n": found.covered.size, "level": found.level, "by": found.by,
             "method": _method_of(found), "covered": float(found.covered.mean()),
             "mean_size": float(found.sizes.mean()),
@@ -243,7 +323,22 @@ def next_step(
     given: Given,  # the statement
     out: str,  # a name for the rows
 ) -> str:  # a command, on lines that a terminal holds
-    "What to type next: with --model the model for new rows, else the same with --out and --model."
+    """What to type next: with --model the model for new rows, else the same with --out and --model.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that ran.
+    given : Given
+        The statement.
+    out : str
+        A name for the rows.
+
+    Returns
+    -------
+    str
+        A command, on lines that a terminal holds.
+    """
     verb, params = context.command.name, context.params
     by = said_words({"by": given.asked.by, "as-groups": given.asked.as_groups})
     if params["model"] is None:
@@ -263,7 +358,26 @@ def write_fitted(
     model: Any,  # an object with `to_dict`; None where nothing is changed
     **facts: Any,  # what applying it needs beside, or in place of what is written of all
 ) -> str:  # a line that names the file
-    "Keep what was fitted."
+    """Keep what was fitted.
+
+    Parameters
+    ----------
+    path : str
+        Of the file.
+    verb : str
+        That fitted it.
+    given : Given
+        The statement.
+    model : Any
+        An object with `to_dict`; None where nothing is changed.
+    **facts : Any
+        What applying it needs beside, or in place of what is written of all.
+
+    Returns
+    -------
+    str
+        A line that names the file.
+    """
     from uqcal._base.page import write_whole
     if model is None: held = None
     else: held = model.to_dict()
@@ -285,7 +399,20 @@ def read_fitted(
     context: typer.Context,  # of the command that runs
     source: str | bytes,  # of the rows
 ) -> tuple[dict[str, Any], Asked]:  # what the file of --apply holds, and what to read
-    "What --apply needs: the model, and the columns of the new rows."
+    """What --apply needs: the model, and the columns of the new rows.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that runs.
+    source : str | bytes
+        Of the rows.
+
+    Returns
+    -------
+    tuple[dict[str, Any], Asked]
+        What the file of --apply holds, and what to read.
+    """
     params, verb = context.params, context.command.name
     path = params["apply_file"]
     if params["out"] is None: raise ValueError("--apply needs --out, the file for the new rows")
@@ -318,7 +445,18 @@ def _check_state(state, path):
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-outcomes
 def without_outcomes(said: Mapping[str, Any],  # a statement
                      ) -> dict[str, Any]:  # values by option
-    "The statement of rows whose outcomes are not known."
+    """The statement of rows whose outcomes are not known.
+
+    Parameters
+    ----------
+    said : Mapping[str, Any]
+        A statement.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by option.
+    """
     return {name: value for name, value in said.items()
             if name not in ("observed", "positive", "error")}
 
@@ -345,7 +483,20 @@ def new_rows(
     asked: Asked,  # what to read
     kind: str,  # a key of KINDS
 ) -> Given:  # without what happened
-    "The statement of rows whose outcomes are not known."
+    """The statement of rows whose outcomes are not known.
+
+    Parameters
+    ----------
+    asked : Asked
+        What to read.
+    kind : str
+        A key of KINDS.
+
+    Returns
+    -------
+    Given
+        Without what happened.
+    """
     said = asked.said
     if kind == "mean-std":
         names = [said[name] for name in ("predicted", "error") if name in said]
@@ -368,7 +519,24 @@ def validate_next(
     words: list[str],  # the statement that was written
     out: str,  # where
 ) -> str:  # lines that say what to type; empty where what happened is not in the file
-    "Validate the new rows, where the file holds what happened."
+    """Validate the new rows, where the file holds what happened.
+
+    Parameters
+    ----------
+    state : Mapping[str, Any]
+        What `read_fitted` gave.
+    table : Any
+        The new rows, a `Table`.
+    words : list[str]
+        The statement that was written.
+    out : str
+        Where.
+
+    Returns
+    -------
+    str
+        Lines that say what to type; empty where what happened is not in the file.
+    """
     observed, has_errors = state["statement"].get("observed"), "--error" in words[0]
     if not has_errors and observed not in table.header: return ""
     seen = [] if has_errors else [f"--observed {shlex.quote(observed)}"]
@@ -383,7 +551,17 @@ def end_rows(
     kept: list[str | None],  # lines that name files
     out: str | None,  # file for rows; with "-" rows go to standard output, the answer elsewhere
 ) -> None:
-    "Print the answer and what was written, when all of it is."
+    """Print the answer and what was written, when all of it is.
+
+    Parameters
+    ----------
+    text : str
+        The answer.
+    kept : list[str | None]
+        Lines that name files.
+    out : str | None
+        File for rows; with "-" rows go to standard output, the answer elsewhere.
+    """
     lines = [line for line in kept if line]
     if lines: text = "\n".join([text, "", *lines])
     typer.echo(visible(text), err=out == "-")
@@ -455,7 +633,19 @@ def read_to_conform(
     context: typer.Context,  # of the command that runs
     source: str | bytes,  # of the rows
 ) -> Given:
-    "A statement that can be conformalized, with what happened."
+    """A statement that can be conformalized, with what happened.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that runs.
+    source : str | bytes
+        Of the rows.
+
+    Returns
+    -------
+    Given
+    """
     said = typed_statement(context)
     kind = kind_of(said)
     if kind not in WAYS: raise ValueError(
@@ -482,7 +672,18 @@ MADE = {"conformalize": "conformal", "recalibrate": "recalibrated"}  # of new co
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-spans
 def spans(given: Given,  # a statement
           ) -> list[float]:  # the smallest and the largest width or standard deviation
-    "The range of the fit, beyond which a model is extrapolated."
+    """The range of the fit, beyond which a model is extrapolated.
+
+    Parameters
+    ----------
+    given : Given
+        A statement.
+
+    Returns
+    -------
+    list[float]
+        The smallest and the largest width or standard deviation.
+    """
     values = given.values
     if given.kind == "intervals": values = values[:, 1] - values[:, 0]
     values = values[np.isfinite(values)]
@@ -497,7 +698,21 @@ def tell_fit(
     given: Given,  # the statement
     kept: list[str | None],  # lines that name files
 ) -> None:
-    "Print what was fitted, or its numbers, and the names of files."
+    """Print what was fitted, or its numbers, and the names of files.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that ran.
+    text : str
+        The screen.
+    numbers : Mapping[str, Any]
+        The same as numbers.
+    given : Given
+        The statement.
+    kept : list[str | None]
+        Lines that name files.
+    """
     params = context.params
     json_file, table = params["json_file"], given.table
     data = {"source": table.source, "columns": given.columns}
@@ -540,7 +755,20 @@ def range_words(
     given: Given,  # new rows
     state: Mapping[str, Any],  # what `read_fitted` gave
 ) -> list[str]:  # a sentence, or none
-    "How many rows lie outside the range of the fit."
+    """How many rows lie outside the range of the fit.
+
+    Parameters
+    ----------
+    given : Given
+        New rows.
+    state : Mapping[str, Any]
+        What `read_fitted` gave.
+
+    Returns
+    -------
+    list[str]
+        A sentence, or none.
+    """
     values, name = given.values, given.asked.said.get("std", "the std")
     if given.kind == "intervals": values, name = values[:, 1] - values[:, 0], "the width"
     return outside_words(name, values[np.isfinite(values)], state["range"])
@@ -550,7 +778,20 @@ def open_words(
     made: np.ndarray,  # bounds, shape (n, 2)
     given: Given,  # the statement that they come from
 ) -> list[str]:  # a sentence, or none
-    "Rows of groups that the fit did not see, which get no limits."
+    """Rows of groups that the fit did not see, which get no limits.
+
+    Parameters
+    ----------
+    made : np.ndarray
+        Bounds, shape (n, 2).
+    given : Given
+        The statement that they come from.
+
+    Returns
+    -------
+    list[str]
+        A sentence, or none.
+    """
     finite = given.kind == "mean-std" or np.isfinite(given.values)
     count = int((np.isinf(made) & finite).any(axis=1).sum())
     if not count: return []

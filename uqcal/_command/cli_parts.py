@@ -47,7 +47,24 @@ def option(
     *names: str,  # how it is typed, where that does not follow from the parameter's name
     default: bool = False,  # whether the help shows what it is where it is not given
 ) -> Any:  # what Typer takes as the second part of an `Annotated` type
-    "An option of a command, with its help."
+    """An option of a command, with its help.
+
+    Parameters
+    ----------
+    text : str
+        What the help says.
+    metavar : str | None, optional
+        Word that stands for the value; none where there is no value.
+    *names : str
+        How it is typed, where that does not follow from the parameter's name.
+    default : bool, default False
+        Whether the help shows what it is where it is not given.
+
+    Returns
+    -------
+    Any
+        What Typer takes as the second part of an `Annotated` type.
+    """
     return typer.Option(*names, help=text, metavar=metavar, show_default=default)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-016b
@@ -70,7 +87,17 @@ Progress = Annotated[bool | None, option(
 def shows_bar(
     progress: bool | None,  # as `--progress` and `--no-progress` say; None where neither stands
 ) -> bool:
-    "Whether bars are shown."
+    """Whether bars are shown.
+
+    Parameters
+    ----------
+    progress : bool | None
+        As `--progress` and `--no-progress` say; None where neither stands.
+
+    Returns
+    -------
+    bool
+    """
     return sys.stderr is not None and (sys.stderr.isatty() if progress is None else progress)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-016c
@@ -85,7 +112,28 @@ def how_read(
     drop_missing: bool,  # whether rows without a value are left out
     progress: bool | None,  # as in `shows_bar`
 ) -> dict[str, Any]:  # keywords by name
-    "The options of a file, as `read_table` takes them."
+    """The options of a file, as `read_table` takes them.
+
+    Parameters
+    ----------
+    decimal : str | None
+        Mark before decimals.
+    thousands : str | None
+        Mark between thousands.
+    encoding : str | None
+        Of a CSV file.
+    where : str | None
+        Condition that the rows meet.
+    drop_missing : bool
+        Whether rows without a value are left out.
+    progress : bool | None
+        As in `shows_bar`.
+
+    Returns
+    -------
+    dict[str, Any]
+        Keywords by name.
+    """
     return dict(decimal=decimal, thousands=thousands, encoding=encoding, where=where,
                 drop_missing=drop_missing, progress=shows_bar(progress))
 
@@ -124,7 +172,25 @@ def outcomes_of(labels: Any,  # as a file holds them, text, shape (n,)
                 ) -> Any:  # float64, shape (n,), 0 and 1
     """Outcomes from a column of two labels.
 
-    Raises ValueError where the label is none of the two."""
+    Parameters
+    ----------
+    labels : Any
+        As a file holds them, text, shape (n,).
+    name : str
+        Their column.
+    positive : str
+        The label that counts as 1.
+
+    Returns
+    -------
+    Any
+        `float64`, shape (n,), 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        Where the label is none of the two.
+    """
     from uqcal._base.inputs import check_outcomes
     try: return check_outcomes(labels, name, positive)
     except ValueError as wrong: raise ValueError(_as_option(str(wrong))) from wrong
@@ -141,7 +207,22 @@ def label_in_parts(table: Any,  # a Dask table
                    name: str,  # its column of outcomes
                    positive: str | None,  # the label that counts as 1, as it was typed
                    ) -> Any:  # the label as the column holds it; None where none was typed
-    "The positive label of a table in parts, whose column may be text, numbers or truth values."
+    """The positive label of a table in parts, whose column may be text, numbers or truth values.
+
+    Parameters
+    ----------
+    table : Any
+        A Dask table.
+    name : str
+        Its column of outcomes.
+    positive : str | None
+        The label that counts as 1, as it was typed.
+
+    Returns
+    -------
+    Any
+        The label as the column holds it; None where none was typed.
+    """
     if positive is None: return None
     if name in table.columns: kind = table[name].dtype.kind
     else: kind = "O"
@@ -165,8 +246,23 @@ def check_outputs(
 ) -> None:
     """Make sure that all outputs can be written, without destroying the input or each other.
 
-    Raises ValueError for a target that can't be, for a number of cores that is none, and where
-    standard output is closed."""
+    Parameters
+    ----------
+    source : str | None
+        The data, which no output may replace; None where that can't happen.
+    jobs : int, default 1
+        Number of cores, -1 for all.
+    apply_file : str | None, optional
+        What `--apply` reads, which no output may replace either.
+    **targets : str | None
+        By option, without its dashes: the file to write, None where none is.
+
+    Raises
+    ------
+    ValueError
+        For a target that can't be, for a number of cores that is none, and where standard
+        output is closed.
+    """
     if jobs == 0: raise ValueError("--jobs must be a number of cores, or -1 for all, got 0")
     if sys.stdout is None: raise ValueError("standard output is closed")
     targets = {option: path for option, path in targets.items() if (option, path) != ("json", "-")}
@@ -194,7 +290,16 @@ def check_sizes(
 ) -> None:
     """Make sure that memory can hold what is to be drawn.
 
-    Raises ValueError for more than ten million."""
+    Parameters
+    ----------
+    **counts : int | str
+        By parameter: a number of resamples, or "auto".
+
+    Raises
+    ------
+    ValueError
+        For more than ten million.
+    """
     for name, count in counts.items():
         if count != "auto" and str(count).isdecimal() and int(count) > 10_000_000:
             raise ValueError(f"{name} must be at most 10,000,000, got {int(count):,}")
@@ -203,7 +308,18 @@ def check_sizes(
 def cores(
     jobs: int,  # as `--jobs` says
 ) -> int:  # -1 for all of them
-    "Number of cores to use, no more than there are."
+    """Number of cores to use, no more than there are.
+
+    Parameters
+    ----------
+    jobs : int
+        As `--jobs` says.
+
+    Returns
+    -------
+    int
+        -1 for all of them.
+    """
     return min(jobs, os.cpu_count() or 1)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-idle
@@ -216,7 +332,22 @@ def refuse_idle(
 ) -> None:
     """Make sure that no option was typed that would do nothing.
 
-    Raises ValueError where one was, with the names of all."""
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that runs.
+    reason : str
+        Why options do nothing, such as "--apply fits nothing".
+    idle : Iterable[str], default ()
+        Parameters that do nothing.
+    only : Iterable[str] | None, optional
+        In place of them: the parameters that do something.
+
+    Raises
+    ------
+    ValueError
+        Where one was, with the names of all.
+    """
     given = [option.opts[0] for option in context.command.params
              if context.get_parameter_source(option.name).name == "COMMANDLINE"
              and (option.name in set(idle) if only is None else option.name not in set(only))]
@@ -224,7 +355,15 @@ def refuse_idle(
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-missing
 class MissingStatement(ValueError):
-    "No option says what was predicted; below the message stands what can be typed."
+    """No option says what was predicted; below the message stands what can be typed.
+
+    Parameters
+    ----------
+    message : str
+        One line.
+    block : str
+        What is printed below it.
+    """
 
     def __init__(self, message: str,  # one line
                  block: str):  # what is printed below it
@@ -237,7 +376,21 @@ def differing(
 ) -> Sequence[str | None]:  # the same
     """Columns of which none is named twice.
 
-    Raises ValueError where one is."""
+    Parameters
+    ----------
+    columns : Sequence[str | None]
+        Names, None where there is no such column.
+
+    Returns
+    -------
+    Sequence[str | None]
+        The same.
+
+    Raises
+    ------
+    ValueError
+        Where one is.
+    """
     names = [name for name in columns if name]
     if len(set(names)) < len(names):
         raise ValueError(f"the columns must differ, got {', '.join(map(repr, names))}")
@@ -247,7 +400,18 @@ def differing(
 def as_labels(
     column: np.ndarray | None,  # labels of clusters as they stand in the file; None for none
 ) -> np.ndarray | None:  # whole numbers where all labels are, else the same
-    """Labels of clusters as Python reads them, whose order decides which draw belongs to which."""
+    """Labels of clusters as Python reads them, whose order decides which draw belongs to which.
+
+    Parameters
+    ----------
+    column : np.ndarray | None
+        Labels of clusters as they stand in the file; None for none.
+
+    Returns
+    -------
+    np.ndarray | None
+        Whole numbers where all labels are, else the same.
+    """
     if column is None: return None
     known, place = np.unique(column.astype(str), return_inverse=True)
     if not all(re.fullmatch(r"0|-?[1-9]\d{0,17}", one) for one in known.tolist()): return column
@@ -260,7 +424,18 @@ def refuse_crossed(
 ) -> None:
     """Make sure that no lower bound is above the upper one.
 
-    Raises ValueError with the first line where one is."""
+    Parameters
+    ----------
+    table : Table
+        That holds the columns.
+    *pairs : Sequence[str]
+        Names of a lower and an upper bound.
+
+    Raises
+    ------
+    ValueError
+        With the first line where one is.
+    """
     for lower, upper in pairs:
         crossed = table.places[table.columns[lower] > table.columns[upper]]
         if not crossed.size: continue
@@ -284,7 +459,20 @@ def first_words(
     table: Table,  # what was read
     count: str,  # how many rows of what, in words
 ) -> str:  # one line
-    "Name of the file, what was read of it, and what was left out."
+    """Name of the file, what was read of it, and what was left out.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+    count : str
+        How many rows of what, in words.
+
+    Returns
+    -------
+    str
+        One line.
+    """
     gone = _left_out(table)
     return f"{table.source}: {count}" + (f"; left out: {gone}" if gone else "")
 
@@ -292,7 +480,18 @@ def first_words(
 def place_word(
     table: Table,  # what was read
 ) -> str:  # "line" or, as in parquet, "file row"
-    "What the place of a row in its file is called."
+    """What the place of a row in its file is called.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+
+    Returns
+    -------
+    str
+        "line" or, as in parquet, "file row".
+    """
     if table.place == "line": return "line"
     return f"file {table.place}"
 
@@ -300,7 +499,18 @@ def place_word(
 def source_facts(
     table: Table,  # what was read
 ) -> dict[str, Any]:  # empty where nothing was left out
-    "Rows that were left out and on what condition, for the file of numbers."
+    """Rows that were left out and on what condition, for the file of numbers.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+
+    Returns
+    -------
+    dict[str, Any]
+        Empty where nothing was left out.
+    """
     said = {"left_out": table.left_out, "where": table.where}
     return {name: value for name, value in said.items() if value}
 
@@ -310,7 +520,22 @@ def asked_facts(
     groups: str | None,  # column of the groups
     table: Table,  # what was read
 ) -> dict[str, Any]:  # by name, for the file of numbers
-    "Columns that were asked about beyond those that are judged, and what `source_facts` says."
+    """Columns that were asked about beyond those that are judged, and what `source_facts` says.
+
+    Parameters
+    ----------
+    by : Sequence[str] | None
+        Columns along which was asked.
+    groups : str | None
+        Column of the groups.
+    table : Table
+        What was read.
+
+    Returns
+    -------
+    dict[str, Any]
+        By name, for the file of numbers.
+    """
     asked = {"by": by, "groups": groups}
     return {key: value for key, value in asked.items() if value} | source_facts(table)
 
@@ -318,7 +543,18 @@ def asked_facts(
 def row_details(
     data: Mapping[str, Any],  # as `source_facts` gives it
 ) -> dict[str, str]:  # text by title
-    "Condition for rows, and how many were left out, for a report."
+    """Condition for rows, and how many were left out, for a report.
+
+    Parameters
+    ----------
+    data : Mapping[str, Any]
+        As `source_facts` gives it.
+
+    Returns
+    -------
+    dict[str, str]
+        Text by title.
+    """
     if "where" in data: told = {"Kept where": data["where"]}
     else: told = {}
     if "left_out" in data:
@@ -330,7 +566,19 @@ def with_places(
     text: str,  # a sentence that may count rows from 0
     table: Table,  # what was read
 ) -> str:
-    "The same, with places in the file beside rows that are counted from 0."
+    """The same, with places in the file beside rows that are counted from 0.
+
+    Parameters
+    ----------
+    text : str
+        A sentence that may count rows from 0.
+    table : Table
+        What was read.
+
+    Returns
+    -------
+    str
+    """
     number, place = r"\d+(?:,\d{3})*", "line" if table.place == "line" else f"file {table.place}"
     def named(found):  # words on rows
         "The words with a place behind each number."
@@ -344,7 +592,19 @@ def aligned(
     rows: Sequence[Sequence[str]],  # texts of a table, its titles first
     right: Iterable[int],  # positions of columns that end where the widest of their texts ends
 ) -> str:
-    "Lines of a table, two blanks between its columns."
+    """Lines of a table, two blanks between its columns.
+
+    Parameters
+    ----------
+    rows : Sequence[Sequence[str]]
+        Texts of a table, its titles first.
+    right : Iterable[int]
+        Positions of columns that end where the widest of their texts ends.
+
+    Returns
+    -------
+    str
+    """
     widths = [max(map(len, column)) for column in zip(*rows)]
     return "\n".join("  ".join(cell.rjust(w) if k in right else cell.ljust(w)
                                for k, (cell, w) in enumerate(zip(row, widths))).rstrip()
@@ -361,7 +621,21 @@ def wrapped(
     first: str = "",  # what the first line begins with
     rest: str = "",  # what the others begin with
 ) -> str:
-    "A paragraph on lines that a terminal holds; no word is broken."
+    """A paragraph on lines that a terminal holds; no word is broken.
+
+    Parameters
+    ----------
+    text : str
+        One paragraph.
+    first : str, default ""
+        What the first line begins with.
+    rest : str, default ""
+        What the others begin with.
+
+    Returns
+    -------
+    str
+    """
     return textwrap.fill(one_hint(text, True), _width(), initial_indent=first,
                          subsequent_indent=rest, break_on_hyphens=False, break_long_words=False)
 
@@ -369,7 +643,17 @@ def wrapped(
 def visible(
     text: str,  # which may hold names from a file
 ) -> str:
-    "Text without characters that steer a terminal."
+    """Text without characters that steer a terminal.
+
+    Parameters
+    ----------
+    text : str
+        Which may hold names from a file.
+
+    Returns
+    -------
+    str
+    """
     return re.sub("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]",
                   lambda found: found[0].encode("unicode_escape").decode(), text)
 
@@ -377,7 +661,17 @@ def visible(
 def as_json(
     **numbers: Any,  # numbers, text and tables of them, by name; infinite ones are written as null
 ) -> str:
-    "All that `--json` writes, with the version that wrote it."
+    """All that `--json` writes, with the version that wrote it.
+
+    Parameters
+    ----------
+    **numbers : Any
+        Numbers, text and tables of them, by name; infinite ones are written as null.
+
+    Returns
+    -------
+    str
+    """
     return json.dumps({"uqcal": __version__, **json_plain(numbers)}, ensure_ascii=False,
                       allow_nan=False, indent=1) + "\n"
 
@@ -391,7 +685,25 @@ def deliver(
     figure: str | None = None,  # file for the picture
     plot: Callable[[], Any] | None = None,  # draws it, and gives its axes
 ) -> None:
-    "Print the result, or its numbers in place of it, and write the files that were asked for."
+    """Print the result, or its numbers in place of it, and write the files that were asked for.
+
+    Parameters
+    ----------
+    text : str
+        The answer.
+    numbers : str
+        The same as JSON.
+    report : str | None
+        File for the report.
+    json_file : str | None
+        File for the numbers; "-" prints them in place of the text.
+    write_report : Callable[[str], object] | None
+        Writes the report to a file of this name.
+    figure : str | None, optional
+        File for the picture.
+    plot : Callable[[], Any] | None, optional
+        Draws it, and gives its axes.
+    """
     from uqcal._base.page import write_whole
     quiet = json_file == "-"
     typer.echo(numbers if quiet else visible(text), nl=not quiet)
@@ -408,7 +720,15 @@ def save_figure(
     path: str,  # of a picture; its ending says which form: .png, .svg or .pdf
     plot: Callable[[], Any],  # draws the picture, and gives its axes, one or several
 ) -> None:
-    "Save the picture of a report, whole or not at all."
+    """Save the picture of a report, whole or not at all.
+
+    Parameters
+    ----------
+    path : str
+        Of a picture; its ending says which form: .png, .svg or .pdf.
+    plot : Callable[[], Any]
+        Draws the picture, and gives its axes, one or several.
+    """
     import matplotlib
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
@@ -425,7 +745,25 @@ def screen_text(
     verbose: bool = False,  # whether every sentence, test and caution is printed, too
     more: Sequence[str] = (),  # further paragraphs and tables, with `verbose` only
 ) -> str:
-    "The screen of a report; with `verbose` its details below."
+    """The screen of a report; with `verbose` its details below.
+
+    Parameters
+    ----------
+    report : Any
+        A `uqcal.reports.Report`.
+    table : Table
+        What was read.
+    command : str, default ""
+        A command that takes the next step, on one or more lines; or nothing.
+    verbose : bool, default False
+        Whether every sentence, test and caution is printed, too.
+    more : Sequence[str], default ()
+        Further paragraphs and tables, with `verbose` only.
+
+    Returns
+    -------
+    str
+    """
     screen = report.screen(first_words(table, report.title), command)
     if not verbose: return screen
     details = [wrapped(paragraph, rest="  ") for paragraph in report.details()]
@@ -436,7 +774,16 @@ def check_csv_name(out: str,  # name of a file for rows
                    ) -> None:  # nothing; returns if the name leaves room for CSV
     """Refuse an output whose name says that it holds another format.
 
-    Raises ValueError for it."""
+    Parameters
+    ----------
+    out : str
+        Name of a file for rows.
+
+    Raises
+    ------
+    ValueError
+        For it.
+    """
     if names_csv(out): return
     raise ValueError(f"--out writes CSV as plain text, which is not what the name {out} says")
 
@@ -447,7 +794,22 @@ def source_twice(
 ) -> str | bytes:
     """A source that can be read again when its rows are to be written: the bytes of standard input.
 
-    Raises ValueError where the name of the output says that it is no CSV."""
+    Parameters
+    ----------
+    file : str
+        To read; "-" for standard input.
+    out : str | None
+        File for the rows, None where none are written.
+
+    Returns
+    -------
+    str | bytes
+
+    Raises
+    ------
+    ValueError
+        Where the name of the output says that it is no CSV.
+    """
     if out is None: return file
     check_csv_name(out)
     if file != "-": return file
@@ -460,7 +822,20 @@ def rows_to(
     out: str,  # name of a file, or "-" for standard output
     encode: Callable[[str], bytes],  # makes bytes of text
 ) -> Iterator[Callable[[str], object]]:  # for a with statement: a function that writes lines
-    "A place for rows; a file gets its name only if all went well."
+    """A place for rows; a file gets its name only if all went well.
+
+    Parameters
+    ----------
+    out : str
+        Name of a file, or "-" for standard output.
+    encode : Callable[[str], bytes]
+        Makes bytes of text.
+
+    Yields
+    ------
+    Iterator[Callable[[str], object]]
+        For a with statement: a function that writes lines.
+    """
     if out == "-":
         binary = getattr(sys.stdout, "buffer", None)
         yield (lambda text: (sys.stdout.write(text), sys.stdout.flush())) if binary is None else (
@@ -483,7 +858,26 @@ def write_rows(
     out: str,  # name of a file, or "-" for standard output
     how: Mapping[str, Any],  # as `how_read` gives it
 ) -> str | None:  # a line that names the file, if it is one
-    "Rows of a table as they stand, with new columns behind them."
+    """Rows of a table as they stand, with new columns behind them.
+
+    Parameters
+    ----------
+    source : str | bytes
+        As `source_twice` gives it.
+    table : Table
+        What was read of it.
+    added : Mapping[str, np.ndarray]
+        Numbers by name, shape (n,) each.
+    out : str
+        Name of a file, or "-" for standard output.
+    how : Mapping[str, Any]
+        As `how_read` gives it.
+
+    Returns
+    -------
+    str | None
+        A line that names the file, if it is one.
+    """
     encoding = how["encoding"]
     exact = exact_encoding(source, encoding)
     with rows_to(out, lambda text: text.encode(exact)) as write:
@@ -500,7 +894,26 @@ def read_model(
 ) -> dict[str, Any]:  # by name
     """What `--model` has written, with all parts that are needed.
 
-    Raises ValueError for another file, and where a part is missing or of another kind."""
+    Parameters
+    ----------
+    path : str
+        File that `--apply` names.
+    command : str
+        That writes such files with `--model`.
+    parts : Mapping[str, Mapping[str, Any]]
+        By format: the type of each part by its name, with points between the names of parts
+        within parts.
+
+    Returns
+    -------
+    dict[str, Any]
+        By name.
+
+    Raises
+    ------
+    ValueError
+        For another file, and where a part is missing or of another kind.
+    """
     try: state = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError: state = None
     if isinstance(state, dict): known = state.get("format")
@@ -524,7 +937,24 @@ def restored(
 ) -> Any:
     """The object of one of these classes that a file holds.
 
-    Raises ValueError where it is damaged, or of another class."""
+    Parameters
+    ----------
+    kinds : Mapping[str, Any]
+        Classes that the file may hold, by name.
+    state : Mapping[str, Any]
+        As `read_model` gives it.
+    path : str
+        Where it was read.
+
+    Returns
+    -------
+    Any
+
+    Raises
+    ------
+    ValueError
+        Where it is damaged, or of another class.
+    """
     made, content = state["model"], state["model"].get("content")
     name = str(content.get("class") if isinstance(content, dict) else None).rpartition(".")[2]
     if name not in kinds: raise ValueError(f"--apply {path} holds a {name!r:.40}, which is unknown")
@@ -536,7 +966,17 @@ def restored(
 def span_of(
     values: np.ndarray,  # numbers, one or more
 ) -> str:
-    "The smallest and the largest of some numbers in words, once where they look the same."
+    """The smallest and the largest of some numbers in words, once where they look the same.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Numbers, one or more.
+
+    Returns
+    -------
+    str
+    """
     low, high = three_digits(values.min()), three_digits(values.max())
     if low == high: return low
     return f"{low} to {high}"
@@ -547,7 +987,22 @@ def outside_words(
     values: np.ndarray,  # of the rows that are corrected, shape (n,)
     ends: Sequence[float],  # the smallest and the largest value to which the correction was fitted
 ) -> list[str]:  # one sentence; none where all rows lie inside
-    "How many rows lie outside the range of a fit, and which range that is."
+    """How many rows lie outside the range of a fit, and which range that is.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    values : np.ndarray
+        Of the rows that are corrected, shape (n,).
+    ends : Sequence[float]
+        The smallest and the largest value to which the correction was fitted.
+
+    Returns
+    -------
+    list[str]
+        One sentence; none where all rows lie inside.
+    """
     count = int(np.sum((values < ends[0]) | (values > ends[1])))
     if not count: return []
     return [f"In {count:,} of {len(values):,} rows {name} lies outside {span_of(np.array(ends))}, "
@@ -568,7 +1023,20 @@ def typed(
     context: typer.Context,  # of the command that ran
     *names: str,  # parameters of it
 ) -> list[str]:  # in the order of the names
-    "Those of these options that stood on the command line, as another command takes them."
+    """Those of these options that stood on the command line, as another command takes them.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that ran.
+    *names : str
+        Parameters of it.
+
+    Returns
+    -------
+    list[str]
+        In the order of the names.
+    """
     return [f"--{name.replace('_', '-')}" + ("" if one is True else f" {shlex.quote(str(one))}")
             for name, value in _given(context, *names).items()
             for one in (value if isinstance(value, (list, tuple)) else [value])]
@@ -577,7 +1045,18 @@ def typed(
 def on_lines(
     parts: Sequence[str],  # of a command; none of them is broken
 ) -> str:  # lines that end with a backslash but for the last
-    "A command on lines that a terminal holds."
+    """A command on lines that a terminal holds.
+
+    Parameters
+    ----------
+    parts : Sequence[str]
+        Of a command; none of them is broken.
+
+    Returns
+    -------
+    str
+        Lines that end with a backslash but for the last.
+    """
     lines = [parts[0]]
     for one in parts[1:]:
         if len(lines[-1]) + len(one) < 67: lines[-1] += f" {one}"
@@ -588,7 +1067,18 @@ def on_lines(
 def in_python(
     line: str,  # of Python
 ) -> str:  # with words in front, on lines that a terminal holds
-    "A line of Python as an answer shows it; names from data are not broken."
+    """A line of Python as an answer shows it; names from data are not broken.
+
+    Parameters
+    ----------
+    line : str
+        Of Python.
+
+    Returns
+    -------
+    str
+        With words in front, on lines that a terminal holds.
+    """
     kept = re.sub('"[^"]*"', lambda found: found[0].replace(" ", "\0"), line)
     tables = [name for name in ("table", "later") if f"{name}[" in line]
     rows = (f", with {' and '.join(tables)} for DataFrames of such rows" if tables[1:] else
@@ -600,7 +1090,20 @@ def on_one_line(
     command: str | None = None,  # as `on_lines` gives it; None where there is none
     line: str | None = None,  # the same in Python
 ) -> tuple[str, ...]:  # the two, or nothing
-    "A command and a line of Python for a report, which needs no breaks."
+    """A command and a line of Python for a report, which needs no breaks.
+
+    Parameters
+    ----------
+    command : str | None, optional
+        As `on_lines` gives it; None where there is none.
+    line : str | None, optional
+        The same in Python.
+
+    Returns
+    -------
+    tuple[str, ...]
+        The two, or nothing.
+    """
     if command is None: return ()
     return command.replace(" \\\n ", ""), line + (
         "  # table: a DataFrame of such rows" if "table[" in line else "")
@@ -609,8 +1112,17 @@ def on_one_line(
 def is_recalibrated(
     table: Table,  # what was read
 ) -> bool:
-    """Whether a file came out of a correction; what is still wrong is for a correction of the
-    first file."""
+    """Whether a file came out of a correction; what is still wrong is for a correction of the first file.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+
+    Returns
+    -------
+    bool
+    """
     return not {"recalibrated_std", "recalibrated_uncertainty", "recalibrated_lower",
                 "recalibrated_upper", "conformal_lower", "conformal_upper",
                 "recalibrated_probability"}.isdisjoint(table.header)
@@ -626,8 +1138,25 @@ def options_in_parts(
 ) -> dict[str, Any]:  # all parameters of the command, by name
     """Options of a command that reads a table in parts, whose output can be written.
 
-    Raises ValueError for one that can't be kept, by the name that was typed, and what
-    `check_outputs` raises."""
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that runs.
+    *names : str
+        Parameters of it that a table in parts can keep, beside those of all commands.
+
+    Returns
+    -------
+    dict[str, Any]
+        All parameters of the command, by name.
+
+    Raises
+    ------
+    ValueError
+        For one that can't be kept, by the name that was typed.
+    ValueError
+        As `check_outputs`.
+    """
     for option in context.command.params:
         source = context.get_parameter_source(option.name)
         if source.name == "COMMANDLINE" and option.name not in _KEPT.union(names):
@@ -684,8 +1213,26 @@ def open_parts(
 ) -> Iterator[Any]:  # for a with statement: a Dask table of all files
     """A table in parts, and the threads to read it with.
 
-    Raises ValueError for files that don't fit together, with the file and the line where a cell
-    is no number."""
+    Parameters
+    ----------
+    params : Mapping[str, Any]
+        As `options_in_parts` gives them.
+    columns : Sequence[str]
+        That all files must have.
+    texts : Sequence[str], default ()
+        Those of them that are labels; the others are numbers.
+
+    Yields
+    ------
+    Iterator[Any]
+        For a with statement: a Dask table of all files.
+
+    Raises
+    ------
+    ValueError
+        For files that don't fit together, with the file and the line where a cell is no
+        number.
+    """
     files, mark = _named_files(params["file"])
     numbers, jobs = [name for name in columns if name not in texts], params["jobs"]
     try:
@@ -726,7 +1273,13 @@ FailOn = Annotated[str | None, option(
 
 def check_fail_on(word: str | None,  # what `--fail-on` was given; None where it was not
                   ) -> None:
-    "Refuse a word that `--fail-on` does not know."
+    """Refuse a word that `--fail-on` does not know.
+
+    Parameters
+    ----------
+    word : str | None
+        What `--fail-on` was given; None where it was not.
+    """
     from uqcal._base.inputs import check_choice
     if word is not None: check_choice(word, "--fail-on", FAIL_ON)
 
@@ -734,7 +1287,19 @@ def check_fail_on(word: str | None,  # what `--fail-on` was given; None where it
 def fails(result: Any,  # a report with a verdict
           word: str,  # one of FAIL_ON
           ) -> bool:
-    "Whether a command ends with exit code 1."
+    """Whether a command ends with exit code 1.
+
+    Parameters
+    ----------
+    result : Any
+        A report with a verdict.
+    word : str
+        One of FAIL_ON.
+
+    Returns
+    -------
+    bool
+    """
     if word == "beyond": return bool(result.beyond)
     if word == "everywhere": return result.everywhere in ("invalid", "inconclusive")
     return result.verdict in ("invalid", word)
@@ -747,7 +1312,21 @@ def tell_of_parts(
     more: Sequence[str] = (),  # further paragraphs and tables, with --verbose only
     **numbers: Any,  # what the file of numbers holds beside, by name
 ) -> None:
-    """Print what is said of a table in parts, write its numbers, and end as `--fail-on` asks."""
+    """Print what is said of a table in parts, write its numbers, and end as `--fail-on` asks.
+
+    Parameters
+    ----------
+    params : Mapping[str, Any]
+        As `options_in_parts` gives them.
+    columns : Sequence[str | None]
+        That were validated.
+    result : Any
+        A report with `n` and `n_partitions`.
+    more : Sequence[str], default ()
+        Further paragraphs and tables, with --verbose only.
+    **numbers : Any
+        What the file of numbers holds beside, by name.
+    """
     text = result.screen(f"{display_name(params['file'])}: {result.title}")
     if params.get("verbose"):
         details = [wrapped(paragraph, rest="  ") for paragraph in result.details()]

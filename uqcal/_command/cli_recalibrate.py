@@ -34,7 +34,23 @@ __all__ = ['WAYS', 'recalibrate_commands', 'Done', 'Way']
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-done
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    "What a fit gave: its screen, columns for the rows, a model with its facts."
+    """What a fit gave: its screen, columns for the rows, a model with its facts.
+
+    Attributes
+    ----------
+    text : str
+        The screen.
+    report : Any
+        With `to_dict`, `plot` and `page_verdict`; None where there is none.
+    numbers : dict[str, Any] | None
+        What --json writes, where there is no report.
+    added : dict[str, np.ndarray]
+        Columns behind those of the file.
+    model : Any
+        An object with `to_dict`; None where nothing is changed.
+    facts : dict[str, Any]
+        What applying it needs.
+    """
 
     text: str  # the screen
     report: Any  # with `to_dict`, `plot` and `page_verdict`; None where there is none
@@ -46,7 +62,17 @@ class Done:
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-way
 @dataclass(frozen=True)
 class Way:
-    "How one kind of statement is recalibrated."
+    """How one kind of statement is recalibrated.
+
+    Parameters
+    ----------
+    fit : Callable[..., Done]
+        Of context, source and statement.
+    apply : Callable[..., None]
+        Of context, source and what --apply read.
+    acts : tuple[str, ...]
+        Options beside those of all kinds.
+    """
 
     fit: Callable[..., Done]  # of context, source and statement
     apply: Callable[..., None]  # of context, source and what --apply read

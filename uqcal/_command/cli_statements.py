@@ -91,7 +91,18 @@ _DEFAULTS = {"confidence": 0.95, "seed": 0, "jobs": -1}
 def takes(
     options: Mapping[str, Any],  # by parameter: the type with its help, as Typer knows it
 ) -> Callable[[Callable], Callable]:  # a decorator of a function of the context
-    "A command that takes FILE and these options."
+    """A command that takes FILE and these options.
+
+    Parameters
+    ----------
+    options : Mapping[str, Any]
+        By parameter: the type with its help, as Typer knows it.
+
+    Returns
+    -------
+    Callable[[Callable], Callable]
+        A decorator of a function of the context.
+    """
     def give(function):  # of the context
         "The command, with a signature that Typer reads."
         def command(context, **values): return function(context)
@@ -108,7 +119,19 @@ def takes(
 # %% ../../nbs/command/67_cli_statements.ipynb #st-kind
 @dataclass(frozen=True)
 class Kind:
-    "A kind of statement: the options that choose it, those beside them, what reads its rows."
+    """A kind of statement: the options that choose it, those beside them, what reads its rows.
+
+    Parameters
+    ----------
+    title : str
+        As refusals call it.
+    options : tuple[str, ...]
+        That choose it.
+    beside : tuple[str, ...]
+        Further ones of the statement.
+    read : Callable[[Asked], Given]
+        Of its rows.
+    """
 
     title: str  # as refusals call it
     options: tuple[str, ...]  # that choose it
@@ -121,7 +144,25 @@ _SINGLE = ("observed", "error", "predicted", "std", "variance", "lower", "upper"
 
 @dataclass(frozen=True)
 class Asked:
-    "What is to be read: a file, the columns of a statement, and columns beside them."
+    """What is to be read: a file, the columns of a statement, and columns beside them.
+
+    Attributes
+    ----------
+    source : str | bytes
+        Of the rows.
+    said : Mapping[str, Any]
+        Options of the statement that were given, with their values.
+    how : Mapping[str, Any]
+        As `how_read` gives it.
+    by : tuple[str, ...]
+        Columns along which is asked.
+    as_groups : tuple[str, ...]
+        Those of them that are read as labels.
+    groups : str | None
+        The column of clusters.
+    weight : str | None
+        The column of weights.
+    """
 
     source: str | bytes  # of the rows
     said: Mapping[str, Any]  # options of the statement that were given, with their values
@@ -134,7 +175,19 @@ class Asked:
     def table(self, numbers: Mapping[str, str],  # by column: what it stands for, as in `read_table`
               labels: Sequence[str] = (),  # columns of the statement that are text
               ) -> Table:
-        "The columns of the statement, with those beside it."
+        """The columns of the statement, with those beside it.
+
+        Parameters
+        ----------
+        numbers : Mapping[str, str]
+            By column: what it stands for, as in `read_table`.
+        labels : Sequence[str], default ()
+            Columns of the statement that are text.
+
+        Returns
+        -------
+        Table
+        """
         named = [*numbers, *labels, *filter(None, [self.weight])]
         differing([*(self.said.get(name) for name in _SINGLE), self.weight])
         if self.groups in named:
@@ -152,7 +205,21 @@ class Asked:
               table: Table,  # the columns that were read
               **values: Any,  # fields of `Given`
               ) -> Given:
-        "The statement with its table."
+        """The statement with its table.
+
+        Parameters
+        ----------
+        kind : str
+            A key of KINDS.
+        table : Table
+            The columns that were read.
+        **values : Any
+            Fields of `Given`.
+
+        Returns
+        -------
+        Given
+        """
         features = {name: table.columns[name] for name in self.by}
         return Given(kind=kind, asked=self, table=table, by=features,
                      groups=as_labels(table.columns.get(self.groups)), **values)
@@ -160,7 +227,34 @@ class Asked:
 # %% ../../nbs/command/67_cli_statements.ipynb #st-given
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    "A statement that was read, and what happened."
+    """A statement that was read, and what happened.
+
+    Attributes
+    ----------
+    kind : str
+        A key of KINDS; with a level quantiles and members are intervals.
+    asked : Asked
+        What was to be read.
+    table : Table
+        The columns.
+    observed : Any
+        What happened, shape (n,); of mean ± std errors are beside it.
+    values : Any
+        Standard deviations, bounds, sets, probabilities, quantiles or members, a row for
+        each.
+    statement : Any
+        Quantiles or Samples, where no level was given.
+    error : Any
+        Observed minus predicted, of mean ± std.
+    predicted : Any
+        Predictions, of mean ± std.
+    classes : Any
+        The label of each column of sets or probabilities.
+    by : Mapping[str, Any]
+        Columns along which is asked, by name.
+    groups : Any
+        Labels of clusters.
+    """
 
     kind: str  # a key of KINDS; with a level quantiles and members are intervals
     asked: Asked  # what was to be read
@@ -192,14 +286,35 @@ class Given:
 # %% ../../nbs/command/67_cli_statements.ipynb #st-listed
 def as_list(value: Any,  # of an option
             ) -> list[Any]:
-    "The value of an option, or all values of one that is repeated."
+    """The value of an option, or all values of one that is repeated.
+
+    Parameters
+    ----------
+    value : Any
+        Of an option.
+
+    Returns
+    -------
+    list[Any]
+    """
     if isinstance(value, (list, tuple)): return [*value]
     return [value]
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-words-typed
 def said_words(said: Mapping[str, Any],  # values by option
                ) -> list[str]:  # such as "--std u"
-    "Options as they are typed, with quotes where a shell needs them."
+    """Options as they are typed, with quotes where a shell needs them.
+
+    Parameters
+    ----------
+    said : Mapping[str, Any]
+        Values by option.
+
+    Returns
+    -------
+    list[str]
+        Such as "--std u".
+    """
     words = []
     for name, value in said.items():
         for one in as_list(value):
@@ -212,7 +327,18 @@ def said_words(said: Mapping[str, Any],  # values by option
 def kind_of(
     said: Mapping[str, Any],  # options of a statement with their values
 ) -> str:  # a key of KINDS
-    "The kind of statement that these options choose."
+    """The kind of statement that these options choose.
+
+    Parameters
+    ----------
+    said : Mapping[str, Any]
+        Options of a statement with their values.
+
+    Returns
+    -------
+    str
+        A key of KINDS.
+    """
     chosen = {name: [one for one in kind.options if one in said] for name, kind in KINDS.items()}
     chosen = {name: found for name, found in chosen.items() if found}
     if not chosen: raise MissingStatement("say what was predicted", STATEMENT)
@@ -232,7 +358,17 @@ def refuse_others(
     kind: str,  # a key of KINDS
     acts: Sequence[str],  # parameters that do something for this kind, beside the statement
 ) -> None:
-    "Refuse options that do nothing for a kind of statement."
+    """Refuse options that do nothing for a kind of statement.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that runs.
+    kind : str
+        A key of KINDS.
+    acts : Sequence[str]
+        Parameters that do something for this kind, beside the statement.
+    """
     one = KINDS[kind]
     refuse_idle(context, f"of no use for {one.title}",
                 only=["file", "observed", *one.options, *one.beside, *acts])
@@ -241,7 +377,18 @@ def refuse_others(
 def given_options(
     context: typer.Context,  # of the command that runs
 ) -> dict[str, Any]:  # values by option
-    "The options of a statement that were typed."
+    """The options of a statement that were typed.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that runs.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by option.
+    """
     return {name: context.params[name] for name in SAID
             if context.params[name] not in (None, False, [], ())}
 
@@ -249,7 +396,18 @@ def given_options(
 def typed_statement(
     context: typer.Context,  # of the command that runs
 ) -> dict[str, Any]:  # values by option
-    "The statement that was typed; of `demo` without one, that of its temperatures."
+    """The statement that was typed; of `demo` without one, that of its temperatures.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that runs.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by option.
+    """
     said = given_options(context)
     if context.params["file"] == "demo" and set(said) <= {"level"}: return {**DEMO, **said}
     return said
@@ -259,14 +417,31 @@ DEMO = {"observed": "temperature", "predicted": "temperature_mean", "std": "temp
 
 
 def demo_path() -> str:  # of the table that travels with uqcal
-    "Where FILE demo lies."
+    """Where FILE demo lies.
+
+    Returns
+    -------
+    str
+        Of the table that travels with uqcal.
+    """
     return str(files("uqcal") / "data" / "seattle.csv")
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-source
 def source_of(
     context: typer.Context,  # of the command that runs
 ) -> str:  # a file, or "-"
-    "The file that a command reads."
+    """The file that a command reads.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that runs.
+
+    Returns
+    -------
+    str
+        A file, or "-".
+    """
     file = context.params["file"]
     if not file:
         raise ValueError("give a FILE, or demo for the table that travels with uqcal; see uqcal "
@@ -280,7 +455,21 @@ def asked_of(
     source: str | bytes,  # of the rows
     said: Mapping[str, Any],  # the statement
 ) -> Asked:
-    "What a command is to read."
+    """What a command is to read.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that runs.
+    source : str | bytes
+        Of the rows.
+    said : Mapping[str, Any]
+        The statement.
+
+    Returns
+    -------
+    Asked
+    """
     params = context.params
     how = how_read(*(params[name] for name in SEEN))
     by, texts = tuple(params["by"] or ()), tuple(params["as_groups"] or ())
@@ -297,14 +486,39 @@ def need(
     name: str,  # an option
     why: str,  # what it is
 ) -> Any:  # its value
-    "The value of an option that a kind can't do without."
+    """The value of an option that a kind can't do without.
+
+    Parameters
+    ----------
+    said : Mapping[str, Any]
+        The statement.
+    name : str
+        An option.
+    why : str
+        What it is.
+
+    Returns
+    -------
+    Any
+        Its value.
+    """
     if name not in said: raise ValueError(f"{_dashed(name)} is needed: {why}")
     return said[name]
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-level
 def level_of(said: Mapping[str, Any],  # the statement
              ) -> float:
-    "The claimed coverage."
+    """The claimed coverage.
+
+    Parameters
+    ----------
+    said : Mapping[str, Any]
+        The statement.
+
+    Returns
+    -------
+    float
+    """
     level = need(said, "level", "the coverage that is claimed, such as 0.9")
     if 1 < level < 100: raise ValueError(f"--level must lie strictly between 0 and 1, got {level}; "
                                          f"of per cent write --level {level / 100:g}")
@@ -319,7 +533,18 @@ def _observed(said): return need(said, "observed", "the column of what happened"
 def spread_of(
     said: Mapping[str, Any],  # the statement
 ) -> dict[str, str]:  # by column: what it stands for, as in `read_table`
-    "The column of standard deviations or variances."
+    """The column of standard deviations or variances.
+
+    Parameters
+    ----------
+    said : Mapping[str, Any]
+        The statement.
+
+    Returns
+    -------
+    dict[str, str]
+        By column: what it stands for, as in `read_table`.
+    """
     if ("std" in said) == ("variance" in said):
         raise ValueError("give --std or --variance, one of the two: how sure the predictions are")
     if "std" in said: return {said["std"]: "uncertainty"}
@@ -329,7 +554,20 @@ def spread_of(
 def stds_of(said: Mapping[str, Any],  # the statement
             table: Table,  # the columns
             ) -> np.ndarray:  # shape (n,)
-    "Standard deviations, from variances where the file has these."
+    """Standard deviations, from variances where the file has these.
+
+    Parameters
+    ----------
+    said : Mapping[str, Any]
+        The statement.
+    table : Table
+        The columns.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,).
+    """
     if "std" in said: return table.columns[said["std"]]
     return np.sqrt(table.columns[said["variance"]])
 
@@ -355,7 +593,20 @@ def raw_bounds(
     said: Mapping[str, Any],  # the statement
     table: Table,  # its columns
 ) -> np.ndarray:  # shape (n, 2); infinite where a side is open
-    "Lower and upper bounds as they stand in the file."
+    """Lower and upper bounds as they stand in the file.
+
+    Parameters
+    ----------
+    said : Mapping[str, Any]
+        The statement.
+    table : Table
+        Its columns.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n, 2); infinite where a side is open.
+    """
     open_side = {"lower": np.full(table.places.size, -np.inf),
                  "upper": np.full(table.places.size, np.inf)}
     return np.column_stack([table.columns[said[side]] if side in said else values
@@ -366,7 +617,20 @@ def bounds_of(
     said: Mapping[str, Any],  # the statement
     table: Table,  # its columns
 ) -> np.ndarray:  # shape (n, 2); infinite where a side is open
-    "Lower and upper bounds, the lower one first."
+    """Lower and upper bounds, the lower one first.
+
+    Parameters
+    ----------
+    said : Mapping[str, Any]
+        The statement.
+    table : Table
+        Its columns.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n, 2); infinite where a side is open.
+    """
     if "sort_bounds" in said: return np.sort(raw_bounds(said, table), axis=1)
     if "lower" in said and "upper" in said:
         try: refuse_crossed(table, (said["lower"], said["upper"]))
@@ -376,7 +640,18 @@ def bounds_of(
 # %% ../../nbs/command/67_cli_statements.ipynb #st-sides
 def sides_of(said: Mapping[str, Any],  # the statement
              ) -> list[str]:  # columns of bounds
-    "The columns of bounds: two, or one."
+    """The columns of bounds: two, or one.
+
+    Parameters
+    ----------
+    said : Mapping[str, Any]
+        The statement.
+
+    Returns
+    -------
+    list[str]
+        Columns of bounds.
+    """
     return [said[side] for side in ("lower", "upper") if side in said]
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-intervals
@@ -398,7 +673,22 @@ def chosen_columns(
     pattern: str,  # a name, or a pattern such as 'p_*'
     option: str,  # that gave it
 ) -> dict[str, str]:  # by column: what stands in place of the star
-    "The columns that a pattern names."
+    """The columns that a pattern names.
+
+    Parameters
+    ----------
+    asked : Asked
+        Of which the file is read.
+    pattern : str
+        A name, or a pattern such as 'p_*'.
+    option : str
+        That gave it.
+
+    Returns
+    -------
+    dict[str, str]
+        By column: what stands in place of the star.
+    """
     if not any(mark in pattern for mark in "*?["): return {pattern: pattern}
     how = {"encoding": asked.how["encoding"]}
     header = read_table(asked.source, [], **how).header
@@ -448,7 +738,29 @@ def observed_labels(
     known: set[str],  # labels that have a column
     option: str,  # that named these columns
 ) -> np.ndarray:  # text, shape (n,)
-    """Observed labels as text. Raises ValueError for one without a column."""
+    """Observed labels as text.
+
+    Parameters
+    ----------
+    table : Table
+        The columns.
+    seen : str
+        The column of what happened.
+    known : set[str]
+        Labels that have a column.
+    option : str
+        That named these columns.
+
+    Returns
+    -------
+    np.ndarray
+        Text, shape (n,).
+
+    Raises
+    ------
+    ValueError
+        For one without a column.
+    """
     label = np.array([_text_label(one) for one in table.columns[seen]], dtype=object)
     if stray := sorted(set(label) - known):
         place = table.places[[one == stray[0] for one in label]][0]
@@ -573,7 +885,18 @@ KINDS = {
 def python_statement(
     given: Given,  # a statement that was read
 ) -> tuple[str, str]:  # what happened, and the statement, for a DataFrame called table
-    "A statement as one writes it in Python."
+    """A statement as one writes it in Python.
+
+    Parameters
+    ----------
+    given : Given
+        A statement that was read.
+
+    Returns
+    -------
+    tuple[str, str]
+        What happened, and the statement, for a DataFrame called table.
+    """
     said = given.asked.said
     table = {name: f"table[{json.dumps(value, ensure_ascii=False)}]"
              for name, value in said.items() if isinstance(value, str)}
@@ -618,7 +941,24 @@ def python_call(
     by: Sequence[str],  # columns of `by=`
     **more: Any,  # further arguments
 ) -> str:  # one line
-    "A verb as one writes it in Python."
+    """A verb as one writes it in Python.
+
+    Parameters
+    ----------
+    verb : str
+        "recalibrate", "conformalize" or "monitor".
+    given : Given
+        A statement that was read.
+    by : Sequence[str]
+        Columns of `by=`.
+    **more : Any
+        Further arguments.
+
+    Returns
+    -------
+    str
+        One line.
+    """
     words = [*python_statement(given)]
     if by:
         texts = [name for name in by if name in given.asked.as_groups]

@@ -125,7 +125,15 @@ def write_figure(
     draw: Callable[[Any], object],  # draws on axes
     path: str,  # the file, whose ending says the format
 ) -> None:
-    "Draw a picture into a file; raises ValueError for an ending that stands for no format."
+    """Draw a picture into a file; raises ValueError for an ending that stands for no format.
+
+    Parameters
+    ----------
+    draw : Callable[[Any], object]
+        Draws on axes.
+    path : str
+        The file, whose ending says the format.
+    """
     from matplotlib.figure import Figure as Canvas
     canvas = Canvas(figsize=(6.4, 4.4), layout="constrained")
     draw(canvas.subplots())
@@ -135,7 +143,18 @@ def write_figure(
 def data_file(
     file: str,  # as it was typed
 ) -> tuple[str, str]:  # where it is, and what it is called on screens
-    "A file and its name; `demo` is the table that travels with uqcal, - is standard input."
+    """A file and its name; `demo` is the table that travels with uqcal, - is standard input.
+
+    Parameters
+    ----------
+    file : str
+        As it was typed.
+
+    Returns
+    -------
+    tuple[str, str]
+        Where it is, and what it is called on screens.
+    """
     if file == "demo": return str(Path(__file__).parents[1] / "data" / "seattle.csv"), "demo"
     if file == "-": return file, "standard input"
     return file, display_name(Path(file).name)
@@ -333,7 +352,12 @@ class _Watched:
     def __init__(self, source, bar): self.source, self.bar = source, bar
 
     def read(self, *size):
-        "Bytes, as many as are there."
+        """Bytes, as many as are there.
+
+        Parameters
+        ----------
+        *size
+        """
         data = getattr(self.source, "read1", self.source.read)(*size)
         self.bar.update(len(data))
         return data

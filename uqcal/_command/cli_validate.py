@@ -61,7 +61,21 @@ _LABELS = {
 # %% ../../nbs/command/97_cli_validate.ipynb #va-way
 @dataclass(frozen=True)
 class Way:
-    "How one kind of statement is validated, and what is told beside its screen."
+    """How one kind of statement is validated, and what is told beside its screen.
+
+    Parameters
+    ----------
+    run : Callable[[Given, dict], Any]
+        A report, from options by their names in Python.
+    acts : tuple[str, ...]
+        Options beside those of all kinds.
+    more : Callable[[Any], list[str]]
+        Paragraphs and tables for --verbose.
+    numbers : Callable[[Any], dict]
+        What --json writes.
+    step : Callable[[Any, Given], dict | None]
+        Verb and columns of what to type next, if anything.
+    """
 
     run: Callable[[Given, dict], Any]  # a report, from options by their names in Python
     acts: tuple[str, ...]  # options beside those of all kinds

@@ -108,7 +108,12 @@ def _end_in_time(came, patience=0.6):
 
 # %% ../../nbs/command/88_running.ipynb #parts-app
 def new_app() -> typer.Typer:
-    "A set of commands that answer in plain text; `run_command` runs one of them."
+    """A set of commands that answer in plain text; `run_command` runs one of them.
+
+    Returns
+    -------
+    typer.Typer
+    """
     return typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False,
                        context_settings={"help_option_names": ["-h", "--help"]})
 
@@ -118,8 +123,15 @@ def run_command(
     args: Sequence[str] | None = None,  # what follows `uqcal` on the command line; the process's
                                         # own unless given
 ) -> None:  # never returns: ends with SystemExit
-    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an
-    error of uqcal itself."""
+    """Run a command and end with its exit code: 0 done, 1 `--fail-on` met, 2 unusable input, 70 an error of uqcal itself.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The commands.
+    args : Sequence[str] | None, optional
+        What follows `uqcal` on the command line; the process's own unless given.
+    """
     came = []
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"): stream.reconfigure(errors="backslashreplace")
@@ -152,7 +164,21 @@ def transcript(
     command: str,  # as it is typed, with `uqcal` in front
     given: str = "",  # what stands on standard input
 ) -> str:
-    "All that a terminal would show of a command, with its exit code where that is not 0."
+    """All that a terminal would show of a command, with its exit code where that is not 0.
+
+    Parameters
+    ----------
+    app : typer.Typer
+        The commands.
+    command : str
+        As it is typed, with `uqcal` in front.
+    given : str, default ""
+        What stands on standard input.
+
+    Returns
+    -------
+    str
+    """
     said, before = io.StringIO(), sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(given.encode()))
     try:

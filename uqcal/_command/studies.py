@@ -30,8 +30,28 @@ def new_study(
 
     In `your_own` the cells to change are marked; the others are worked out for data of their own.
 
-    Raises ValueError for an unknown page, FileExistsError where there is a file by that name, and
-    what `check_target` raises."""
+    Parameters
+    ----------
+    path : str | os.PathLike
+        Where the notebook is written; .ipynb is added if it is missing.
+    page : str, default "your_own"
+        What it begins from: "your_own", "regression", "classification", "streaming",
+        "intervals" or "groups".
+
+    Returns
+    -------
+    Path
+        Where it lies.
+
+    Raises
+    ------
+    ValueError
+        For an unknown page.
+    FileExistsError
+        Where there is a file by that name.
+    FileNotFoundError, IsADirectoryError, PermissionError, OSError
+        As `check_target`.
+    """
     name = os.fspath(path)
     target = check_target(name if name.endswith(".ipynb") else f"{name}.ipynb")
     if target.exists(): raise FileExistsError(f"{target.name} is there already; name another file")

@@ -28,7 +28,16 @@ def check_group_number(groups: Ordering | None,  # from `Sample.groups`
                        ) -> None:
     """Make sure that there are groups enough to infer anything from.
 
-    Raises ValueError for fewer than six."""
+    Parameters
+    ----------
+    groups : Ordering | None
+        From `Sample.groups`.
+
+    Raises
+    ------
+    ValueError
+        For fewer than six.
+    """
     if groups is not None and groups.labels.size < LEAST_GROUPS:
         raise ValueError(f"groups must hold at least {LEAST_GROUPS} different labels, got "
                          f"{groups.labels.size}: so few independent observations say too little")
@@ -69,7 +78,38 @@ def under_signs(kernel: Callable,  # compiled: a row for the values, then one a 
                 ) -> np.ndarray:  # a row for each set of signs
     """A statistic that is linear in its values, after each of many random signs of whole groups.
 
-    Source: the wild cluster bootstrap, Cameron, Gelbach and Miller (2008)."""
+    Parameters
+    ----------
+    kernel : Callable
+        Compiled: a row for the values, then one a shuffle; linear.
+    values : np.ndarray
+        What gets signs, shape (n,), of mean `centre`.
+    fixed : tuple
+        What stays in place.
+    group : np.ndarray
+        The group of each value, whole numbers from 0, shape (n,).
+    n_resamples : int
+        Number of sets of signs.
+    centre : float, default 0.0
+        What the values scatter about.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+    is_enough : Callable | None, optional
+        As for `run_chunks`.
+
+    Returns
+    -------
+    np.ndarray
+        A row for each set of signs.
+
+    References
+    ----------
+    The wild cluster bootstrap, Cameron, Gelbach and Miller (2008).
+    """
     task = functools.partial(_signed_rows, kernel, values, fixed, group, centre)
     return run_chunks(task, n_resamples, chunk_size(values.size, 2**21), rng, n_jobs=n_jobs,
                       progress=progress, description="signs", is_enough=is_enough)
@@ -104,7 +144,24 @@ def sign_spread(values: np.ndarray,  # shape (n,), of mean zero
                 *,
                 cumulative: bool = True,  # sums from the first value on, or of each run alone
                 ) -> np.ndarray:  # of the sum up to the end of each run, or over it
-    "Standard deviation of partial sums under random signs of whole groups, without drawing any."
+    """Standard deviation of partial sums under random signs of whole groups, without drawing any.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Shape (n,), of mean zero.
+    group : np.ndarray
+        The group of each value, whole numbers from 0, shape (n,).
+    start : np.ndarray
+        Where each run of values begins, then n.
+    cumulative : bool, default True
+        Sums from the first value on, or of each run alone.
+
+    Returns
+    -------
+    np.ndarray
+        Of the sum up to the end of each run, or over it.
+    """
     total = np.bincount(group, values)
     factor = total.size / (total.size - 1)
     return np.sqrt(factor * _sign_variance(values, group, total, start, cumulative))
@@ -116,7 +173,22 @@ def sum_variance(
 ) -> tuple[float, float]:  # V and its degrees of freedom
     """The variance of a sum of values, from whole groups of any sizes, equation (3).
 
-    Source: Bell and McCaffrey (2002)."""
+    Parameters
+    ----------
+    values : np.ndarray
+        Shape (n,), not all equal.
+    group : np.ndarray
+        The group of each row, whole numbers from 0, shape (n,).
+
+    Returns
+    -------
+    tuple[float, float]
+        `V` and its degrees of freedom.
+
+    References
+    ----------
+    Bell and McCaffrey (2002).
+    """
     size, excess = np.bincount(group), values - values.mean()
     square = np.bincount(group, excess)**2
     pairs = max(float(size @ (size - 1.0)), 1.0) * np.mean(excess**2)
@@ -140,7 +212,24 @@ def widening_of(
 ) -> float:  # 1 where groups are worth twenty of one size, or are of one size
     """By what limits of a mean, resampled by whole groups, have to move apart for unequal sizes.
 
-    Source: equation (3)."""
+    Parameters
+    ----------
+    values : np.ndarray
+        What is averaged, shape (n,).
+    group : np.ndarray
+        The group of each row, whole numbers from 0, shape (n,).
+    confidence : float, default 0.95
+        Level of the limits, in (0, 1).
+
+    Returns
+    -------
+    float
+        1 where groups are worth twenty of one size, or are of one size.
+
+    References
+    ----------
+    Equation (3).
+    """
     size, excess = np.bincount(group), values - values.mean()
     if size.min() == size.max() or group.size**2 >= 20 * (size @ size): return 1.0
     usual = float(np.sum(np.bincount(group, excess)**2)) * size.size / (size.size - 1)
@@ -192,7 +281,34 @@ def under_group_shuffles(
     progress: bool = False,  # show a bar on standard error
     is_enough: Callable | None = None,  # as for `run_chunks`
 ) -> np.ndarray:  # a row for each shuffle
-    "Any statistic, after each of many shuffles of whole groups among those of their size."
+    """Any statistic, after each of many shuffles of whole groups among those of their size.
+
+    Parameters
+    ----------
+    kernel : Callable
+        Compiled: a row for the values, then one a shuffle.
+    values : np.ndarray
+        What is shuffled, shape (n,).
+    fixed : tuple
+        What stays in place.
+    group : np.ndarray
+        The group of each value, whole numbers from 0, shape (n,).
+    n_resamples : int
+        Number of shuffles.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+    is_enough : Callable | None, optional
+        As for `run_chunks`.
+
+    Returns
+    -------
+    np.ndarray
+        A row for each shuffle.
+    """
     task = functools.partial(_regrouped_rows, kernel, values, fixed, _by_size(group))
     return run_chunks(task, n_resamples, chunk_size(values.size, 2**21), rng, n_jobs=n_jobs,
                       progress=progress, description="shuffles", is_enough=is_enough)
@@ -200,7 +316,18 @@ def under_group_shuffles(
 # %% ../../nbs/sample/16_groups.ipynb #cell-053b
 def exchangeable_share(groups: Ordering,  # rows group by group, from `Sample.groups`
                        ) -> float:  # from 0 to 1
-    "Share of the rows whose group has the size of another one, so that the two may change places."
+    """Share of the rows whose group has the size of another one, so that the two may change places.
+
+    Parameters
+    ----------
+    groups : Ordering
+        Rows group by group, from `Sample.groups`.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
     size, index = np.unique(groups.counts, return_inverse=True)
     return float(groups.counts[np.bincount(index)[index] > 1].sum() / groups.n)
 
@@ -236,7 +363,34 @@ def under_group_loans(
     progress: bool = False,  # show a bar on standard error
     is_enough: Callable | None = None,  # as for `run_chunks`
 ) -> np.ndarray:  # a row for each set
-    "A statistic of ranks, after groups of any sizes lent each other their values, many times."
+    """A statistic of ranks, after groups of any sizes lent each other their values, many times.
+
+    Parameters
+    ----------
+    kernel : Callable
+        Compiled: a row for the values, then one a shuffle.
+    values : np.ndarray
+        What is lent, shape (n,).
+    fixed : tuple
+        What stays in place.
+    group : np.ndarray
+        The group of each value, whole numbers from 0, shape (n,).
+    n_resamples : int
+        Number of sets.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+    is_enough : Callable | None, optional
+        As for `run_chunks`.
+
+    Returns
+    -------
+    np.ndarray
+        A row for each set.
+    """
     task = functools.partial(_lent_rows, kernel, values, fixed, *_by_size(group)[:2])
     return run_chunks(task, n_resamples, chunk_size(values.size, 2**21), rng, n_jobs=n_jobs,
                       progress=progress, description="loans", is_enough=is_enough)
@@ -260,7 +414,22 @@ def group_draws(group: np.ndarray,  # the group of each row, whole numbers from 
                 n: int,  # number of resamples
                 rng: np.random.Generator,  # a generator, which moves on
                 ) -> list[np.ndarray]:  # positions of the rows of each resample
-    "Bootstrap resamples of whole groups: as many groups as there are, drawn with replacement."
+    """Bootstrap resamples of whole groups: as many groups as there are, drawn with replacement.
+
+    Parameters
+    ----------
+    group : np.ndarray
+        The group of each row, whole numbers from 0, shape (n,).
+    n : int
+        Number of resamples.
+    rng : np.random.Generator
+        A generator, which moves on.
+
+    Returns
+    -------
+    list[np.ndarray]
+        Positions of the rows of each resample.
+    """
     rows = Ordering.of(group)
     draws = rng.integers(0, rows.labels.size, size=(n, rows.labels.size), dtype=np.int32)
     return [_gathered(draw, rows.start, rows.order) for draw in draws]
@@ -269,7 +438,20 @@ def group_draws(group: np.ndarray,  # the group of each row, whole numbers from 
 def without_groups(group: np.ndarray,  # the group of each row, whole numbers from 0, shape (n,)
                    most: int = 1000,  # sets at most; with more groups several are left out at once
                    ) -> list[np.ndarray]:  # positions of the rows that stay, in their order
-    "The rows without each group in turn."
+    """The rows without each group in turn.
+
+    Parameters
+    ----------
+    group : np.ndarray
+        The group of each row, whole numbers from 0, shape (n,).
+    most : int, default 1000
+        Sets at most; with more groups several are left out at once.
+
+    Returns
+    -------
+    list[np.ndarray]
+        Positions of the rows that stay, in their order.
+    """
     number = int(group.max()) + 1
     batch = group * min(number, most) // number
     return [np.flatnonzero(batch != b) for b in range(min(number, most))]
@@ -296,5 +478,26 @@ def group_gaps(probability: np.ndarray,  # predicted probabilities of 1, shape (
                n: int,  # number of sets
                rng: np.random.Generator,  # a generator, which moves on
                ) -> np.ndarray:  # shape (n, stretches)
-    "Sums of w(y − p) over stretches of rows, of sets whose outcomes are drawn group by group."
+    """Sums of w(y − p) over stretches of rows, of sets whose outcomes are drawn group by group.
+
+    Parameters
+    ----------
+    probability : np.ndarray
+        Predicted probabilities of 1, shape (n,).
+    weight : np.ndarray
+        Weights, shape (n,).
+    group : np.ndarray
+        The group of each row, whole numbers from 0, shape (n,).
+    end : np.ndarray
+        One past the last row of each stretch, ascending.
+    n : int
+        Number of sets.
+    rng : np.random.Generator
+        A generator, which moves on.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n, stretches).
+    """
     return _gaps(probability, weight, end, group, n, rng)

@@ -252,7 +252,31 @@ def _nearby(rests):
 # %% ../../nbs/sample/28_repeats.ipynb #cell-016
 @dataclass(frozen=True, kw_only=True)
 class Repeats(Result):
-    "Whether rows repeat each other, or are correlated; what `find_repeats` returns."
+    """Whether rows repeat each other, or are correlated; what `find_repeats` returns.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    sign : str | None
+        What was found: "rows", "equal rows", "absolute errors", "scaled errors",
+        "uncertainties", "neighbours", "blocks" or "nearby"; None if nothing.
+    repeated : int
+        Rows that repeat an earlier one, in what `repeats` says.
+    repeats : str | None
+        "rows", "absolute errors", "scaled errors", "uncertainties"; or None.
+    lag : int | None
+        Distance in the file at which rows resemble each other most; None if sorted.
+    correlation : float | None
+        Their rank correlation there, of Z or |Z|.
+    pvalue : float | None
+        Probability of one as large if rows were unrelated, for all lags tried.
+    facts : dict[str, Any]
+        Numbers of its sentence.
+    groups : np.ndarray | None
+        A label for each row, equal where rows repeat each other or lie a lag of blocks
+        apart; None if unknown.
+    """
 
     n: int  # number of rows
     sign: str | None  # what was found: "rows", "equal rows", "absolute errors", "scaled errors",
@@ -283,13 +307,42 @@ def find_repeats(
 ) -> Repeats:  # `.is_suspect`, `.sign`, `.groups`, `.sentence`
     """Look for rows that repeat each other and for neighbours in the file that resemble each other.
 
-    Ties that rounding makes are no repeats. Raises what `check_errors` raises."""
+    Ties that rounding makes are no repeats.
+
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, shape (n,), in the order of the file.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+
+    Returns
+    -------
+    Repeats
+        `.is_suspect`, `.sign`, `.groups`, `.sentence`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_errors`.
+    """
     return repeats_of(Sample(error, uncertainty))
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-017b
 def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the file
                ) -> Repeats:  # the result of `find_repeats`
-    "The search for a checked sample; its own groups are not looked at."
+    """The search for a checked sample; its own groups are not looked at.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties, in the order of the file.
+
+    Returns
+    -------
+    Repeats
+        The result of `find_repeats`.
+    """
     what, again, labels = _exact(sample, check_generator(1))
     rests = _rests(sample)
     lag, correlation, pvalue = _neighbours(rests)
@@ -315,7 +368,18 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
 def related_groups(sample: Sample,  # errors, uncertainties and groups, in the order of the file
                    ) -> dict[str, Any] | None:  # the correlation and its p-value for all that was
                                                 # tried; None without a sign
-    "Whether groups that follow each other in the file are correlated."
+    """Whether groups that follow each other in the file are correlated.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors, uncertainties and groups, in the order of the file.
+
+    Returns
+    -------
+    dict[str, Any] | None
+        The correlation and its p-value for all that was tried; None without a sign.
+    """
     _, first, code, count = np.unique(sample.groups.codes, return_index=True, return_inverse=True,
                                       return_counts=True)
     order = np.argsort(first)
@@ -349,7 +413,19 @@ def _beside_one(sample):
 def copies_of(sample: Sample,  # errors and uncertainties
               ) -> np.ndarray | None:  # a label for each row, equal where rows are; None where no
                                        # row is a copy, or values are too few to tell
-    "Rows that must be copies of each other, however few they are."
+    """Rows that must be copies of each other, however few they are.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+
+    Returns
+    -------
+    np.ndarray | None
+        A label for each row, equal where rows are; None where no row is a copy, or values
+        are too few to tell.
+    """
     if np.sum(np.diff(np.sort(sample.error)) == 0) < 2: return None  # rows differ where errors do
     rows = _equal_rows(sample)
     is_any = sample.n - int(rows.max()) - 1 > 1
@@ -363,7 +439,22 @@ def repeated_cases(
                     # that neighbours are similar
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each case, equal where they must be
     # copies, None where nothing is known; and a caution, None without a sign
-    "Cases that repeat each other, as far as outcomes and probabilities tell."
+    """Cases that repeat each other, as far as outcomes and probabilities tell.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes, 0 or 1, or numbers of classes, shape (n,), in the order of the file.
+    p : np.ndarray
+        Predicted probabilities, shape (n,), or numbers of distinct predictions, such that
+        neighbours are similar.
+
+    Returns
+    -------
+    tuple[np.ndarray | None, Caution | None]
+        A label for each case, equal where they must be copies, None where nothing is known;
+        and a caution, None without a sign.
+    """
     values, at, count = np.unique(p, return_inverse=True, return_counts=True)
     kinds = int(y.max()) + 1
     cases, code, number = np.unique(kinds * at + y, return_inverse=True, return_counts=True)
@@ -399,7 +490,23 @@ def related_cases(
     # them, where it was asked already
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each case, equal where they count
     # together, None where nothing is known; and a caution, None without a sign
-    "Cases that repeat each other, come again after a period, or are correlated with neighbours."
+    """Cases that repeat each other, come again after a period, or are correlated with neighbours.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes, 0.0 or 1.0, shape (n,), in the order of the file.
+    p : np.ndarray
+        Predicted probabilities, shape (n,).
+    copies : tuple[np.ndarray | None, Caution | None] | None, optional
+        What `repeated_cases` says of them, where it was asked already.
+
+    Returns
+    -------
+    tuple[np.ndarray | None, Caution | None]
+        A label for each case, equal where they count together, None where nothing is known;
+        and a caution, None without a sign.
+    """
     if copies is None: labels, caution = repeated_cases(y, p)
     else: labels, caution = copies
     if labels is not None: return labels, caution
@@ -459,7 +566,20 @@ def _chance_of_sum(total, pairs, triangles, moments):
 def pearson_tail(score: float,  # a sum in standard deviations
                  skewness: float,  # of the sum, ≥ 0
                  ) -> float:  # from 0 to 1
-    "The chance of more than a score, by Pearson's law of type III with a given skewness."
+    """The chance of more than a score, by Pearson's law of type III with a given skewness.
+
+    Parameters
+    ----------
+    score : float
+        A sum in standard deviations.
+    skewness : float
+        Of the sum, ≥ 0.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
     if skewness < 1e-4: return float(scipy.stats.norm.sf(score))
     shape = 4 / skewness**2
     return float(scipy.special.gammaincc(shape, max(shape + score * np.sqrt(shape), 0.0)))
@@ -538,7 +658,23 @@ def repeated_members(
     group: np.ndarray,  # labels of the groups, shape (n,)
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each row, equal for copies of a
     # member, None where none are known; and a caution, None without a sign
-    "Members of groups that must be copies of each other."
+    """Members of groups that must be copies of each other.
+
+    Parameters
+    ----------
+    response : np.ndarray
+        Responses, shape (n,), in the order of the file.
+    score : np.ndarray
+        Scores, shape (n,).
+    group : np.ndarray
+        Labels of the groups, shape (n,).
+
+    Returns
+    -------
+    tuple[np.ndarray | None, Caution | None]
+        A label for each row, equal for copies of a member, None where none are known; and a
+        caution, None without a sign.
+    """
     at = np.unique(score, return_inverse=True)[1]
     if np.isin(response, (0, 1)).all(): labels, _ = repeated_cases(response, at)
     else: labels = copies_of(Sample(response, at + 1.0))
@@ -557,7 +693,23 @@ def related_members(
     group: np.ndarray,  # labels of the groups, shape (n,)
 ) -> tuple[np.ndarray | None, Caution | None]:  # a label for each row, equal where they count
     # together, None where nothing is known; and a caution, None without a sign
-    "Copies among members of groups, or blocks of the file where neighbours are correlated."
+    """Copies among members of groups, or blocks of the file where neighbours are correlated.
+
+    Parameters
+    ----------
+    response : np.ndarray
+        Responses, shape (n,), in the order of the file.
+    score : np.ndarray
+        Scores, shape (n,).
+    group : np.ndarray
+        Labels of the groups, shape (n,).
+
+    Returns
+    -------
+    tuple[np.ndarray | None, Caution | None]
+        A label for each row, equal where they count together, None where nothing is known;
+        and a caution, None without a sign.
+    """
     labels, caution = repeated_members(response, score, group)
     if labels is not None: return labels, caution
     codes, is_binary = np.unique(group, return_inverse=True)[1], np.isin(response, (0, 1)).all()

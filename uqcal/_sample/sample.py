@@ -27,7 +27,18 @@ __all__ = ['stable_order', 'Ordering', 'rank_correlation', 'eleven_digit_keys', 
 # %% ../../nbs/sample/10_sample.ipynb #cell-061
 def stable_order(values: np.ndarray,  # numbers without gaps, shape (n,)
                  ) -> np.ndarray:  # positions that sort them, shape (n,)
-    "The order of numbers, in which equal ones stand as their rows do; numpy's stable sort, faster."
+    """The order of numbers, in which equal ones stand as their rows do; numpy's stable sort, faster.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Numbers without gaps, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        Positions that sort them, shape (n,).
+    """
     order = np.argsort(values)
     key = values[order]
     is_new = key[1:] != key[:-1]
@@ -40,7 +51,19 @@ def stable_order(values: np.ndarray,  # numbers without gaps, shape (n,)
 # %% ../../nbs/sample/10_sample.ipynb #cell-018
 @dataclass(frozen=True, eq=False)
 class Ordering:
-    "Points in the order of one column: who stands where, and where runs of equal values begin."
+    """Points in the order of one column: who stands where, and where runs of equal values begin.
+
+    Attributes
+    ----------
+    order : np.ndarray
+        Position in the data of each sorted point, shape (n,).
+    start : np.ndarray
+        Where each run begins, then n, shape (runs + 1,).
+    labels : np.ndarray
+        The value, or group's name, of each run, shape (runs,).
+    kind : str
+        "uncertainty", "feature", or "groups", whose order means nothing.
+    """
     order: np.ndarray = field(repr=False)  # position in the data of each sorted point, shape (n,)
     start: np.ndarray = field(repr=False)  # where each run begins, then n, shape (runs + 1,)
     labels: np.ndarray = field(repr=False)  # the value, or group's name, of each run, shape (runs,)
@@ -52,7 +75,22 @@ class Ordering:
            kind: str = "feature",  # "uncertainty", "feature" or "groups"
            names: np.ndarray | None = None,  # of groups, one for each whole number in `values`
            ) -> Ordering:  # equal values in the order of their rows
-        "Sort a column."
+        """Sort a column.
+
+        Parameters
+        ----------
+        values : np.ndarray
+            Numbers without gaps, shape (n,).
+        kind : str, default "feature"
+            "uncertainty", "feature" or "groups".
+        names : np.ndarray | None, optional
+            Of groups, one for each whole number in `values`.
+
+        Returns
+        -------
+        Ordering
+            Equal values in the order of their rows.
+        """
         order = stable_order(values)
         key = values[order]
         start = np.concatenate([[0], np.flatnonzero(key[1:] != key[:-1]) + 1, [key.size]])
@@ -104,7 +142,18 @@ class Ordering:
     def keep(self,
              rows: np.ndarray,  # positions of the points that stay, different ones from 0
              ) -> Ordering:  # of these points, in the order of `rows`; runs left empty are gone
-        "The order of some of the points."
+        """The order of some of the points.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Positions of the points that stay, different ones from 0.
+
+        Returns
+        -------
+        Ordering
+            Of these points, in the order of `rows`; runs left empty are gone.
+        """
         found = Ordering.of(self.codes[rows], self.kind)
         return Ordering(found.order, found.start, self.labels[found.labels], self.kind)
 
@@ -117,7 +166,20 @@ class Ordering:
 def rank_correlation(x: Ordering,  # one column
                      y: Ordering,  # another one of the same points
                      ) -> float:  # in [−1, 1]; NaN where one of the two does not vary
-    "Spearman's coefficient: the correlation of the mid-ranks."
+    """Spearman's coefficient: the correlation of the mid-ranks.
+
+    Parameters
+    ----------
+    x : Ordering
+        One column.
+    y : Ordering
+        Another one of the same points.
+
+    Returns
+    -------
+    float
+        In [−1, 1]; NaN where one of the two does not vary.
+    """
     if x.is_constant or y.is_constant: return float("nan")
     square = (x.places @ x.places) * (y.places @ y.places)
     return float(x.ranks @ y.ranks / np.sqrt(square))
@@ -125,13 +187,35 @@ def rank_correlation(x: Ordering,  # one column
 # %% ../../nbs/sample/10_sample.ipynb #cell-029
 def eleven_digit_keys(x: np.ndarray,  # float64 ≥ 0, any shape
                       ) -> np.ndarray:  # int64 in the order of x
-    "Whole numbers that are equal where numbers agree to eleven digits."
+    """Whole numbers that are equal where numbers agree to eleven digits.
+
+    Parameters
+    ----------
+    x : np.ndarray
+        `float64` ≥ 0, any shape.
+
+    Returns
+    -------
+    np.ndarray
+        `int64` in the order of x.
+    """
     return (x.view(np.int64) + 2**15) >> 16
 
 # %% ../../nbs/sample/10_sample.ipynb #cell-029b
 def eleven_digits(x: np.ndarray,  # float64 ≥ 0, any shape
                   ) -> np.ndarray:  # float64
-    "Numbers made equal where they agree to eleven digits."
+    """Numbers made equal where they agree to eleven digits.
+
+    Parameters
+    ----------
+    x : np.ndarray
+        `float64` ≥ 0, any shape.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`.
+    """
     return (eleven_digit_keys(x) << 16).view(np.float64)
 
 # %% ../../nbs/sample/10_sample.ipynb #cell-000
@@ -203,8 +287,27 @@ def _positions(rows, sample):
 class Sample:
     """Errors and their predicted standard uncertainties, checked once; each order is found once.
 
-    Both arrays are read-only copies. Raises what `check_errors` raises, what
-    `read_labels` raises, and ValueError for groups that are all the same."""
+    Both arrays are read-only copies.
+
+    Attributes
+    ----------
+    error : np.ndarray
+        Errors, reference minus prediction, shape (n,).
+    uncertainty : np.ndarray
+        Standard uncertainties, shape (n,), > 0.
+    groups : Any
+        Labels of clusters of rows (one molecule, one patient): labels of any kind, shape
+        (n,), of which an `Ordering` is made; None: no two rows do.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_errors`.
+    ValueError, TypeError
+        As `read_labels`.
+    ValueError
+        For groups that are all the same.
+    """
     error: np.ndarray = field(repr=False)  # errors, reference minus prediction, shape (n,)
     uncertainty: np.ndarray = field(repr=False)  # standard uncertainties, shape (n,), > 0
     groups: Any = field(default=None, repr=False)  # labels of clusters of rows (one molecule, one
@@ -251,7 +354,18 @@ class Sample:
     def row_label(self,
                   row: int,  # its position, from 0
                   ) -> str:  # such as "line 12" or "label B7"; empty where only positions count
-        "What a row is called by the index that came with a pandas column, after the index's name."
+        """What a row is called by the index that came with a pandas column, after the index's name.
+
+        Parameters
+        ----------
+        row : int
+            Its position, from 0.
+
+        Returns
+        -------
+        str
+            Such as "line 12" or "label B7"; empty where only positions count.
+        """
         if (index := self._index) is None: return ""
         if index.name is None: name = "label"
         else: name = index.name
@@ -261,7 +375,20 @@ class Sample:
                   rows: Sequence[int] | np.ndarray,  # positions from 0, shape (k,), k ≥ 1
                   most: int = 3,  # how many are named
                   ) -> str:  # such as "row 3", "rows 3 (line 5) and 7 (line 9)" or "rows 1, 2, 3 …"
-        "Rows in words: positions from 0, and the labels of a pandas column beside them."
+        """Rows in words: positions from 0, and the labels of a pandas column beside them.
+
+        Parameters
+        ----------
+        rows : Sequence[int] | np.ndarray
+            Positions from 0, shape (k,), k ≥ 1.
+        most : int, default 3
+            How many are named.
+
+        Returns
+        -------
+        str
+            Such as "row 3", "rows 3 (line 5) and 7 (line 9)" or "rows 1, 2, 3 …".
+        """
         rows, shown = np.asarray(rows).tolist(), []
         for row in rows[:most]:
             label = self.row_label(row)
@@ -274,8 +401,24 @@ class Sample:
              ) -> Sample:  # these rows, in this order; groups of one row each are none
         """The sample of some of the rows; their groups go along.
 
-        Raises ValueError for no row, a row that is not there or comes twice, or rows that all
-        belong to one group, TypeError for anything but truth values or whole numbers."""
+        Parameters
+        ----------
+        rows : ArrayLike
+            Which: truth values, shape (n,), or different positions from 0.
+
+        Returns
+        -------
+        Sample
+            These rows, in this order; groups of one row each are none.
+
+        Raises
+        ------
+        ValueError
+            For no row, a row that is not there or comes twice, or rows that all belong to one
+            group.
+        TypeError
+            For anything but truth values or whole numbers.
+        """
         place = _positions(rows, self)
         groups = self.groups and _grouped(self.groups.codes[place], self.groups.labels)
         kept = Sample(self.error[place], self.uncertainty[place], groups)
@@ -285,7 +428,11 @@ class Sample:
     def check_spread(self) -> None:
         """Make sure that uncertainties vary.
 
-        Raises ValueError where all are equal, so that there is nothing to be consistent with."""
+        Raises
+        ------
+        ValueError
+            Where all are equal, so that there is nothing to be consistent with.
+        """
         if self.by_uncertainty.is_constant:
             raise ValueError(f"uncertainty must vary: all {self.n} values are "
                              f"{self.uncertainty[0]:.6g}, so there is nothing to be consistent "
@@ -296,7 +443,21 @@ class Sample:
                    ) -> Sample:  # the same uncertainties and groups
         """The sample with other errors, for instance centred ones.
 
-        Raises what `check_errors` raises."""
+        Parameters
+        ----------
+        error : ArrayLike
+            Other errors of the same rows, shape (n,).
+
+        Returns
+        -------
+        Sample
+            The same uncertainties and groups.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `check_errors`.
+        """
         for rows in self._rows.values(): check_labels_agree(uncertainty=rows, error=error)
         other = Sample(error, self.uncertainty, self.groups)
         other.__dict__["by_uncertainty"] = self.by_uncertainty
@@ -306,7 +467,23 @@ class Sample:
     def with_groups(self,
                     groups: ArrayLike,  # cluster of each row, labels, shape (n,)
                     ) -> Sample:  # the same errors and uncertainties
-        "The sample with these groups in place of its own. Raises what `Sample` raises for groups."
+        """The sample with these groups in place of its own.
+
+        Parameters
+        ----------
+        groups : ArrayLike
+            Cluster of each row, labels, shape (n,).
+
+        Returns
+        -------
+        Sample
+            The same errors and uncertainties.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `Sample` for groups.
+        """
         for rows in self._rows.values(): check_labels_agree(error=rows, groups=groups)
         other = Sample(self.error, self.uncertainty, groups)
         other.__dict__["_rows"] = self._rows or other._rows
@@ -333,9 +510,27 @@ class Sample:
               ) -> Ordering:  # groups come in the order in which they first appear
         """The points in the order of the uncertainties, of a feature, or group by group.
 
-        Text, categories and truth values are groups. Raises ValueError for a constant feature,
-        fewer than two groups, or groups of one point only, and what `check_column`
-        raises."""
+        Text, categories and truth values are groups.
+
+        Parameters
+        ----------
+        by : ArrayLike | None
+            A feature or groups, shape (n,); None for the uncertainties.
+        name : str, default "by"
+            What the caller calls it.
+
+        Returns
+        -------
+        Ordering
+            Groups come in the order in which they first appear.
+
+        Raises
+        ------
+        ValueError
+            For a constant feature, fewer than two groups, or groups of one point only.
+        ValueError, TypeError
+            As `check_column`.
+        """
         if by is None: return self.by_uncertainty
         check_labels_agree(**self._rows, **{name: by})
         labels = read_groups(by, self.n, name)
@@ -349,7 +544,30 @@ class Sample:
 class RegressionErrors(Sample):
     """The errors and predicted standard uncertainties of a regression model, and their origin.
 
-    The two arrays are read-only; `.copy()` gives one to change."""
+    The two arrays are read-only; `.copy()` gives one to change.
+
+    Attributes
+    ----------
+    error : np.ndarray
+        Errors, reference minus prediction, shape (n,).
+    uncertainty : np.ndarray
+        Standard uncertainties, shape (n,), > 0.
+    groups : Any
+        Labels of clusters of rows (one molecule, one patient): labels of any kind, shape
+        (n,), of which an `Ordering` is made; None: no two rows do.
+    name : str
+        The name to load it by.
+    unit : str
+        Unit of errors and uncertainties: "eV", or "1" for a pure number.
+    title : str
+        Quantity and model.
+    source : str
+        Where the file comes from.
+    doi : str
+        Of the article that made the predictions.
+    licence : str
+        Of the file.
+    """
 
     name: str  # the name to load it by
     unit: str  # unit of errors and uncertainties: "eV", or "1" for a pure number
@@ -359,8 +577,12 @@ class RegressionErrors(Sample):
     licence: str  # of the file
 
     def to_frame(self) -> pd.DataFrame:
-        """A table with the columns `error` and `uncertainty`, a row for each point, and `group`
-        where rows are clustered."""
+        """A table with the columns `error` and `uncertainty`, a row for each point, and `group` where rows are clustered.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         frame = pd.DataFrame({"error": self.error, "uncertainty": self.uncertainty})
         if self.groups is None: return frame
         return frame.assign(group=pd.Series(self.groups.labels[self.groups.codes]).infer_objects())
@@ -380,7 +602,20 @@ class RegressionErrors(Sample):
 def bin_starts(n: int,  # number of points
                n_bins: int,  # number of bins, ≥ 1
                ) -> np.ndarray:  # n_bins + 1 places: bin i holds start[i] ≤ place < start[i + 1]
-    "Where bins of (nearly) equal count begin in n sorted points, however small they are."
+    """Where bins of (nearly) equal count begin in n sorted points, however small they are.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    n_bins : int
+        Number of bins, ≥ 1.
+
+    Returns
+    -------
+    np.ndarray
+        `n_bins` + 1 places: bin i holds start[i] ≤ place < start[i + 1].
+    """
     return (2 * n * np.arange(n_bins + 1) + n_bins) // (2 * n_bins)
 
 # %% ../../nbs/sample/10_sample.ipynb #cell-045b
@@ -389,8 +624,27 @@ def equal_count_bins(n: int,  # number of points, ≥ 2
                      ) -> np.ndarray:  # n_bins + 1 places: bin i holds start[i] to start[i + 1] − 1
     """Where bins of (nearly) equal count begin in n sorted points.
 
-    Raises ValueError if some bin would hold fewer than two points. Source: Pernot (2024), App. A,
-    with his quantiles in closed form."""
+    Parameters
+    ----------
+    n : int
+        Number of points, ≥ 2.
+    n_bins : int
+        Number of bins, from 1 to n // 2.
+
+    Returns
+    -------
+    np.ndarray
+        `n_bins` + 1 places: bin i holds start[i] to start[i + 1] − 1.
+
+    Raises
+    ------
+    ValueError
+        If some bin would hold fewer than two points.
+
+    References
+    ----------
+    Pernot (2024), App. A, with his quantiles in closed form.
+    """
     n, n_bins = check_count(n, "n", minimum=2), check_count(n_bins, "n_bins")
     if n_bins > n // 2:
         raise ValueError("n_bins must leave at least two points in each bin: "
@@ -401,7 +655,20 @@ def equal_count_bins(n: int,  # number of points, ≥ 2
 def whole_run_bins(along: Ordering,  # sorted points, with their runs of equal values
                    n_bins: int,  # number of bins, ≥ 1
                    ) -> np.ndarray:  # where each of at most n_bins bins begins, then n
-    "Where bins of nearly equal count begin, each at the border of a run that lies nearest."
+    """Where bins of nearly equal count begin, each at the border of a run that lies nearest.
+
+    Parameters
+    ----------
+    along : Ordering
+        Sorted points, with their runs of equal values.
+    n_bins : int
+        Number of bins, ≥ 1.
+
+    Returns
+    -------
+    np.ndarray
+        Where each of at most n_bins bins begins, then n.
+    """
     wanted = bin_starts(along.n, n_bins)
     after = np.searchsorted(along.start, wanted)
     before = np.maximum(after - 1, 0)
@@ -413,5 +680,18 @@ def whole_run_bins(along: Ordering,  # sorted points, with their runs of equal v
 def bin_means(values: np.ndarray,  # values in the order of the bins, shape (n,)
               start: np.ndarray,  # where each bin begins, then n
               ) -> np.ndarray:  # shape (bins,)
-    "The mean of the values in each bin."
+    """The mean of the values in each bin.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Values in the order of the bins, shape (n,).
+    start : np.ndarray
+        Where each bin begins, then n.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (bins,).
+    """
     return np.add.reduceat(values, start[:-1]) / np.diff(start)

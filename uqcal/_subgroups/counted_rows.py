@@ -323,7 +323,19 @@ def _walk_bins(bins, ends, start, stop, sums, high_low, marks):
 
 # %% ../../nbs/subgroups/84_counted_rows.ipynb #cell-027
 class Rows(NamedTuple):
-    "Rows in the order of score, group and response; equal ones count as one."
+    """Rows in the order of score, group and response; equal ones count as one.
+
+    Attributes
+    ----------
+    score : np.ndarray
+        Ascending, shape (n,).
+    code : np.ndarray
+        Number of the group, shape (n,).
+    response : np.ndarray
+        Shape (n,).
+    columns : np.ndarray
+        Rows, Σw, Σw·response, Σw² of the equal ones, shape (n, 4).
+    """
     score: np.ndarray  # ascending, shape (n,)
     code: np.ndarray  # number of the group, shape (n,)
     response: np.ndarray  # shape (n,)
@@ -332,12 +344,45 @@ class Rows(NamedTuple):
     def where(self,
               kept: np.ndarray | slice,  # positions or truth values
               ) -> Rows:  # in the same order
-        "Those of the rows that are kept, by positions or truth values."
+        """Those of the rows that are kept, by positions or truth values.
+
+        Parameters
+        ----------
+        kept : np.ndarray | slice
+            Positions or truth values.
+
+        Returns
+        -------
+        Rows
+            In the same order.
+        """
         return Rows(*(column[kept] for column in self))
 
 # %% ../../nbs/subgroups/84_counted_rows.ipynb #cell-027b
 class Going(NamedTuple):
-    "A walk that has come to some score: sums so far, and what the rows to come may still change."
+    """A walk that has come to some score: sums so far, and what the rows to come may still change.
+
+    Attributes
+    ----------
+    sums : np.ndarray
+        Of the walk, shape (14,).
+    high_low : np.ndarray
+        Its highest and lowest point, shape (2,).
+    marks : tuple
+        Score, weight and sum at some steps.
+    blocks : np.ndarray
+        Six numbers of each group in each block, shape (m, 2, 6).
+    kind : np.ndarray
+        Of each block, shape (m,).
+    ends : np.ndarray
+        Lowest and highest score of each block.
+    rows : tuple
+        Of either group, those whose noise isn't known, and the neighbours before these.
+    block : tuple
+        The block of each of them; −1 where its noise is in there.
+    first : int
+        The first block whose step is not taken.
+    """
     sums: np.ndarray  # of the walk, shape (14,)
     high_low: np.ndarray  # its highest and lowest point, shape (2,)
     marks: tuple  # score, weight and sum at some steps
@@ -350,7 +395,12 @@ class Going(NamedTuple):
 
     @classmethod
     def begin(cls) -> Going:
-        "Before the first score."
+        """Before the first score.
+
+        Returns
+        -------
+        Going
+        """
         none, nobody = np.empty(0), np.empty(0, np.int64)
         rows = Rows(none, nobody, none, np.empty((0, 4)))
         return cls(np.zeros(14), np.zeros(2), (), np.empty((0, 2, 6)), nobody.astype(np.int8),
@@ -383,8 +433,30 @@ def walk_after(going: Going,  # the walk so far
                is_end: bool,  # whether this range is the last
                following: float | None = None,  # where its next member lies, against everyone
                ) -> Going:  # the walk then
-    """The walk of group a and the other rows after a further range of scores; `following` is where
-    the next member lies beyond it, if the others are everyone."""
+    """The walk of group a and the other rows after a further range of scores; `following` is where the next member lies beyond it, if the others are everyone.
+
+    Parameters
+    ----------
+    going : Going
+        The walk so far.
+    rows : Rows
+        Of the range.
+    a : int
+        Number of the group.
+    n_marks : int
+        Of how many steps score, weight and sum are kept.
+    weighted : bool
+        Whether rows are weighted.
+    is_end : bool
+        Whether this range is the last.
+    following : float | None, optional
+        Where its next member lies, against everyone.
+
+    Returns
+    -------
+    Going
+        The walk then.
+    """
     m, is_b = going.kind.size, rows.code != a
     blocks, kind, ends = (np.concatenate([old, np.zeros((rows.score.size, *old.shape[1:]),
                                                         old.dtype)])
@@ -423,7 +495,28 @@ def walks_after(goings: Sequence[Going],  # the walks so far
                 n_marks: int,  # of how many steps score, weight and sum are kept
                 is_end: bool,  # whether this range is the last
                 ) -> list[Going]:  # in the same order
-    "All walks after a further range; `following` has the next score of each group beyond it."
+    """All walks after a further range; `following` has the next score of each group beyond it.
+
+    Parameters
+    ----------
+    goings : Sequence[Going]
+        The walks so far.
+    rows : Rows
+        Of the range.
+    asked : Sequence[tuple]
+        Of each walk: its group, the other or None, and whether rows are weighted.
+    following : Any
+        By the number of a group, its next score beyond the range.
+    n_marks : int
+        Of how many steps score, weight and sum are kept.
+    is_end : bool
+        Whether this range is the last.
+
+    Returns
+    -------
+    list[Going]
+        In the same order.
+    """
     return [walk_after(going, rows, a, n_marks, weighted, is_end, following[a]) if b is None else
             walk_after(going, rows.where((rows.code == a) | (rows.code == b)), a, n_marks, weighted,
                        is_end) for going, (a, b, weighted) in zip(goings, asked)]

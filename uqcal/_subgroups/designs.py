@@ -31,7 +31,18 @@ __all__ = ['NO_ROWS', 'total_variance', 'response_range', 'share_in_units', 'sco
 def total_variance(
     covariance: np.ndarray,  # of each step with itself, the next and the one after, shape (n, 3)
 ) -> float:  # in the square of their unit
-    "The variance of the sum of some steps."
+    """The variance of the sum of some steps.
+
+    Parameters
+    ----------
+    covariance : np.ndarray
+        Of each step with itself, the next and the one after, shape (n, 3).
+
+    Returns
+    -------
+    float
+        In the square of their unit.
+    """
     return float(covariance[:, 0].sum() + 2 * covariance[:-1, 1].sum()
                  + 2 * covariance[:-2, 2].sum())
 
@@ -39,7 +50,18 @@ def total_variance(
 def response_range(
     *responses: np.ndarray,  # responses of some groups
 ) -> tuple[float, float]:  # in their unit
-    "Least and largest response; 0 and 1 where all are one of the two."
+    """Least and largest response; 0 and 1 where all are one of the two.
+
+    Parameters
+    ----------
+    *responses : np.ndarray
+        Responses of some groups.
+
+    Returns
+    -------
+    tuple[float, float]
+        In their unit.
+    """
     low, high = min(map(np.min, responses)), max(map(np.max, responses))
     if low == high and low in (0.0, 1.0): return (0.0, 1.0)
     return (float(low), float(high))
@@ -49,7 +71,20 @@ def share_in_units(
     value: float,  # what is shared out
     unit: float,  # the whole, same unit, > 0
 ) -> float:  # from 0 to 1
-    "A value in units, kept within 0 and 1 where rounding leads out."
+    """A value in units, kept within 0 and 1 where rounding leads out.
+
+    Parameters
+    ----------
+    value : float
+        What is shared out.
+    unit : float
+        The whole, same unit, > 0.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
     return float(min(max(value / unit, 0.0), 1.0)) + 0.0
 
 # %% ../../nbs/subgroups/74_designs.ipynb #cell-021
@@ -60,7 +95,26 @@ def score_columns(
     names: Sequence[str],  # what the three are called in a refusal
     pos_label: Any = (),  # which of two labels counts as 1, unless responses are numbers
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # each of shape (n,), the last one perhaps empty
-    "Responses, scores and weights as vectors of one length; no weights are an empty vector."
+    """Responses, scores and weights as vectors of one length; no weights are an empty vector.
+
+    Parameters
+    ----------
+    response : Any
+        Responses, shape (n,).
+    score : Any
+        Scores, shape (n,).
+    weight : Any
+        Weights ≥ 0, shape (n,), or None.
+    names : Sequence[str]
+        What the three are called in a refusal.
+    pos_label : Any, default ()
+        Which of two labels counts as 1, unless responses are numbers.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, np.ndarray]
+        Each of shape (n,), the last one perhaps empty.
+    """
     check_labels_agree(**dict(zip(map(str, names), (response, score, weight))))
     columns = [read_responses(response, names[0], pos_label), read_vector(score, names[1])]
     if weight is None: w = np.empty(0)
@@ -82,7 +136,20 @@ def weighted_rows(
     w: np.ndarray,  # weights ≥ 0, shape (n,), or empty
     *columns: np.ndarray | None,  # columns of the same rows
 ) -> tuple:  # the columns, and the weights at the end
-    "Columns and weights without the rows of weight zero; a column may be None."
+    """Columns and weights without the rows of weight zero; a column may be None.
+
+    Parameters
+    ----------
+    w : np.ndarray
+        Weights ≥ 0, shape (n,), or empty.
+    *columns : np.ndarray | None
+        Columns of the same rows.
+
+    Returns
+    -------
+    tuple
+        The columns, and the weights at the end.
+    """
     if w.all(): return *columns, w
     return *(None if one is None else one[w > 0] for one in columns), w[w > 0]
 
@@ -91,7 +158,20 @@ def weighted_replicates(
     replicates: Any,  # replicate weights, or a pair of them, or None
     weights: list,  # weights of each group, or empty
 ) -> Any:  # the same kind of thing
-    "Replicate weights without the rows whose own weight is zero."
+    """Replicate weights without the rows whose own weight is zero.
+
+    Parameters
+    ----------
+    replicates : Any
+        Replicate weights, or a pair of them, or None.
+    weights : list
+        Weights of each group, or empty.
+
+    Returns
+    -------
+    Any
+        The same kind of thing.
+    """
     if replicates is None or all(w.all() for w in weights): return replicates
     if len(weights) == 1: replicates = (replicates,)
     held = [plain_array(one, "replicate_weights", "an array of shape (n, replicates)")
@@ -102,7 +182,19 @@ def weighted_replicates(
 
 # %% ../../nbs/subgroups/74_designs.ipynb #cell-040
 class Group(NamedTuple):
-    "Members sorted by key; the key is the score unless ties were perturbed."
+    """Members sorted by key; the key is the score unless ties were perturbed.
+
+    Attributes
+    ----------
+    key : np.ndarray
+        What they are sorted by, shape (n,).
+    score : np.ndarray
+        Their scores, shape (n,).
+    response : np.ndarray
+        Their responses, shape (n,).
+    weight : np.ndarray
+        Their weights, shape (n,); empty where all are equal.
+    """
     key: np.ndarray  # what they are sorted by, shape (n,)
     score: np.ndarray  # their scores, shape (n,)
     response: np.ndarray  # their responses, shape (n,)
@@ -112,8 +204,18 @@ class Group(NamedTuple):
 def in_units(
     *groups: Group,  # groups that share a unit
 ) -> tuple[list[Group], float]:  # the power is that of the responses
-    """The groups with responses shifted and divided by a power of two to lie in [−1, 1], all
-    weights likewise to at most 1, and the power of the responses."""
+    """The groups with responses shifted and divided by a power of two to lie in [−1, 1], all weights likewise to at most 1, and the power of the responses.
+
+    Parameters
+    ----------
+    *groups : Group
+        Groups that share a unit.
+
+    Returns
+    -------
+    tuple[list[Group], float]
+        The power is that of the responses.
+    """
     origin = groups[0].response[0]
     shifted = [group.response - origin for group in groups]
     unit = 2.0 ** np.frexp(max(np.abs(response).max() for response in shifted))[1]
@@ -125,7 +227,18 @@ def in_units(
 def unweighted_if_equal(
     *groups: Group,  # groups that are compared
 ) -> Sequence[Group]:  # as they came where weights differ
-    "The groups without weights if all weights are the same."
+    """The groups without weights if all weights are the same.
+
+    Parameters
+    ----------
+    *groups : Group
+        Groups that are compared.
+
+    Returns
+    -------
+    Sequence[Group]
+        As they came where weights differ.
+    """
     weight = np.concatenate([group.weight for group in groups])
     if weight.size == 0 or weight.min() < weight.max(): return groups
     return [group._replace(weight=weight[:0]) for group in groups]
@@ -135,7 +248,20 @@ def in_order(
     group: Group,  # a group
     order: np.ndarray,  # positions of its members, shape (n,)
 ) -> Group:  # a column that is empty stays empty
-    "The group with its members in another order."
+    """The group with its members in another order.
+
+    Parameters
+    ----------
+    group : Group
+        A group.
+    order : np.ndarray
+        Positions of its members, shape (n,).
+
+    Returns
+    -------
+    Group
+        A column that is empty stays empty.
+    """
     return Group(*(column[order] if column.size else column for column in group))
 
 # %% ../../nbs/subgroups/74_designs.ipynb #cell-096
@@ -143,7 +269,20 @@ def mapped_responses(
     responses: tuple,  # responses of some groups, each of shape (n,)
     width: float,  # the range of all
 ) -> tuple[list[np.ndarray], bool]:  # from 0 to 1
-    "Responses on the way from their least to their largest, and whether there is nothing between."
+    """Responses on the way from their least to their largest, and whether there is nothing between.
+
+    Parameters
+    ----------
+    responses : tuple
+        Responses of some groups, each of shape (n,).
+    width : float
+        The range of all.
+
+    Returns
+    -------
+    tuple[list[np.ndarray], bool]
+        From 0 to 1.
+    """
     low, high = min(map(np.min, responses)), max(map(np.max, responses))
     if low == high: return [np.full(y.size, 0.0) for y in responses], width > 0
     mapped = [(y - low) / (high - low) for y in responses]
@@ -151,7 +290,21 @@ def mapped_responses(
 
 # %% ../../nbs/subgroups/74_designs.ipynb #cell-094
 class Shuffles(NamedTuple):
-    "How p-values are asked for."
+    """How p-values are asked for.
+
+    Parameters
+    ----------
+    method : str
+        "auto", or a way.
+    n_resamples : int
+        Sets to draw at most.
+    rng : np.random.Generator
+        Generator of the draws.
+    n_jobs : int
+        Parallel jobs.
+    progress : bool
+        Whether a bar is shown.
+    """
     method: str  # "auto", or a way
     n_resamples: int  # sets to draw at most
     rng: np.random.Generator  # generator of the draws
@@ -160,7 +313,19 @@ class Shuffles(NamedTuple):
 
 # %% ../../nbs/subgroups/74_designs.ipynb #cell-037
 class Significance(NamedTuple):
-    "P-values of both statistics; what `judge_walk` returns beside the null scale."
+    """P-values of both statistics; what `judge_walk` returns beside the null scale.
+
+    Attributes
+    ----------
+    kuiper_pvalue : float
+        Of Kuiper's statistic.
+    kolmogorov_smirnov_pvalue : float
+        Of Kolmogorov and Smirnov's.
+    method : str
+        Where they come from.
+    n_resamples : int | None
+        Sets drawn, None where there were none.
+    """
     kuiper_pvalue: float  # of Kuiper's statistic
     kolmogorov_smirnov_pvalue: float  # of Kolmogorov and Smirnov's
     method: str  # where they come from
@@ -171,14 +336,38 @@ def over_scale(
     value: float,  # a statistic ≥ 0
     scale: float,  # its scale ≥ 0, same unit
 ) -> float:  # ≥ 0
-    "A statistic in units of its scale; infinite where there is a deviation but no noise."
+    """A statistic in units of its scale; infinite where there is a deviation but no noise.
+
+    Parameters
+    ----------
+    value : float
+        A statistic ≥ 0.
+    scale : float
+        Its scale ≥ 0, same unit.
+
+    Returns
+    -------
+    float
+        ≥ 0.
+    """
     return value / scale if scale > 0 else np.inf if value > 0 else 0.0
 
 # %% ../../nbs/subgroups/74_designs.ipynb #cell-037d
 def cumulative_shares(
     weight: np.ndarray,  # weights of steps, shape (n,)
 ) -> np.ndarray:  # shape (n + 1,)
-    "Cumulative shares from 0 to exactly 1."
+    """Cumulative shares from 0 to exactly 1.
+
+    Parameters
+    ----------
+    weight : np.ndarray
+        Weights of steps, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n + 1,).
+    """
     shares = np.r_[0.0, np.cumsum(weight)]
     return shares / shares[-1]
 
@@ -187,7 +376,20 @@ def in_the_limit(
     kuiper: float,  # Kuiper's statistic over the null scale
     largest: float,  # Kolmogorov and Smirnov's over the null scale
 ) -> Significance:  # by the method "asymptotic"
-    "P-values of two statistics over their null scale by the distributions of Brownian motion."
+    """P-values of two statistics over their null scale by the distributions of Brownian motion.
+
+    Parameters
+    ----------
+    kuiper : float
+        Kuiper's statistic over the null scale.
+    largest : float
+        Kolmogorov and Smirnov's over the null scale.
+
+    Returns
+    -------
+    Significance
+        By the method "asymptotic".
+    """
     return Significance(float(kuiper_null.sf(kuiper)), float(kolmogorov_smirnov_null.sf(largest)),
                         "asymptotic", None)
 
@@ -198,14 +400,41 @@ def permuted(
     n: int,  # sets to draw
     rng: np.random.Generator,  # where the seed of the state comes from
 ) -> np.ndarray:  # a row for each set
-    "What a compiled loop draws."
+    """What a compiled loop draws.
+
+    Parameters
+    ----------
+    draw : Callable
+        Called as draw(state, n, *columns).
+    columns : tuple
+        What it needs.
+    n : int
+        Sets to draw.
+    rng : np.random.Generator
+        Where the seed of the state comes from.
+
+    Returns
+    -------
+    np.ndarray
+        A row for each set.
+    """
     return draw(shuffle_state(rng), n, *columns)
 
 # %% ../../nbs/subgroups/74_designs.ipynb #cell-099
 def least_scale(scales: np.ndarray,  # null scales of shuffles, shape (n_resamples,)
                 ) -> float:  # > 0
-    """The least null scale that a statistic is divided by: half the median of the shuffles', or
-    half their mean where that is more than three times as large."""
+    """The least null scale that a statistic is divided by: half the median of the shuffles', or half their mean where that is more than three times as large.
+
+    Parameters
+    ----------
+    scales : np.ndarray
+        Null scales of shuffles, shape (n_resamples,).
+
+    Returns
+    -------
+    float
+        > 0.
+    """
     typical, mean = np.median(scales), np.mean(scales)
     if 3 * typical < mean: typical = mean
     if typical > 0: return float(typical / 2)
@@ -248,7 +477,20 @@ def told_by_design(
     share: np.ndarray,  # how much each response counts in the difference, shape (n,)
     design: Design | None,  # what is known of rows that vary together
 ) -> dict[str, float]:  # for `MatchedAverages`: "freedom", and "together" with clusters
-    "What a design says of a variance: degrees of freedom, and how far clusters could widen it."
+    """What a design says of a variance: degrees of freedom, and how far clusters could widen it.
+
+    Parameters
+    ----------
+    share : np.ndarray
+        How much each response counts in the difference, shape (n,).
+    design : Design | None
+        What is known of rows that vary together.
+
+    Returns
+    -------
+    dict[str, float]
+        For `MatchedAverages`: "freedom", and "together" with clusters.
+    """
     if not design or design.replicates.size: return {"freedom": _freedom(share, design)}
     sums = np.bincount(2 * design.cluster + (share > 0), share)  # those of either side agree
     together = float(sums @ sums) / max(float(share @ share), 1e-300)
@@ -256,7 +498,19 @@ def told_by_design(
 
 # %% ../../nbs/subgroups/74_designs.ipynb #cell-125
 class Design(NamedTuple):
-    "What is known of rows that do not vary independently; first group a, then b, or the one."
+    """What is known of rows that do not vary independently; first group a, then b, or the one.
+
+    Attributes
+    ----------
+    cluster : np.ndarray
+        Codes from 0, in the order of the sorted rows; may be empty.
+    n_clusters : int
+        How many there are.
+    replicates : np.ndarray
+        Replicate weight over weight, minus 1, shape (n, R); may be empty.
+    factor : float
+        What sums of squares over replicates are multiplied by.
+    """
     cluster: np.ndarray  # codes from 0, in the order of the sorted rows; may be empty
     n_clusters: int  # how many there are
     replicates: np.ndarray  # replicate weight over weight, minus 1, shape (n, R); may be empty
@@ -273,7 +527,32 @@ def judge_walk(
     path: Callable,  # the ordinates of the graph of other responses
     few: bool,  # whether one of two outcomes is rare
 ) -> tuple[float, Significance]:  # the null scale in the unit of the walk
-    "The null scale, and the p-values of Kuiper's and Kolmogorov and Smirnov's statistics."
+    """The null scale, and the p-values of Kuiper's and Kolmogorov and Smirnov's statistics.
+
+    Parameters
+    ----------
+    size : tuple
+        Kuiper, Kolmogorov–Smirnov, null scale and effective steps of the walk.
+    error : np.ndarray
+        Deviations from neighbours, shape (n,), or empty.
+    share : np.ndarray
+        How much each response counts in the difference, shape (n,), or empty.
+    asked : Shuffles
+        How p-values are asked for.
+    design : Design | None
+        What is known of rows that vary together.
+    ways : dict[str, Callable]
+        What prepares "signs" and "permutation".
+    path : Callable
+        The ordinates of the graph of other responses.
+    few : bool
+        Whether one of two outcomes is rare.
+
+    Returns
+    -------
+    tuple[float, Significance]
+        The null scale in the unit of the walk.
+    """
     kuiper, largest, null_scale, effective = size
     if design and design.replicates.size:
         paths = np.array([path(ratio * error) for ratio in design.replicates.T])
@@ -326,8 +605,24 @@ def few_outcomes(
     side: np.ndarray,  # whether each is on the first side, shape (n,)
     design: Design | None,  # what is known of rows that vary together
 ) -> bool:  # False where there are more than two values
-    """Whether responses are one of two numbers of which a side holds one less than twenty times,
-    counted by weight and cluster."""
+    """Whether responses are one of two numbers of which a side holds one less than twenty times, counted by weight and cluster.
+
+    Parameters
+    ----------
+    response : np.ndarray
+        Responses, shape (n,).
+    weight : np.ndarray
+        Their weights, shape (n,), or empty.
+    side : np.ndarray
+        Whether each is on the first side, shape (n,).
+    design : Design | None
+        What is known of rows that vary together.
+
+    Returns
+    -------
+    bool
+        False where there are more than two values.
+    """
     low, high = response.min(), response.max()
     if low == high or ((response > low) & (response < high)).any(): return False
     if design and design.cluster.size: unit = design.cluster
@@ -344,8 +639,24 @@ def places_of(
     side: np.ndarray,  # whether each is on the first side, shape (n,)
     cluster: np.ndarray,  # the cluster of each as a number from 0, shape (n,)
 ) -> tuple:  # for `redraw`
-    """Which clusters may change places: their numbers, the cells, and the members of each; by
-    average score, in an order that the rows' order can't change."""
+    """Which clusters may change places: their numbers, the cells, and the members of each; by average score, in an order that the rows' order can't change.
+
+    Parameters
+    ----------
+    score : np.ndarray
+        Scores, shape (n,).
+    response : np.ndarray
+        Responses, shape (n,).
+    side : np.ndarray
+        Whether each is on the first side, shape (n,).
+    cluster : np.ndarray
+        The cluster of each as a number from 0, shape (n,).
+
+    Returns
+    -------
+    tuple
+        For `redraw`.
+    """
     size, inside = np.bincount(cluster), np.bincount(cluster, side)
     mean = np.bincount(cluster, score) / size
     order, rank, both = stable_order(mean), np.empty(size.size, np.int64), inside * (size - inside)
@@ -368,7 +679,30 @@ def design_of(
     ties: str,  # "merge", or "perturb"
     method: str,  # how p-values are asked for
 ) -> Design | None:  # rows in the order of their scores
-    "The design of rows, sorted by their scores; None if there is none."
+    """The design of rows, sorted by their scores; None if there is none.
+
+    Parameters
+    ----------
+    scores : list
+        Scores of each group.
+    weights : list
+        Weights of each group, or None.
+    clusters : list
+        Labels of clusters of each group, or None.
+    replicates : Any
+        Replicate weights of each group, or None.
+    factor : float | None
+        What sums of squares over replicates are multiplied by.
+    ties : str
+        "merge", or "perturb".
+    method : str
+        How p-values are asked for.
+
+    Returns
+    -------
+    Design | None
+        Rows in the order of their scores.
+    """
     if clusters[0] is clusters[-1] is replicates is factor is None: return None
     orders = [stable_order(read_vector(one, "score")) for one in scores]
     return ordered_design(orders, weights, clusters, replicates, factor, ties, method)
@@ -383,7 +717,30 @@ def ordered_design(
     ties: str,  # "merge", or "perturb"
     method: str,  # how p-values are asked for
 ) -> Design | None:  # None where each cluster holds one row
-    "The same for rows that are sorted in these orders."
+    """The same for rows that are sorted in these orders.
+
+    Parameters
+    ----------
+    orders : list
+        The order of rows in each group.
+    weights : list
+        Weights of each group, or None.
+    clusters : list
+        Labels of clusters of each group, or None.
+    replicates : Any
+        Replicate weights of each group, or None.
+    factor : float | None
+        What sums of squares over replicates are multiplied by.
+    ties : str
+        "merge", or "perturb".
+    method : str
+        How p-values are asked for.
+
+    Returns
+    -------
+    Design | None
+        None where each cluster holds one row.
+    """
     if ties != "merge" or method not in ("auto", "signs"):
         raise ValueError("method must stay 'auto', and ties 'merge', with clusters or replicate "
                          f"weights, got {method!r} and {ties!r}")

@@ -61,8 +61,22 @@ def merge_groups(
     b: tuple,  # the same of the second
     blocks: tuple,  # room for the blocks, from `workspace`
 ) -> int:  # their number
-    """Fill in the blocks of two groups, each (key, score, response, weight, variance) sorted by
-    key; return their number."""
+    """Fill in the blocks of two groups, each (key, score, response, weight, variance) sorted by key; return their number.
+
+    Parameters
+    ----------
+    a : tuple
+        Key, score, response, weight (or empty) and variance of the first group, by key.
+    b : tuple
+        The same of the second.
+    blocks : tuple
+        Room for the blocks, from `workspace`.
+
+    Returns
+    -------
+    int
+        Their number.
+    """
     key_a, score_a, response_a, weight_a, variance_a = a
     key_b, score_b, response_b, weight_b, variance_b = b
     mean, load, noise, steps, score, kind = blocks
@@ -143,8 +157,20 @@ def local_variance(
     score: np.ndarray,  # scores of one group, ascending, shape (n,)
     response: np.ndarray,  # its responses, shape (n,)
 ) -> np.ndarray:  # shape (n,), NaN for a group of one
-    """Variance of each response, from those of its group at the same or the neighbouring scores
-    (11)."""
+    """Variance of each response, from those of its group at the same or the neighbouring scores (11).
+
+    Parameters
+    ----------
+    score : np.ndarray
+        Scores of one group, ascending, shape (n,).
+    response : np.ndarray
+        Its responses, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,), NaN for a group of one.
+    """
     n = score.size
     first, mean, variance = np.empty(n + 1, np.int64), np.empty(n), np.empty(n)
     m = i = 0
@@ -179,7 +205,24 @@ def local_variances(
     score_b: np.ndarray,  # scores of the second group, ascending, shape (n_b,)
     response_b: np.ndarray,  # its responses
 ) -> tuple[np.ndarray, np.ndarray]:  # shapes (n_a,) and (n_b,)
-    "Variances in both groups; a group of one borrows the other's average."
+    """Variances in both groups; a group of one borrows the other's average.
+
+    Parameters
+    ----------
+    score_a : np.ndarray
+        Scores of the first group, ascending, shape (n_a,).
+    response_a : np.ndarray
+        Its responses.
+    score_b : np.ndarray
+        Scores of the second group, ascending, shape (n_b,).
+    response_b : np.ndarray
+        Its responses.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Shapes (n_a,) and (n_b,).
+    """
     a, b = local_variance(score_a, response_a), local_variance(score_b, response_b)
     if a.size == 1: a[0] = b.mean() if b.size > 1 else 0.0
     if b.size == 1: b[0] = a.mean() if a.size > 1 else 0.0
@@ -191,7 +234,20 @@ def walk_summary(
     walk: tuple,  # steps, as `compare_steps` left them
     n: int,  # their number
 ) -> tuple[float, float, float, float, float]:  # in the unit of the response; the last a number
-    "Kuiper, Kolmogorov–Smirnov, average difference, null scale and effective number of steps."
+    """Kuiper, Kolmogorov–Smirnov, average difference, null scale and effective number of steps.
+
+    Parameters
+    ----------
+    walk : tuple
+        Steps, as `compare_steps` left them.
+    n : int
+        Their number.
+
+    Returns
+    -------
+    tuple[float, float, float, float, float]
+        In the unit of the response; the last a number.
+    """
     weight, difference, covariance, block = walk
     total = at = high = low = variance = squares = 0.0
     for k in range(n):
@@ -213,7 +269,18 @@ def walk_summary(
 def workspace(
     n: int,  # points of both groups
 ) -> tuple:  # arrays for blocks, arrays for steps
-    "Room for the blocks and the steps of n points."
+    """Room for the blocks and the steps of n points.
+
+    Parameters
+    ----------
+    n : int
+        Points of both groups.
+
+    Returns
+    -------
+    tuple
+        Arrays for blocks, arrays for steps.
+    """
     blocks = (np.empty((n, 2)), np.empty((n, 2)), np.empty((n, 2)), np.empty(n), np.empty(n),
               np.empty(n, np.int8))
     return blocks, (np.empty(n), np.empty(n), np.empty((n, 3)), np.empty(n, np.int64))
@@ -226,7 +293,24 @@ def compare_steps(
     blocks: tuple,  # room for the blocks, from `workspace`
     walk: tuple,  # room for the steps, from `workspace`
 ) -> int:  # 0 where the scores never interleave
-    "Blocks and steps of two groups in their room; return the number of steps."
+    """Blocks and steps of two groups in their room; return the number of steps.
+
+    Parameters
+    ----------
+    a : tuple
+        Key, score, response, weight (or empty) and variance of the first group, by key.
+    b : tuple
+        The same of the second.
+    blocks : tuple
+        Room for the blocks, from `workspace`.
+    walk : tuple
+        Room for the steps, from `workspace`.
+
+    Returns
+    -------
+    int
+        0 where the scores never interleave.
+    """
     n = _differences(blocks, merge_groups(a, b, blocks), walk)
     _covariances(blocks, walk, n)
     return n
@@ -238,8 +322,22 @@ def shared_cells(
     is_b: np.ndarray,  # whether each is of the second group, shape (n,)
     at_least: int,  # members of each group that a cell holds
 ) -> np.ndarray:  # positions, and n at the end
-    """Where the cells of the pooled points begin: whole tied scores, at_least of each group; one
-    that has them alone is a cell of its own."""
+    """Where the cells of the pooled points begin: whole tied scores, at_least of each group; one that has them alone is a cell of its own.
+
+    Parameters
+    ----------
+    key : np.ndarray
+        Keys of both groups, ascending, shape (n,).
+    is_b : np.ndarray
+        Whether each is of the second group, shape (n,).
+    at_least : int
+        Members of each group that a cell holds.
+
+    Returns
+    -------
+    np.ndarray
+        Positions, and n at the end.
+    """
     start, n, i, in_a, in_b = [0], key.size, 0, 0, 0
     while i < n:
         j, of_b = i, 0
@@ -265,8 +363,22 @@ def close_cells(
     is_b: np.ndarray,  # whether each is of the second group, shape (n,)
     start: np.ndarray,  # where cells begin, from `shared_cells`
 ) -> np.ndarray:  # positions, and n at the end
-    """The same cells, but where one group has more than twenty times as many members as the other,
-    only ten neighbours on either side of the sparse ones; all others are cells of their own."""
+    """The same cells, but where one group has more than twenty times as many members as the other, only ten neighbours on either side of the sparse ones; all others are cells of their own.
+
+    Parameters
+    ----------
+    key : np.ndarray
+        Keys of both groups, ascending, shape (n,).
+    is_b : np.ndarray
+        Whether each is of the second group, shape (n,).
+    start : np.ndarray
+        Where cells begin, from `shared_cells`.
+
+    Returns
+    -------
+    np.ndarray
+        Positions, and n at the end.
+    """
     n, joined = key.size, np.ones(key.size + 1, np.bool_)
     joined[0] = joined[n] = False
     for c in range(start.size - 1):
@@ -345,8 +457,20 @@ def neighbours_of(
     score: np.ndarray,  # scores of one group, ascending, shape (n,)
     cluster: np.ndarray,  # the cluster of each as a number, shape (n,), or empty
 ) -> tuple:  # for `held_line`
-    """What held_line needs: the scores, the span of each point's neighbours, its cluster's members
-    among them, and level, slope, variance and count of the line through them."""
+    """What held_line needs: the scores, the span of each point's neighbours, its cluster's members among them, and level, slope, variance and count of the line through them.
+
+    Parameters
+    ----------
+    score : np.ndarray
+        Scores of one group, ascending, shape (n,).
+    cluster : np.ndarray
+        The cluster of each as a number, shape (n,), or empty.
+
+    Returns
+    -------
+    tuple
+        For `held_line`.
+    """
     n, (first, held) = score.size, _scores_held(score)
     span, line, sums = np.empty((n, 2), np.int64), np.zeros((n, 4)), np.empty(3)
     start, none = np.zeros(n + 1, np.int64), np.empty(0, np.int64)
@@ -374,7 +498,20 @@ def held_line(
     near: tuple,  # neighbours, from `neighbours_of`
     values: np.ndarray,  # values of the points, shape (n,)
 ) -> tuple[np.ndarray, np.ndarray]:  # each of shape (n,)
-    "What the line through its neighbours says of each point's value, and their mean."
+    """What the line through its neighbours says of each point's value, and their mean.
+
+    Parameters
+    ----------
+    near : tuple
+        Neighbours, from `neighbours_of`.
+    values : np.ndarray
+        Values of the points, shape (n,).
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Each of shape (n,).
+    """
     score, first, span, start, mates, line = near
     at, mean, total = np.empty(score.size), np.empty(score.size), np.zeros(first.size - 1)
     for g in range(total.size):
@@ -401,7 +538,20 @@ def own_noise(
     near: tuple,  # neighbours, from `neighbours_of`
     response: np.ndarray,  # responses of the points, shape (n,)
 ) -> tuple[np.ndarray, np.ndarray]:  # each of shape (n,)
-    "Deviation of each response from its neighbours', of its own variance, and that variance (12)."
+    """Deviation of each response from its neighbours', of its own variance, and that variance (12).
+
+    Parameters
+    ----------
+    near : tuple
+        Neighbours, from `neighbours_of`.
+    response : np.ndarray
+        Responses of the points, shape (n,).
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Each of shape (n,).
+    """
     factor, (line, _) = near[5][:, 2], held_line(near, response)
     deviation = (response - line) / np.sqrt(1 + factor)
     _, mean = held_line(near, deviation**2)
@@ -417,7 +567,28 @@ def coefficients(
     walk: tuple,  # the steps of both, as `compare_steps` left them
     n: int,  # their number
 ) -> tuple[np.ndarray, np.ndarray]:  # shapes (n_a,) and (n_b,)
-    "How much each member's response counts in the average difference, of both groups."
+    """How much each member's response counts in the average difference, of both groups.
+
+    Parameters
+    ----------
+    a : tuple
+        Key, score, response, weight (or empty) and variance of the first group, by key.
+    b : tuple
+        The same of the second.
+    blocks : tuple
+        The blocks of both, as `merge_groups` left them.
+    m : int
+        Their number.
+    walk : tuple
+        The steps of both, as `compare_steps` left them.
+    n : int
+        Their number.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Shapes (n_a,) and (n_b,).
+    """
     mean, load, noise, steps, score, kind = blocks
     weight, difference, covariance, block = walk
     of_block, total = np.zeros((m, 2)), weight[:n].sum()
@@ -452,7 +623,22 @@ def between_clusters(
     cluster: np.ndarray,  # its cluster as a number from 0, shape (n,)
     n_clusters: int,  # how many there are
 ) -> float:  # in the unit of the parts
-    "Standard deviation of a sum whose clusters are independent (14)."
+    """Standard deviation of a sum whose clusters are independent (14).
+
+    Parameters
+    ----------
+    parts : np.ndarray
+        What each row adds to the sum, shape (n,).
+    cluster : np.ndarray
+        Its cluster as a number from 0, shape (n,).
+    n_clusters : int
+        How many there are.
+
+    Returns
+    -------
+    float
+        In the unit of the parts.
+    """
     sums = np.zeros(n_clusters)
     for i in range(parts.size):
         sums[cluster[i]] += parts[i]
@@ -465,7 +651,22 @@ def studentised(
     largest: float,  # Kolmogorov and Smirnov's, same unit
     scale: float,  # the null scale, same unit
 ) -> tuple[float, float, float, float, float]:  # the first two may be infinite
-    "Both statistics over their null scale; both undivided, and the scale."
+    """Both statistics over their null scale; both undivided, and the scale.
+
+    Parameters
+    ----------
+    kuiper : float
+        Kuiper's statistic.
+    largest : float
+        Kolmogorov and Smirnov's, same unit.
+    scale : float
+        The null scale, same unit.
+
+    Returns
+    -------
+    tuple[float, float, float, float, float]
+        The first two may be infinite.
+    """
     if scale > 0: return kuiper / scale, largest / scale, kuiper, largest, scale
     return (np.inf if kuiper > 0 else 0.0), (np.inf if largest > 0 else 0.0), kuiper, largest, scale
 
@@ -477,7 +678,24 @@ def noise_of_two(
     near_b: tuple,  # neighbours in the second group
     response_b: np.ndarray,  # its responses, shape (n_b,)
 ) -> tuple:  # deviations and variances of the first group, then those of the second
-    "Deviations and variances (12) in both groups; a group of one borrows the other's average."
+    """Deviations and variances (12) in both groups; a group of one borrows the other's average.
+
+    Parameters
+    ----------
+    near_a : tuple
+        Neighbours in the first group, from `neighbours_of`.
+    response_a : np.ndarray
+        Its responses, shape (n_a,).
+    near_b : tuple
+        Neighbours in the second group.
+    response_b : np.ndarray
+        Its responses, shape (n_b,).
+
+    Returns
+    -------
+    tuple
+        Deviations and variances of the first group, then those of the second.
+    """
     error_a, variance_a = own_noise(near_a, response_a)
     error_b, variance_b = own_noise(near_b, response_b)
     if variance_a.size == 1: variance_a[0] = variance_b.mean() if variance_b.size > 1 else 0.0
@@ -494,8 +712,23 @@ def redraw(
     sign: np.ndarray,  # which sign each deviation gets, shape (n,)
     state: np.ndarray,  # of the generator
 ) -> None:  # `y` is overwritten
-    """New responses: deviations from a line with random signs; or, where clusters differ by their
-    members, those of whole clusters that change places within cells."""
+    """New responses: deviations from a line with random signs; or, where clusters differ by their members, those of whole clusters that change places within cells.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Where the new responses go, shape (n,).
+    moves : tuple
+        Signs or cluster numbers, their cells, where clusters begin, and their members.
+    line : np.ndarray
+        What neighbours say, shape (n,).
+    error : np.ndarray
+        Deviations from it, or responses where clusters move, shape (n,).
+    sign : np.ndarray
+        Which sign each deviation gets, shape (n,).
+    state : np.ndarray
+        Of the generator.
+    """
     pool, cells, first, member = moves
     shuffle_within(pool, cells, state)
     if member.size == 0:
@@ -512,7 +745,18 @@ def redraw(
 def coins(
     n: int,  # how many pairs
 ) -> tuple[np.ndarray, np.ndarray]:  # shapes (2 n,) and (n + 1,)
-    "Pairs of 1 and −1, and where each begins: shuffled within pairs, the first ones are signs."
+    """Pairs of 1 and −1, and where each begins: shuffled within pairs, the first ones are signs.
+
+    Parameters
+    ----------
+    n : int
+        How many pairs.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Shapes (2 n,) and (n + 1,).
+    """
     pairs = np.ones(2 * n)
     pairs[1::2] = -1.0
     return pairs, np.arange(0, 2 * n + 1, 2)

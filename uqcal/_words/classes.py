@@ -146,7 +146,17 @@ def _method(finding):
 # %% ../../nbs/words/126_words_classes.ipynb #wc-tests
 def tests_text(tests: Any,  # a `ClassTests`
                ) -> str:
-    "The p-value of all tests together."
+    """The p-value of all tests together.
+
+    Parameters
+    ----------
+    tests : Any
+        A `ClassTests`.
+
+    Returns
+    -------
+    str
+    """
     return (f"{len(tests.names)} tests of calibration together: {p_text(tests.pvalue)} (by "
             f"{_DRAWS[tests.method]}).")
 
@@ -169,7 +179,18 @@ def _fragment(finding):
 # %% ../../nbs/words/126_words_classes.ipynb #wc-conclusion
 def conclusion_text(findings: Any,  # of a report on many classes
                     ) -> str:  # a sentence or two
-    "The verdict on probabilities of many classes."
+    """The verdict on probabilities of many classes.
+
+    Parameters
+    ----------
+    findings : Any
+        Of a report on many classes.
+
+    Returns
+    -------
+    str
+        A sentence or two.
+    """
     kinds = ("class_slope", "top_label", "each_class", "class_locally")
     shown = [one for one in findings if one.kind in kinds and (one.shows_fault or one.rows)]
     along = [one for one in findings if one.kind == "calibration_by" and one.shows_fault]
@@ -188,7 +209,20 @@ def conclusion_text(findings: Any,  # of a report on many classes
 def title_text(classes: int,  # how many
                finding: Any,  # the finding "locally" of a report
                ) -> str:  # "probabilities of 10 classes, 1,797 rows"
-    "What was validated."
+    """What was validated.
+
+    Parameters
+    ----------
+    classes : int
+        How many.
+    finding : Any
+        The finding "locally" of a report.
+
+    Returns
+    -------
+    str
+        "probabilities of 10 classes, 1,797 rows".
+    """
     facts, rows = finding.facts, counted(finding.n)
     if facts["unit"] == "cluster": rows += f" in {counted(facts['units'], 'cluster')}"
     return f"probabilities of {classes:,} classes, {rows}"
@@ -196,7 +230,18 @@ def title_text(classes: int,  # how many
 # %% ../../nbs/words/126_words_classes.ipynb #wc-lines
 def class_lines(table: Any,  # a row for each class: first, observed, predicted, estimate, away
                 ) -> list[str]:  # three lines for the screen
-    "Observed and predicted cases of up to seven classes."
+    """Observed and predicted cases of up to seven classes.
+
+    Parameters
+    ----------
+    table : Any
+        A row for each class: first, observed, predicted, estimate, away.
+
+    Returns
+    -------
+    list[str]
+        Three lines for the screen.
+    """
     if len(table) > 7: table = table.loc[table["away"].abs().nlargest(7).index.sort_values()]
     rows = {"class": [short_name(one)[:8] for one in table["first"]],
             "observed": [f"{one:,.0f}" for one in table["observed"]],
@@ -241,7 +286,18 @@ def _use(step):
 # %% ../../nbs/words/126_words_classes.ipynb #wc-scaling
 def scaling_text(effect: Any,  # kind, and the ends of slopes and odds
                  ) -> str:  # without a full stop
-    "What slopes and offsets of classes do."
+    """What slopes and offsets of classes do.
+
+    Parameters
+    ----------
+    effect : Any
+        Kind, and the ends of slopes and odds.
+
+    Returns
+    -------
+    str
+        Without a full stop.
+    """
     slopes, odds = (" to ".join(map(two_digits, effect[name])) for name in ("slopes", "odds"))
     more = ", and slopes between classes" * (effect["kind"] == "matrix")
     return f"slopes of {slopes} and odds × {odds}, by class{more}"
@@ -271,7 +327,18 @@ _UNCHANGED = {"no map": "no map gains in cross-validation",
 
 def recalibration_conclusion(report: Any,  # a `ClassRecalibration`
                              ) -> str:  # a few sentences
-    "What was done to probabilities of K classes, and what is found before and after."
+    """What was done to probabilities of K classes, and what is found before and after.
+
+    Parameters
+    ----------
+    report : Any
+        A `ClassRecalibration`.
+
+    Returns
+    -------
+    str
+        A few sentences.
+    """
     if report.outcome == "unchanged":
         before = _small(report.before.conclusion)
         if report.reason == "no fault": return f"Unchanged: {before}."

@@ -53,7 +53,18 @@ _CORRECTIONS = {"shift": "a shift of {}", "factor": "a factor of {}",
 def correction_text(
     corrections: Any,  # pairs of a step and its size, or None: ("factor", 1.9), ("line", None)
 ) -> str:  # "a factor of 1.90 and isotonic regression"; empty where there is none
-    "What recalibration would do to a model."
+    """What recalibration would do to a model.
+
+    Parameters
+    ----------
+    corrections : Any
+        Pairs of a step and its size, or None: ("factor", 1.9), ("line", None).
+
+    Returns
+    -------
+    str
+        "a factor of 1.90 and isotonic regression"; empty where there is none.
+    """
     return enumerated([_CORRECTIONS[step].format(three_digits(size))
                        for step, size in corrections])
 
@@ -68,7 +79,20 @@ _HARMLESS = {"std": "uncertainties wrong by a factor of {}", "width": "widths wr
 def tolerance_text(kind: str,  # "std", "width", "bound", "probability" or "given"
                    size: float,  # how wrong these are
                    ) -> str:  # "what uncertainties wrong by a factor of 1.25 would cost"
-    "What a harmless difference in score stands for."
+    """What a harmless difference in score stands for.
+
+    Parameters
+    ----------
+    kind : str
+        "std", "width", "bound", "probability" or "given".
+    size : float
+        How wrong these are.
+
+    Returns
+    -------
+    str
+        "what uncertainties wrong by a factor of 1.25 would cost".
+    """
     if kind == "given": return "the tolerance"
     return f"what {_HARMLESS[kind].format(three_digits(size))} would cost"
 
@@ -300,7 +324,18 @@ def _best_sentence(finding):
 # %% ../../nbs/words/34_comparisons.ipynb #w-conclusion
 def models_conclusion(report: Any,  # a `ModelComparison`
                       ) -> str:  # a sentence or two
-    "Which model is best, as far as the differences show."
+    """Which model is best, as far as the differences show.
+
+    Parameters
+    ----------
+    report : Any
+        A `ModelComparison`.
+
+    Returns
+    -------
+    str
+        A sentence or two.
+    """
     best, *others = report.findings
     if len(others) == 1: return _of_two(others[0])
     worse = [one for one in others if one.status in ("invalid", "minor")]
@@ -357,7 +392,18 @@ _MOST_LINES = 8
 
 def own_lines(validations: Mapping[str, Any],  # by model, its own report
               ) -> list[str]:  # of at most 80 columns
-    "What is found of each model by itself: its coverage, and its verdict."
+    """What is found of each model by itself: its coverage, and its verdict.
+
+    Parameters
+    ----------
+    validations : Mapping[str, Any]
+        By model, its own report.
+
+    Returns
+    -------
+    list[str]
+        Of at most 80 columns.
+    """
     width, lines = min(max(map(len, map(short_name, validations)), default=0) + 2, 20), []
     for name, report in [*validations.items()][:_MOST_LINES]:
         line = f"  {short_name(name):<{width}}{_coverage(report)}{report.headline}"
@@ -379,7 +425,19 @@ def _coverage(report):
 def own_sentence(name: str,  # a model's
                  report: Any,  # its own
                  ) -> str:
-    "What is found of one model by itself, in full."
+    """What is found of one model by itself, in full.
+
+    Parameters
+    ----------
+    name : str
+        A model's.
+    report : Any
+        Its own.
+
+    Returns
+    -------
+    str
+    """
     return f"{name} by itself: {_coverage(report)}{report.conclusion}"
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-repeats

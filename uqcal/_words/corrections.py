@@ -101,7 +101,18 @@ _EFFECTS = {"unchanged": lambda effect: "u unchanged", "factor": _factor, "power
 
 def map_text(effect: Any,  # what a map does: `kind` and its numbers
              ) -> str:  # "u × 1.50 ± 0.04"
-    "What a map does to predictions or uncertainties."
+    """What a map does to predictions or uncertainties.
+
+    Parameters
+    ----------
+    effect : Any
+        What a map does: `kind` and its numbers.
+
+    Returns
+    -------
+    str
+        "u × 1.50 ± 0.04".
+    """
     return _EFFECTS[effect["kind"]](effect)
 
 # %% ../../nbs/words/33_corrections.ipynb #w-gain
@@ -189,7 +200,18 @@ def _named(names): return enumerated([printable(name) for name in names])
 # %% ../../nbs/words/33_corrections.ipynb #w-conclusion
 def recalibration_conclusion(report: Any,  # a `ErrorRecalibration`
                        ) -> str:  # a few sentences
-    "What was done to predictions and uncertainties, and which faults were there before and after."
+    """What was done to predictions and uncertainties, and which faults were there before and after.
+
+    Parameters
+    ----------
+    report : Any
+        A `ErrorRecalibration`.
+
+    Returns
+    -------
+    str
+        A few sentences.
+    """
     before, after = report.faults
     if report.outcome == "unchanged":
         if before: faults = f" Faults: {_named(before)}."
@@ -214,7 +236,20 @@ def _done(effect):
 def unseen_text(by: Any,  # the group of each row, shape (n,)
                 new: Any,  # whether each was not in the fit, truth values, shape (n,)
                 ) -> str:  # a sentence
-    "What becomes of rows of groups to which a map was not fitted."
+    """What becomes of rows of groups to which a map was not fitted.
+
+    Parameters
+    ----------
+    by : Any
+        The group of each row, shape (n,).
+    new : Any
+        Whether each was not in the fit, truth values, shape (n,).
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
     names = list(dict.fromkeys(str(one) for one, is_new in zip(by, new) if is_new))[:3]
     return (f"{np.sum(new):,} of {np.size(new):,} rows are of groups that the map was not fitted "
             f"to ({_named(names)}): they stay as predicted.")
@@ -222,7 +257,18 @@ def unseen_text(by: Any,  # the group of each row, shape (n,)
 # %% ../../nbs/words/33_corrections.ipynb #w-conclusion-d
 def probability_conclusion(report: Any,  # a `ProbabilityRecalibration`
                            ) -> str:  # a few sentences
-    "What was done to probabilities, and what is found before and after."
+    """What was done to probabilities, and what is found before and after.
+
+    Parameters
+    ----------
+    report : Any
+        A `ProbabilityRecalibration`.
+
+    Returns
+    -------
+    str
+        A few sentences.
+    """
     if report.outcome == "unchanged":
         return f"Unchanged: {_UNCHANGED[report.reason]}. {capital(_short(report.before))}."
     return (f"Recalibrated by {report.chosen}: {report.model.sentence}. Before: "

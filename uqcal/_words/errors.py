@@ -158,7 +158,18 @@ def _too(mean, low, high):
 # %% ../../nbs/words/06_errors.ipynb #cell-027
 def bias_line(finding: Any,  # of kind "bias"
               ) -> str:  # a fragment
-    "What a screen says of a bias."
+    """What a screen says of a bias.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "bias".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     facts = finding.facts
     if text := _not_asked(finding) or _rows_line(finding): return text
     mean, limits = _mean(finding.estimate, finding.low, finding.high)
@@ -231,7 +242,18 @@ def _bias_besides(finding):
 # %% ../../nbs/words/06_errors.ipynb #cell-030
 def bias_sentence(finding: Any,  # of kind "bias"
                   ) -> str:  # sentences
-    "What the details say of a bias."
+    """What the details say of a bias.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "bias".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     facts = finding.facts
     if text := _not_asked_sentence(finding) or _rows_sentence(finding): return text
     if finding.shows_fault:
@@ -285,7 +307,18 @@ def _open_end(finding):
 # %% ../../nbs/words/06_errors.ipynb #cell-033
 def average_line(finding: Any,  # of kind "average"
                  ) -> str:  # a fragment
-    "What a screen says of the average."
+    """What a screen says of the average.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "average".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     if text := _not_asked(finding) or _rows_line(finding): return text
     factor, limits = factor_text(finding.estimate, finding.low, finding.high)
     size = f"errors {factor} × the predicted std {limits}"
@@ -307,7 +340,18 @@ def average_line(finding: Any,  # of kind "average"
 # %% ../../nbs/words/06_errors.ipynb #cell-034
 def average_sentence(finding: Any,  # of kind "average"
                      ) -> str:  # sentences
-    "What the details say of the average."
+    """What the details say of the average.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "average".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     facts = finding.facts
     if text := _not_asked_sentence(finding) or _rows_sentence(finding): return text
     factor, _ = factor_text(finding.estimate, finding.low, finding.high)
@@ -351,7 +395,18 @@ def _depend(finding):
 # %% ../../nbs/words/06_errors.ipynb #cell-037
 def size_line(finding: Any,  # of kind "size"
               ) -> str:  # a fragment
-    "What a screen says of the size of errors along a column."
+    """What a screen says of the size of errors along a column.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "size".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     facts, by = finding.facts, short_name(finding.by)
     if text := _not_asked(finding) or _rows_line(finding): return text
     if finding.shows_fault: return _size_shown_line(finding) + _slight(finding)
@@ -414,7 +469,18 @@ def _size_shown(finding):
 # %% ../../nbs/words/06_errors.ipynb #cell-040
 def size_sentence(finding: Any,  # of kind "size"
                   ) -> str:  # sentences
-    "What the details say of the size of errors along a column."
+    """What the details say of the size of errors along a column.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "size".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     facts, by = finding.facts, short_name(finding.by)
     if text := _not_asked_sentence(finding) or _rows_sentence(finding): return text
     if finding.centred: start = "The bias was removed first. "
@@ -444,7 +510,18 @@ def size_sentence(finding: Any,  # of kind "size"
 # %% ../../nbs/words/06_errors.ipynb #cell-042
 def ranking_line(finding: Any,  # of kind "ranking"
                  ) -> str:  # a fragment
-    "What a screen says of the ranking."
+    """What a screen says of the ranking.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "ranking".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     if text := _not_asked(finding) or _rows_line(finding): return text
     value = f"rank correlation {minus(f'{round(finding.estimate, 2) + 0.0:.2f}')}"
     if finding.direction == "reversed": return f"larger errors come with smaller u ({value})"
@@ -458,7 +535,18 @@ def ranking_line(finding: Any,  # of kind "ranking"
 # %% ../../nbs/words/06_errors.ipynb #cell-043
 def ranking_sentence(finding: Any,  # of kind "ranking"
                      ) -> str:  # sentences
-    "What the details say of the ranking."
+    """What the details say of the ranking.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "ranking".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     facts = finding.facts
     if text := _not_asked_sentence(finding) or _rows_sentence(finding): return text
     digits = facts["digits"]
@@ -483,26 +571,70 @@ def _draws(facts):
 # %% ../../nbs/words/06_errors.ipynb #cell-046
 def bias_method(finding: Any,  # of kind "bias"
                 ) -> str:  # a fragment
-    "How a bias was tested."
+    """How a bias was tested.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "bias".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     return f"mean and running sum of E/u, {finding.test.method}, {_draws(finding.facts)}"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-047
 def average_method(finding: Any,  # of kind "average"
                    ) -> str:  # a fragment
-    "How the average was tested."
+    """How the average was tested.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "average".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     return f"mean square of E/u against 1, {finding.test.method}"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-048
 def size_method(finding: Any,  # of kind "size"
                 ) -> str:  # a fragment
-    "How sizes were tested."
+    """How sizes were tested.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "size".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     return (f"Kuiper's range of the cumulative scaled errors, {finding.test.method}, "
             f"{_draws(finding.facts)}")
 
 # %% ../../nbs/words/06_errors.ipynb #cell-049
 def ranking_method(finding: Any,  # of kind "ranking"
                    ) -> str:  # a fragment
-    "How the ranking was tested."
+    """How the ranking was tested.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "ranking".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     return f"rank correlation of |E| and u, one-sided, shuffles of |E|, {_draws(finding.facts)}"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-051
@@ -516,7 +648,18 @@ def _statistics(finding):
 # %% ../../nbs/words/06_errors.ipynb #cell-053
 def scores_line(finding: Any,  # of kind "scores"
                 ) -> str:  # a fragment
-    "What a screen says of a question that statistics answered."
+    """What a screen says of a question that statistics answered.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "scores".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     if finding.direction:
         if finding.direction == "too small": kind = "overconfident"
         else: kind = "underconfident"
@@ -526,7 +669,18 @@ def scores_line(finding: Any,  # of kind "scores"
 # %% ../../nbs/words/06_errors.ipynb #cell-054
 def scores_sentence(finding: Any,  # of kind "scores"
                     ) -> str:  # sentences
-    "What the details say of a question that statistics answered."
+    """What the details say of a question that statistics answered.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "scores".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     what = _QUESTIONS[finding.name]
     if finding.direction:
         if finding.direction == "too small": kind = "overconfident"
@@ -547,7 +701,18 @@ def scores_sentence(finding: Any,  # of kind "scores"
 # %% ../../nbs/words/06_errors.ipynb #cell-055
 def scores_method(finding: Any,  # of kind "scores"
                   ) -> str:  # a fragment
-    "Which statistics answered."
+    """Which statistics answered.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "scores".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     return f"scores of {enumerated(list(finding.facts['statistics']))}"
 
 # %% ../../nbs/words/06_errors.ipynb #cell-056b
@@ -658,7 +823,18 @@ def _as_sentence(clause):
 # %% ../../nbs/words/06_errors.ipynb #cell-064
 def errors_conclusion(findings: Iterable[Any],  # of one set of errors
                       ) -> str:  # one or two sentences
-    "The findings together."
+    """The findings together.
+
+    Parameters
+    ----------
+    findings : Iterable[Any]
+        Of one set of errors.
+
+    Returns
+    -------
+    str
+        One or two sentences.
+    """
     findings = list(findings)
     whole = {finding.name: finding for finding in findings if finding.by is None}
     clauses = {name: clause(whole[name]) for name, clause in _CLAUSES.items() if name in whole}
@@ -687,7 +863,22 @@ def parts_lines(
     bias: Any,  # one of kind "bias" along the same column
     most: int = 6,  # parts that have room
 ) -> list[str]:  # lines of at most 80 columns; none where there are no parts
-    "Error/std and bias/std in the parts of a column."
+    """Error/std and bias/std in the parts of a column.
+
+    Parameters
+    ----------
+    size : Any
+        A finding of kind "size", with parts.
+    bias : Any
+        One of kind "bias" along the same column.
+    most : int, default 6
+        Parts that have room.
+
+    Returns
+    -------
+    list[str]
+        Lines of at most 80 columns; none where there are no parts.
+    """
     if size is None or size.parts is None: return []
     parts = size.parts
     if len(parts) > most:
@@ -722,7 +913,18 @@ def _untested_in_parts(finding):
 # %% ../../nbs/words/06_errors.ipynb #in-parts-bias-line
 def bias_in_parts_line(finding: Any,  # of kind "bias_in_parts"
                        ) -> str:  # a fragment
-    "What a screen says of a bias, from sums."
+    """What a screen says of a bias, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "bias_in_parts".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     if why := _untested_in_parts(finding): return f"not tested: {why}"
     mean, limits = _mean(finding.estimate, finding.low, finding.high)
     size = f"errors average {mean} {limits} ({p_text(finding.pvalue)})"
@@ -737,7 +939,18 @@ def bias_in_parts_line(finding: Any,  # of kind "bias_in_parts"
 # %% ../../nbs/words/06_errors.ipynb #in-parts-bias-sentence
 def bias_in_parts_sentence(finding: Any,  # of kind "bias_in_parts"
                            ) -> str:  # sentences
-    "What the details say of a bias, from sums."
+    """What the details say of a bias, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "bias_in_parts".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     if why := _untested_in_parts(finding): return f"Not tested: {why}."
     mean, _ = _mean(finding.estimate, finding.low, finding.high)
     limits = _limits_sentence(finding, finding.low, finding.high, sign=True)
@@ -757,7 +970,18 @@ _ONE_OF_SEVERAL = "One of several limits may exclude what is right by chance."
 # %% ../../nbs/words/06_errors.ipynb #in-parts-average-line
 def average_in_parts_line(finding: Any,  # of kind "average_in_parts"
                           ) -> str:  # a fragment
-    "What a screen says of the average, from sums."
+    """What a screen says of the average, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "average_in_parts".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     if why := _untested_in_parts(finding): return f"not tested: {why}"
     factor, limits = factor_text(finding.estimate, finding.low, finding.high)
     if finding.centred: removed = ", bias removed"
@@ -774,7 +998,18 @@ def average_in_parts_line(finding: Any,  # of kind "average_in_parts"
 # %% ../../nbs/words/06_errors.ipynb #in-parts-average-sentence
 def average_in_parts_sentence(finding: Any,  # of kind "average_in_parts"
                               ) -> str:  # sentences
-    "What the details say of the average, from sums."
+    """What the details say of the average, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "average_in_parts".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     if why := _untested_in_parts(finding): return f"Not tested: {why}."
     factor, _ = factor_text(finding.estimate, finding.low, finding.high)
     if finding.centred: start = "With the bias removed, errors"
@@ -796,7 +1031,18 @@ def average_in_parts_sentence(finding: Any,  # of kind "average_in_parts"
 # %% ../../nbs/words/06_errors.ipynb #in-parts-size-line
 def size_in_parts_line(finding: Any,  # of kind "size_in_parts"
                        ) -> str:  # a fragment
-    "What a screen says of sizes along u, from sums."
+    """What a screen says of sizes along u, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "size_in_parts".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     if why := _untested_in_parts(finding): return f"not tested: {why}"
     if finding.shows_fault:
         return f"error size relative to u depends on u ({p_text(finding.pvalue)})"
@@ -805,7 +1051,18 @@ def size_in_parts_line(finding: Any,  # of kind "size_in_parts"
 # %% ../../nbs/words/06_errors.ipynb #in-parts-size-sentence
 def size_in_parts_sentence(finding: Any,  # of kind "size_in_parts"
                            ) -> str:  # sentences
-    "What the details say of sizes along u, from sums."
+    """What the details say of sizes along u, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "size_in_parts".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     if why := _untested_in_parts(finding): return f"Not tested: {why}."
     if finding.centred: removed = "With the bias removed, the"
     else: removed = "The"
@@ -819,7 +1076,18 @@ def size_in_parts_sentence(finding: Any,  # of kind "size_in_parts"
 def errors_in_parts_conclusion(
     findings: Iterable[Any],  # "bias", "on average" and "along u", from sums
 ) -> str:  # one sentence or two
-    "The findings from sums together."
+    """The findings from sums together.
+
+    Parameters
+    ----------
+    findings : Iterable[Any]
+        "bias", "on average" and "along u", from sums.
+
+    Returns
+    -------
+    str
+        One sentence or two.
+    """
     findings = list(findings)
     bias, average, size = findings
     if all(_untested_in_parts(finding) for finding in findings):

@@ -61,7 +61,18 @@ def _adjusted(finding):
 # %% ../../nbs/words/35_groups.ipynb #groups-difference-line
 def difference_line(finding: Any,  # of kind "group_difference"
                     ) -> str:  # a fragment
-    "What a screen says of one of many comparisons."
+    """What a screen says of one of many comparisons.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "group_difference".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     facts, mean = finding.facts, _mean(finding)
     if finding.status == "invalid":
         if facts["b"] is None: whose = "differ from everyone's"
@@ -84,7 +95,18 @@ def difference_line(finding: Any,  # of kind "group_difference"
 # %% ../../nbs/words/35_groups.ipynb #groups-difference-sentence
 def difference_sentence(finding: Any,  # of kind "group_difference"
                         ) -> str:  # sentences
-    "What the details say of one of many comparisons."
+    """What the details say of one of many comparisons.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "group_difference".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     facts, both = finding.facts, _both(finding.facts)
     size = f"On average {_minus(facts)} is {signed(finding.estimate)} ({_rows(facts)})"
     if finding.status == "invalid":
@@ -107,7 +129,18 @@ def difference_sentence(finding: Any,  # of kind "group_difference"
 # %% ../../nbs/words/35_groups.ipynb #groups-others-line
 def others_line(finding: Any,  # of kind "other_groups"
                 ) -> str:  # a fragment
-    "What a screen says of all comparisons that it does not list."
+    """What a screen says of all comparisons that it does not list.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "other_groups".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     facts = finding.facts
     if finding.status == "invalid": return "differ at equal scores, too"
     largest = [f"{_short(other.facts)} {signed(other.estimate)} ({_rows(other.facts)})"
@@ -122,7 +155,18 @@ def others_line(finding: Any,  # of kind "other_groups"
 # %% ../../nbs/words/35_groups.ipynb #groups-others-sentence
 def others_sentence(finding: Any,  # of kind "other_groups"
                     ) -> str:  # sentences
-    "What the details say of all comparisons that are not listed."
+    """What the details say of all comparisons that are not listed.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "other_groups".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     return f"{finding.facts['count']:,} more: {others_line(finding)}."
 
 # %% ../../nbs/words/35_groups.ipynb #groups-range
@@ -137,7 +181,18 @@ def _range(facts):
 # %% ../../nbs/words/35_groups.ipynb #groups-anywhere-line
 def anywhere_line(finding: Any,  # of kind "difference_anywhere"
                   ) -> str:  # a fragment
-    "What a screen says of a difference over some range of scores."
+    """What a screen says of a difference over some range of scores.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "difference_anywhere".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     facts = finding.facts
     if finding.reason == "steps": return "not tested: too few steps or events carry the graph"
     if _range(facts): place = f"; {_range(facts)}"
@@ -157,7 +212,18 @@ def anywhere_line(finding: Any,  # of kind "difference_anywhere"
 # %% ../../nbs/words/35_groups.ipynb #groups-anywhere-sentence
 def anywhere_sentence(finding: Any,  # of kind "difference_anywhere"
                       ) -> str:  # sentences
-    "What the details say of a difference over some range of scores."
+    """What the details say of a difference over some range of scores.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "difference_anywhere".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     facts, both = finding.facts, _both(finding.facts)
     place = _range(facts)
     if finding.reason == "steps":
@@ -182,7 +248,18 @@ def anywhere_sentence(finding: Any,  # of kind "difference_anywhere"
 # %% ../../nbs/words/35_groups.ipynb #groups-average-line
 def average_difference_line(finding: Any,  # of kind "difference_average"
                             ) -> str:  # a fragment
-    "What a screen says of the average difference."
+    """What a screen says of the average difference.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "difference_average".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     facts, digits = finding.facts, decimals_for(finding.low, finding.high)
     limits = limits_text(finding.low, finding.high, 0.0, sign=True, digits=digits)
     size = (f"{_minus(facts)}: {signed(finding.estimate, digits)} {limits} "
@@ -194,7 +271,18 @@ def average_difference_line(finding: Any,  # of kind "difference_average"
 # %% ../../nbs/words/35_groups.ipynb #groups-average-sentence
 def average_difference_sentence(finding: Any,  # of kind "difference_average"
                                 ) -> str:  # sentences
-    "What the details say of the average difference."
+    """What the details say of the average difference.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "difference_average".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     facts, digits = finding.facts, decimals_for(finding.low, finding.high)
     limits = limits_text(finding.low, finding.high, 0.0, sign=True, digits=digits)
     size = (f"On average over all scores {_minus(facts)} is {signed(finding.estimate, digits)} "
@@ -207,7 +295,18 @@ def average_difference_sentence(finding: Any,  # of kind "difference_average"
 # %% ../../nbs/words/35_groups.ipynb #groups-pair-method
 def pair_method(finding: Any,  # of kind "difference_anywhere" or "cumulative_graph"
                 ) -> str:  # a fragment
-    "How a difference along the scores was tested."
+    """How a difference along the scores was tested.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "difference_anywhere" or "cumulative_graph".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     facts = finding.facts
     if facts["n_resamples"]: drawn = f", {facts['n_resamples']:,} resamples"
     else: drawn = ""
@@ -226,7 +325,18 @@ _GRAPHS = {"comparison": ("At equal scores the two groups differ", "No differenc
 # %% ../../nbs/words/35_groups.ipynb #groups-graph-line
 def graph_line(finding: Any,  # of kind "cumulative_graph"
                ) -> str:  # a fragment
-    "What a screen says of a graph of cumulative differences."
+    """What a screen says of a graph of cumulative differences.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "cumulative_graph".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     differ, equal, unequal = _GRAPHS[finding.facts["kind"]]
     size = f"{signed(finding.estimate)} on average, Kuiper's {p_text(finding.pvalue)}"
     if finding.reason == "scores":
@@ -236,7 +346,18 @@ def graph_line(finding: Any,  # of kind "cumulative_graph"
 # %% ../../nbs/words/35_groups.ipynb #groups-graph-sentence
 def graph_sentence(finding: Any,  # of kind "cumulative_graph"
                    ) -> str:  # sentences
-    "What the details say of a graph of cumulative differences."
+    """What the details say of a graph of cumulative differences.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "cumulative_graph".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     facts = finding.facts
     steps = f"{counted(facts['n'])} in {facts['n_steps']:,.4g} step{'s' * (facts['n_steps'] != 1)}"
     return (f"{graph_line(finding)}. Kuiper's statistic is {two_digits(facts['kuiper'])}; "
@@ -253,7 +374,17 @@ def _resamples(facts):
 # %% ../../nbs/words/35_groups.ipynb #groups-slope
 def slope_sentence(slope: Any,  # a `Slope`
                    ) -> str:
-    "What is said of the average difference over a range of scores."
+    """What is said of the average difference over a range of scores.
+
+    Parameters
+    ----------
+    slope : Any
+        A `Slope`.
+
+    Returns
+    -------
+    str
+    """
     low, high = slope.confidence_interval
     digits = decimals_for(low, high)
     limits = limits_text(low, high, 0.0, sign=True, digits=digits)
@@ -265,7 +396,17 @@ def slope_sentence(slope: Any,  # a `Slope`
 # %% ../../nbs/words/35_groups.ipynb #groups-bins
 def bins_sentence(strategy: str,  # "uniform" or "noise"
                   ) -> str:
-    "What is said of mean responses in bins."
+    """What is said of mean responses in bins.
+
+    Parameters
+    ----------
+    strategy : str
+        "uniform" or "noise".
+
+    Returns
+    -------
+    str
+    """
     if strategy == "uniform": width = "equal width"
     else: width = "equal noise"
     return f"Mean responses of two groups in bins of {width}."
@@ -308,7 +449,22 @@ def groups_conclusion(
     excluded_beyond: float | None = None,  # the largest average difference that is not excluded
     in_all: Any = None,  # the group that is in all pairs that differ
 ) -> str:  # a few sentences
-    "Many comparisons together."
+    """Many comparisons together.
+
+    Parameters
+    ----------
+    findings : Iterable[Any]
+        Of kind "group_difference", the clearest first.
+    excluded_beyond : float | None, optional
+        The largest average difference that is not excluded.
+    in_all : Any, optional
+        The group that is in all pairs that differ.
+
+    Returns
+    -------
+    str
+        A few sentences.
+    """
     findings = list(findings)
     everyone = findings[0].facts["b"] is None
     by_reason = {reason: [finding for finding in findings if finding.reason == reason]
@@ -350,7 +506,20 @@ def groups_conclusion(
 def pair_conclusion(anywhere: Any,  # the finding of kind "difference_anywhere"
                     average: Any,  # that of kind "difference_average"
                     ) -> str:  # two sentences
-    "Both questions of two groups together."
+    """Both questions of two groups together.
+
+    Parameters
+    ----------
+    anywhere : Any
+        The finding of kind "difference_anywhere".
+    average : Any
+        That of kind "difference_average".
+
+    Returns
+    -------
+    str
+        Two sentences.
+    """
     facts, both = anywhere.facts, _both(anywhere.facts)
     on_average = average.status == "invalid"
     if anywhere.reason == "scores":
@@ -375,7 +544,17 @@ def pair_conclusion(anywhere: Any,  # the finding of kind "difference_anywhere"
 # %% ../../nbs/words/35_groups.ipynb #groups-outcome
 def apart_sentence(caution: Any,  # of code "without_groups"
                    ) -> str:
-    "How many groups still differ from everyone without those that differ most."
+    """How many groups still differ from everyone without those that differ most.
+
+    Parameters
+    ----------
+    caution : Any
+        Of code "without_groups".
+
+    Returns
+    -------
+    str
+    """
     facts = caution.facts
     if facts["left_out"][1:]: which = "which differ most"
     else: which = "which differs most"

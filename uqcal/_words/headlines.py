@@ -131,7 +131,18 @@ _FIRST = list(_FAULTS)  # kinds, those first that matter most to a reader
 # %% ../../nbs/words/89_headlines.ipynb #head-rank
 def rank(finding: Any,  # one of a report
          ) -> tuple[bool, int]:  # smaller for what matters more
-    "The place of a finding among those of its status: on all rows first, then by kind."
+    """The place of a finding among those of its status: on all rows first, then by kind.
+
+    Parameters
+    ----------
+    finding : Any
+        One of a report.
+
+    Returns
+    -------
+    tuple[bool, int]
+        Smaller for what matters more.
+    """
     if finding.kind in _FIRST: place = _FIRST.index(finding.kind)
     else: place = len(_FIRST)
     return finding.scope != "whole", place
@@ -246,7 +257,20 @@ _OTHERS: dict[str, Callable] = {
 def headline(findings: Iterable[Any],  # of one report
              outcome: str = "",  # the report's, where it is no validation
              ) -> str:  # at most twelve words, with a capital and without a full stop
-    "The verdict in one line that everybody can read."
+    """The verdict in one line that everybody can read.
+
+    Parameters
+    ----------
+    findings : Iterable[Any]
+        Of one report.
+    outcome : str, default ""
+        The report's, where it is no validation.
+
+    Returns
+    -------
+    str
+        At most twelve words, with a capital and without a full stop.
+    """
     findings = list(findings)
     if outcome == "unchanged": return capital(_unchanged(findings))
     if not findings: return "Nothing was asked"
@@ -272,7 +296,20 @@ _SAME = {"scores": "bias", "bias_in_parts": "bias", "calibration_in_parts": "ove
 def question(findings: Iterable[Any],  # of one report
              outcome: str = "",  # the report's, where it is no validation
              ) -> str:  # the title of its page
-    "What a report answers."
+    """What a report answers.
+
+    Parameters
+    ----------
+    findings : Iterable[Any]
+        Of one report.
+    outcome : str, default ""
+        The report's, where it is no validation.
+
+    Returns
+    -------
+    str
+        The title of its page.
+    """
     if outcome == "unchanged": return _QUESTIONS["recalibration_gain"]
     kinds = [one.kind for one in findings]
     found = next((kind for kind in kinds if _SAME.get(kind, kind) in _QUESTIONS), "bias")
@@ -292,7 +329,18 @@ _WORDS = {"best_model": {"valid": "lowest score"},
 
 def status_word(finding: Any,  # of any report
                 ) -> str:  # empty where the status is the word
-    "What the status of a finding is called where a model, a group or a stream is no claim."
+    """What the status of a finding is called where a model, a group or a stream is no claim.
+
+    Parameters
+    ----------
+    finding : Any
+        Of any report.
+
+    Returns
+    -------
+    str
+        Empty where the status is the word.
+    """
     return _WORDS.get(finding.kind, {}).get(finding.status, "")
 
 # %% ../../nbs/words/89_headlines.ipynb #head-axes
@@ -307,13 +355,35 @@ CLAIMED = {"bias": 0.0, "size": 1.0, "calibration_by": 1.0, "each_class": 1.0,
 
 def axis_text(kind: str,  # of a finding in parts
               ) -> str:  # the quantity, for an axis
-    "What the estimates of parts are."
+    """What the estimates of parts are.
+
+    Parameters
+    ----------
+    kind : str
+        Of a finding in parts.
+
+    Returns
+    -------
+    str
+        The quantity, for an axis.
+    """
     return AXES.get(kind, "estimate")
 
 # %% ../../nbs/words/89_headlines.ipynb #head-curve
 def curve_name(of: str,  # "probabilities", "uncertainties" or "intervals"
                ) -> str:  # for an axis
-    "The measure that a stream is followed by."
+    """The measure that a stream is followed by.
+
+    Parameters
+    ----------
+    of : str
+        "probabilities", "uncertainties" or "intervals".
+
+    Returns
+    -------
+    str
+        For an axis.
+    """
     return {"probabilities": "calibration error", "uncertainties": "mean Z²"}.get(of, "coverage")
 
 # %% ../../nbs/words/89_headlines.ipynb #head-captions
@@ -350,7 +420,20 @@ _FORECAST = ("forecast_method", "forecast_gain", "forecast_fault")
 def caption(finding: Any,  # the one whose picture is shown
             outcome: str = "",  # of its report, where that is no validation
             ) -> str:  # a sentence or two; empty where there is nothing to explain
-    "How to read the picture of a finding."
+    """How to read the picture of a finding.
+
+    Parameters
+    ----------
+    finding : Any
+        The one whose picture is shown.
+    outcome : str, default ""
+        Of its report, where that is no validation.
+
+    Returns
+    -------
+    str
+        A sentence or two; empty where there is nothing to explain.
+    """
     if finding.kind in _FORECAST: return _CAPTIONS["forecast"]
     if outcome in ("recalibrated", "unchanged") and not finding.kind.startswith("coverage"):
         return _CAPTIONS["recalibration_gain"]

@@ -276,7 +276,18 @@ def _sides_method(finding):
 # %% ../../nbs/words/07_intervals.ipynb #words-table
 def part_lines(finding: Any,  # one on the coverage in parts
                ) -> list[str]:  # two lines, or none where they would not fit
-    "The coverage of each part, in columns."
+    """The coverage of each part, in columns.
+
+    Parameters
+    ----------
+    finding : Any
+        One on the coverage in parts.
+
+    Returns
+    -------
+    list[str]
+        Two lines, or none where they would not fit.
+    """
     parts, level = finding.parts, finding.facts["level"]
     if not 2 <= len(parts) <= 6: return []
     heads = [part_name(finding, row, "–") for row in parts.to_dict("records")]
@@ -294,7 +305,22 @@ def part_name(finding: Any,  # one on the coverage in parts
               row: Any,  # a row of its parts, with first and last
               to: str = " to ",  # what stands between two values
               ) -> str:  # "0.842 to 2.22", "wood"
-    "What a part is called in a table."
+    """What a part is called in a table.
+
+    Parameters
+    ----------
+    finding : Any
+        One on the coverage in parts.
+    row : Any
+        A row of its parts, with first and last.
+    to : str, default " to "
+        What stands between two values.
+
+    Returns
+    -------
+    str
+        "0.842 to 2.22", "wood".
+    """
     if finding.by_group: return printable(row["first"])[:40]
     return range_text(row["first"], row["last"], to)
 
@@ -303,7 +329,22 @@ def range_text(first: float,  # smallest value
                last: float,  # largest value
                to: str = " to ",  # what stands between them
                ) -> str:  # "0.842 to 2.22"
-    "A range of values, or the only value."
+    """A range of values, or the only value.
+
+    Parameters
+    ----------
+    first : float
+        Smallest value.
+    last : float
+        Largest value.
+    to : str, default " to "
+        What stands between them.
+
+    Returns
+    -------
+    str
+        "0.842 to 2.22".
+    """
     ends = value_text(first), value_text(last)
     if ends[0] == ends[1]: return ends[0]
     return to.join(ends)
@@ -311,7 +352,18 @@ def range_text(first: float,  # smallest value
 # %% ../../nbs/words/07_intervals.ipynb #words-along
 def coverage_along(along: Any,  # a `CoverageAlong`
                    ) -> str:  # "coverage 82.0 to 98.5 % in 5 parts by width"
-    "The range of the parts' coverage."
+    """The range of the parts' coverage.
+
+    Parameters
+    ----------
+    along : Any
+        A `CoverageAlong`.
+
+    Returns
+    -------
+    str
+        "coverage 82.0 to 98.5 % in 5 parts by width".
+    """
     shares = along.parts["coverage"]
     return (f"coverage {_span(shares.min(), shares.max(), along.claimed)} in "
             f"{counted(len(shares), 'part')} by {printable(along.along)}")
@@ -319,7 +371,18 @@ def coverage_along(along: Any,  # a `CoverageAlong`
 # %% ../../nbs/words/07_intervals.ipynb #words-conclusion
 def conclusion(findings: Any,  # the findings of a report, the coverage first
                ) -> str:  # one sentence or two
-    "The verdict on intervals or label sets."
+    """The verdict on intervals or label sets.
+
+    Parameters
+    ----------
+    findings : Any
+        The findings of a report, the coverage first.
+
+    Returns
+    -------
+    str
+        One sentence or two.
+    """
     wrong = [finding for finding in findings if finding.status == "invalid"]
     unclear = [finding for finding in findings
                if finding.status == "inconclusive" and finding.scope == "whole"]
@@ -425,7 +488,24 @@ def title(level: float,  # the coverage that was claimed
           n_groups: int | None,  # clusters; None where rows are independent
           is_sets: bool,  # whether they are label sets
           ) -> str:  # "90 % intervals, 500 rows in 40 clusters"
-    "What was validated."
+    """What was validated.
+
+    Parameters
+    ----------
+    level : float
+        The coverage that was claimed.
+    n : int
+        Rows.
+    n_groups : int | None
+        Clusters; None where rows are independent.
+    is_sets : bool
+        Whether they are label sets.
+
+    Returns
+    -------
+    str
+        "90 % intervals, 500 rows in 40 clusters".
+    """
     if is_sets: what = "label sets"
     else: what = "intervals"
     if n_groups is None: clusters = ""
@@ -484,7 +564,18 @@ def _infinite(caution):
 # %% ../../nbs/words/07_intervals.ipynb #words-row
 def row_text(facts: Any,  # of a caution or step: row, and its name in the file, if it has one
              ) -> str:  # "row 90 (line 102)", "row 17 (counted from 0)"
-    "Which row it is."
+    """Which row it is.
+
+    Parameters
+    ----------
+    facts : Any
+        Of a caution or step: row, and its name in the file, if it has one.
+
+    Returns
+    -------
+    str
+        "row 90 (line 102)", "row 17 (counted from 0)".
+    """
     if facts.get("name"): return f"row {facts['row']:,} ({facts['name']})"
     return f"row {facts['row']:,} (counted from 0)"
 
@@ -536,7 +627,20 @@ def _recalibrate(step):
 def why_unchanged(code: str,  # why there is no correction
                   facts: Any,  # row, level, by_cluster, scaled: what the words need
                   ) -> str:  # words that follow "since"
-    "Why there is no correction."
+    """Why there is no correction.
+
+    Parameters
+    ----------
+    code : str
+        Why there is no correction.
+    facts : Any
+        Row, level, by_cluster, scaled: what the words need.
+
+    Returns
+    -------
+    str
+        Words that follow "since".
+    """
     if facts["by_cluster"]: rows = "clusters"
     else: rows = "rows"
     if facts["scaled"]: tried = "neither shifting nor scaling"
@@ -622,7 +726,18 @@ def _use(step):
 # %% ../../nbs/words/07_intervals.ipynb #words-reach
 def reach(thresholds: Any,  # one, or upper and lower
           ) -> str:  # "± 1.50 u", "−0.938 u to 2.16 u"
-    "How far intervals reach from a prediction."
+    """How far intervals reach from a prediction.
+
+    Parameters
+    ----------
+    thresholds : Any
+        One, or upper and lower.
+
+    Returns
+    -------
+    str
+        "± 1.50 u", "−0.938 u to 2.16 u".
+    """
     if len(thresholds) == 1: return f"± {three_digits(thresholds[0])} u"
     return f"{three_digits(-thresholds[1])} u to {three_digits(thresholds[0])} u"
 
@@ -630,7 +745,20 @@ def reach(thresholds: Any,  # one, or upper and lower
 def moved(thresholds: Any,  # one, or upper and lower
           per_width: bool,  # whether they are shares of the width
           ) -> str:  # "both by 25.0"
-    "How far outwards bounds are moved."
+    """How far outwards bounds are moved.
+
+    Parameters
+    ----------
+    thresholds : Any
+        One, or upper and lower.
+    per_width : bool
+        Whether they are shares of the width.
+
+    Returns
+    -------
+    str
+        "both by 25.0".
+    """
     if per_width: unit = " of the width"
     else: unit = ""
     if len(thresholds) == 1: return f"both by {three_digits(thresholds[0])}{unit}"
@@ -642,7 +770,22 @@ def enters(thresholds: Any,  # one
            score: str,  # "threshold" or "adaptive"
            randomised: bool,  # whether a random part of a class's own probability counts
            ) -> str:  # "a probability of 0.138 or more"
-    "Which classes enter a set."
+    """Which classes enter a set.
+
+    Parameters
+    ----------
+    thresholds : Any
+        One.
+    score : str
+        "threshold" or "adaptive".
+    randomised : bool
+        Whether a random part of a class's own probability counts.
+
+    Returns
+    -------
+    str
+        "a probability of 0.138 or more".
+    """
     if score == "threshold": return f"a probability of {three_digits(1 - thresholds[0])} or more"
     if randomised: own = " and in a random part of their own"
     else: own = ""
@@ -653,7 +796,22 @@ def in_groups(shown: Any,  # name and phrase of a few groups; the name is None w
               more: int,  # further groups with a threshold
               without: int,  # groups of too few rows
               ) -> str:  # "± 3.47 u in oxides and ± 2.07 u in metals"
-    "What holds in each group."
+    """What holds in each group.
+
+    Parameters
+    ----------
+    shown : Any
+        Name and phrase of a few groups; the name is None where all are one.
+    more : int
+        Further groups with a threshold.
+    without : int
+        Groups of too few rows.
+
+    Returns
+    -------
+    str
+        "± 3.47 u in oxides and ± 2.07 u in metals".
+    """
     if not shown and not more and without == 0: return "without limits"
     named = [phrase if name is None else f"{phrase} in {printable(name)[:40]}"
              for name, phrase in shown]
@@ -665,7 +823,18 @@ def in_groups(shown: Any,  # name and phrase of a few groups; the name is None w
 def guarantee(facts: Any,  # level, rows, clustered, by_group, copies, tied, infinite, average,
                            # low, high
               ) -> str:  # "coverage 90.0 % on average, 85.7 to 93.6 % in 95 % of calibrations …"
-    "What thresholds guarantee."
+    """What thresholds guarantee.
+
+    Parameters
+    ----------
+    facts : Any
+        Level, rows, clustered, by_group, copies, tied, infinite, average, low, high.
+
+    Returns
+    -------
+    str
+        "coverage 90.0 % on average, 85.7 to 93.6 % in 95 % of calibrations …".
+    """
     level, on = f"{100 * facts['level']:.10g} %", _calibrated_on(facts)
     if facts["clustered"] or facts["by_group"]:
         if facts["by_group"]: each = " in each group"
@@ -690,7 +859,24 @@ def conformal_intervals(groups: str,  # how far intervals reach, in each group
                         promise: str,  # what is guaranteed
                         of_bounds: bool = False,  # whether they come from bounds
                         ) -> str:  # "predictions ± 1.50 u: coverage 90.0 % on average …"
-    "What intervals are made of, and what they guarantee."
+    """What intervals are made of, and what they guarantee.
+
+    Parameters
+    ----------
+    groups : str
+        How far intervals reach, in each group.
+    correction : str | None
+        Of the uncertainties, if there is one.
+    promise : str
+        What is guaranteed.
+    of_bounds : bool, default False
+        Whether they come from bounds.
+
+    Returns
+    -------
+    str
+        "predictions ± 1.50 u: coverage 90.0 % on average …".
+    """
     if of_bounds: what = "middles of bounds"
     else: what = "predictions"
     if of_bounds: u = ", u being half the width"
@@ -717,7 +903,18 @@ def _near_one(share):
 # %% ../../nbs/words/07_intervals.ipynb #words-coverage-test
 def coverage_test(test: Any,  # a `CoverageTest`
                   ) -> str:  # "coverage 0.884 [0.8625, 0.9032], 0.9 claimed: p = 0.1"
-    "The coverage with its limits and claim."
+    """The coverage with its limits and claim.
+
+    Parameters
+    ----------
+    test : Any
+        A `CoverageTest`.
+
+    Returns
+    -------
+    str
+        "coverage 0.884 [0.8625, 0.9032], 0.9 claimed: p = 0.1".
+    """
     shown = f"coverage {test.statistic:.4f}"
     own, average = ("[{:.4f}, {:.4f}]".format(*limits)
                     for limits in (test.own_interval, test.confidence_interval))
@@ -732,7 +929,18 @@ def coverage_test(test: Any,  # a `CoverageTest`
 # %% ../../nbs/words/07_intervals.ipynb #words-stratified
 def stratified_coverage(test: Any,  # a `StratifiedCoverage`
                         ) -> str:  # "coverage 0.76 to 0.98 in 5 groups by width, …"
-    "The range of the groups' coverage, and in how many it differs from the claim."
+    """The range of the groups' coverage, and in how many it differs from the claim.
+
+    Parameters
+    ----------
+    test : Any
+        A `StratifiedCoverage`.
+
+    Returns
+    -------
+    str
+        "coverage 0.76 to 0.98 in 5 groups by width, …".
+    """
     table, words = test.groups, {"less": "below", "greater": "above", "two-sided": "off"}
     wrong = int((table["pvalue_adjusted"] < 1 - test.confidence).sum())
     if wrong: number = f"{wrong} of {counted(len(table), 'group')}"
@@ -747,7 +955,18 @@ def stratified_coverage(test: Any,  # a `StratifiedCoverage`
 # %% ../../nbs/words/07_intervals.ipynb #words-hsic
 def hsic_test(test: Any,  # an `HsicTest`
               ) -> str:  # "HSIC 0.0123 of coverage and width, 300 rows: p = 0.2 (999 shuffles)"
-    "The dependence of coverage and width."
+    """The dependence of coverage and width.
+
+    Parameters
+    ----------
+    test : Any
+        An `HsicTest`.
+
+    Returns
+    -------
+    str
+        "HSIC 0.0123 of coverage and width, 300 rows: p = 0.2 (999 shuffles)".
+    """
     return (f"HSIC {test.statistic:.4g} of coverage and width, {counted(test.n)}: "
             f"p = {test.pvalue:.3g} ({test.n_resamples:,} shuffles)")
 
@@ -790,7 +1009,18 @@ def _recalibrate_level(step):
 # %% ../../nbs/words/07_intervals.ipynb #lv-conclusion
 def levels_conclusion(findings: Any,  # of a report on several levels, the coverage first
                       ) -> str:  # one sentence or two
-    "The verdict on intervals of several levels."
+    """The verdict on intervals of several levels.
+
+    Parameters
+    ----------
+    findings : Any
+        Of a report on several levels, the coverage first.
+
+    Returns
+    -------
+    str
+        One sentence or two.
+    """
     first = findings[0]
     level, said = first.facts["level"], []
     if first.shows_fault:
@@ -811,7 +1041,22 @@ def levels_title(levels: Any,  # claimed, each from 0 to 1
                  n: int,  # rows
                  n_groups: int | None,  # clusters; None where rows are independent
                  ) -> str:  # "intervals of 50, 80 and 90 %, 500 rows"
-    "What was validated."
+    """What was validated.
+
+    Parameters
+    ----------
+    levels : Any
+        Claimed, each from 0 to 1.
+    n : int
+        Rows.
+    n_groups : int | None
+        Clusters; None where rows are independent.
+
+    Returns
+    -------
+    str
+        "intervals of 50, 80 and 90 %, 500 rows".
+    """
     if len(levels) > 5: shown = f"{len(levels)} levels"
     else: shown = f"{enumerated([f'{100 * one:g}' for one in levels])} %"
     if n_groups is None: clusters = ""
@@ -821,7 +1066,18 @@ def levels_title(levels: Any,  # claimed, each from 0 to 1
 # %% ../../nbs/words/07_intervals.ipynb #lv-conclusion-c
 def level_lines(table: Any,  # a row for each level: first, estimate
                 ) -> list[str]:  # two lines for the screen; none for more than seven levels
-    "Claimed and covered shares in per cent."
+    """Claimed and covered shares in per cent.
+
+    Parameters
+    ----------
+    table : Any
+        A row for each level: first, estimate.
+
+    Returns
+    -------
+    list[str]
+        Two lines for the screen; none for more than seven levels.
+    """
     if len(table) > 7: table = table.iloc[::-(-len(table) // 7)]
     rows = {"claimed %": [f"{100 * one:g}" for one in table["first"]],
             "covered %": [percent(share, level) for share, level in zip(table["estimate"],

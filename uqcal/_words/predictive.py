@@ -293,7 +293,18 @@ def _by_method(finding):
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-conclusion
 def conclusion(findings: Any,  # the findings of a report, the bias first
                ) -> str:  # one sentence or two
-    "The verdict on predictive distributions."
+    """The verdict on predictive distributions.
+
+    Parameters
+    ----------
+    findings : Any
+        The findings of a report, the bias first.
+
+    Returns
+    -------
+    str
+        One sentence or two.
+    """
     wrong = [_fault(one) for one in findings if one.status == "invalid"]
     unclear = [one for one in findings if one.status == "inconclusive" and one.scope == "whole"]
     if wrong:
@@ -336,7 +347,26 @@ def title(kind: str,  # "table", "ranks" or "pit"
           n_groups: int | None,  # clusters; None where there are none
           in_time: bool,  # whether rows are taken in the order of time
           ) -> str:  # "9 quantiles, 900 rows in time order"
-    "What was validated."
+    """What was validated.
+
+    Parameters
+    ----------
+    kind : str
+        "table", "ranks" or "pit".
+    size : int
+        Quantiles or members.
+    n : int
+        Rows.
+    n_groups : int | None
+        Clusters; None where there are none.
+    in_time : bool
+        Whether rows are taken in the order of time.
+
+    Returns
+    -------
+    str
+        "9 quantiles, 900 rows in time order".
+    """
     what = {"table": counted(size, "quantile"), "ranks": counted(size, "member"),
             "pit": "distribution"}[kind]
     text = f"{what}, {counted(n)}"
@@ -347,7 +377,18 @@ def title(kind: str,  # "table", "ranks" or "pit"
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-titles-b
 def level_lines(levels: Any,  # a row for each level, with level and observed
                 ) -> list[str]:  # two lines
-    "Levels and observed shares in per cent, of at most nine levels."
+    """Levels and observed shares in per cent, of at most nine levels.
+
+    Parameters
+    ----------
+    levels : Any
+        A row for each level, with level and observed.
+
+    Returns
+    -------
+    list[str]
+        Two lines.
+    """
     wanted = (0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.95)
     at = levels["level"].to_numpy()
     if len(at) > 9: rows = sorted({int(np.abs(at - one).argmin()) for one in wanted})
@@ -361,7 +402,18 @@ def level_lines(levels: Any,  # a row for each level, with level and observed
 # %% ../../nbs/words/118_words_predictive.ipynb #wp-titles-c
 def page_facts(report: Any,  # a `ForecastReport`
                ) -> dict[str, str]:  # names and values
-    "Settings of a report for its page."
+    """Settings of a report for its page.
+
+    Parameters
+    ----------
+    report : Any
+        A `ForecastReport`.
+
+    Returns
+    -------
+    dict[str, str]
+        Names and values.
+    """
     return {"Rows are taken as": report.dependence.sentence,
             "Tolerance": f"a factor of {report.tolerance:g}; for the odds of a miss "
                          f"{2 * report.tolerance - 1:.3g}",

@@ -34,7 +34,18 @@ def _by_group(groups):
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-map-text
 def map_text(effect: Any,  # what a map does: `kind` and its numbers
              ) -> str:  # "conformal PIT, median moved up by 0.52 std of the row, spread × 1.68"
-    """What a map does to quantiles or members."""
+    """What a map does to quantiles or members.
+
+    Parameters
+    ----------
+    effect : Any
+        What a map does: `kind` and its numbers.
+
+    Returns
+    -------
+    str
+        "conformal PIT, median moved up by 0.52 std of the row, spread × 1.68".
+    """
     kind = effect["kind"]
     if kind == "shift by level":
         low, high = (f"{one:+.2f}".replace("-", "−") for one in (effect["low"], effect["high"]))
@@ -123,7 +134,20 @@ def _fault_sentence(finding):
 def reliability_lines(table: Any,  # columns `level`, `before`, `after`
                       has_after: bool,  # whether anything was changed
                       ) -> list[str]:  # two or three rows of at most 80 columns
-    """Shares of outcomes at or below each level, in per cent."""
+    """Shares of outcomes at or below each level, in per cent.
+
+    Parameters
+    ----------
+    table : Any
+        Columns `level`, `before`, `after`.
+    has_after : bool
+        Whether anything was changed.
+
+    Returns
+    -------
+    list[str]
+        Two or three rows of at most 80 columns.
+    """
     rows = {"level %": "level", "before %": "before"}
     if has_after: rows["after %"] = "after"
     return [f"  {name:<10}" + "".join(f"{f'{100 * one:.3g}':>7}" for one in table[column])
@@ -136,7 +160,17 @@ _UNCHANGED = {True: "no map gains more than its standard error", False: "no faul
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-title-f
 def title(report: Any,  # a `ForecastRecalibration`
           ) -> str:
-    """The kind of statement, the number of rows and of clusters."""
+    """The kind of statement, the number of rows and of clusters.
+
+    Parameters
+    ----------
+    report : Any
+        A `ForecastRecalibration`.
+
+    Returns
+    -------
+    str
+    """
     name, clusters = _NAMES[type(report.given).__name__], ""
     if report.is_recalibrated: name = f"recalibrated {name}"
     if report.n_groups is not None: clusters = f" in {report.n_groups:,} clusters"
@@ -145,7 +179,18 @@ def title(report: Any,  # a `ForecastRecalibration`
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-headline
 def headline(report: Any,  # a `ForecastRecalibration`
              ) -> str:  # at most twelve words
-    """How many faults there were before and after."""
+    """How many faults there were before and after.
+
+    Parameters
+    ----------
+    report : Any
+        A `ForecastRecalibration`.
+
+    Returns
+    -------
+    str
+        At most twelve words.
+    """
     before, after = map(len, report.faults)
     if not report.is_recalibrated:
         if before: return "Unchanged: no correction helps"
@@ -159,7 +204,18 @@ def headline(report: Any,  # a `ForecastRecalibration`
 # %% ../../nbs/words/120_words_predictive_corrections.ipynb #wfc-conclusion
 def conclusion(report: Any,  # a `ForecastRecalibration`
                ) -> str:  # a few sentences
-    """What was done, and which faults there were before and after."""
+    """What was done, and which faults there were before and after.
+
+    Parameters
+    ----------
+    report : Any
+        A `ForecastRecalibration`.
+
+    Returns
+    -------
+    str
+        A few sentences.
+    """
     before, after = report.faults
     if not report.is_recalibrated:
         if not before: return f"Unchanged: {_UNCHANGED[False]}."

@@ -23,7 +23,24 @@ def tracked_sentence(levels: np.ndarray,  # shape (q,)
                      n: int,  # outcomes
                      bound: float | None,  # how far a share can be from its level; None: no promise
                      ) -> str:  # one to three sentences
-    "What share of outcomes lies below the quantiles of a tracker, and what is guaranteed."
+    """What share of outcomes lies below the quantiles of a tracker, and what is guaranteed.
+
+    Parameters
+    ----------
+    levels : np.ndarray
+        Shape (q,).
+    shares : np.ndarray
+        Of outcomes at or below each quantile, shape (q,).
+    n : int
+        Outcomes.
+    bound : float | None
+        How far a share can be from its level; None: no promise.
+
+    Returns
+    -------
+    str
+        One to three sentences.
+    """
     if not n: return f"No outcome yet, {counted(len(levels), 'level')}."
     k = int(np.abs(shares - levels).argmax())
     text = (f"{counted(n, 'outcome')}: {percent(shares[k], levels[k])} % lie at or below the "
@@ -36,13 +53,35 @@ def tracked_sentence(levels: np.ndarray,  # shape (q,)
 # %% ../../nbs/words/123_words_predictive_streams.ipynb #ps-alarm-line
 def forecast_alarm_line(alarm: Any,  # of a `ForecastMonitor`
                         ) -> str:  # a fragment
-    "Which way forecasts are wrong, and since when."
+    """Which way forecasts are wrong, and since when.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of a `ForecastMonitor`.
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     return f"forecasts {alarm.direction} {since_text(alarm)}"
 
 # %% ../../nbs/words/123_words_predictive_streams.ipynb #ps-alarm-sentence
 def forecast_alarm_sentence(alarm: Any,  # of a `ForecastMonitor`
                             ) -> str:  # three sentences
-    "An alarm of forecasts: when, which way, how far, and how often it would be false."
+    """An alarm of forecasts: when, which way, how far, and how often it would be false.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of a `ForecastMonitor`.
+
+    Returns
+    -------
+    str
+        Three sentences.
+    """
     head = f"Alarm at outcome {alarm.outcome:,}: {forecast_alarm_line(alarm)}"
     if alarm.direction in ("too low", "too high"):
         what = (f"the mean PIT is {three_digits(alarm.middle)}, where 0.5 is calibrated")
@@ -66,7 +105,18 @@ def _measure(finding):
 # %% ../../nbs/words/123_words_predictive_streams.ipynb #ps-line
 def forecast_line(finding: Any,  # of kind "forecast alarms"
                   ) -> str:  # a fragment
-    "What a screen says of forecasts as predicted, or corrected: alarms, and what is covered."
+    """What a screen says of forecasts as predicted, or corrected: alarms, and what is covered.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "forecast alarms".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     facts = finding.facts
     if finding.status == "inconclusive": return "no outcome yet"
     if facts["alarm"] is None:
@@ -79,7 +129,18 @@ def forecast_line(finding: Any,  # of kind "forecast alarms"
 # %% ../../nbs/words/123_words_predictive_streams.ipynb #ps-sentence
 def forecast_sentence(finding: Any,  # of kind "forecast alarms"
                       ) -> str:  # one to five sentences
-    "The same in sentences."
+    """The same in sentences.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "forecast alarms".
+
+    Returns
+    -------
+    str
+        One to five sentences.
+    """
     facts = finding.facts
     if finding.status == "inconclusive": return "No outcome yet, so nothing can be said."
     measure = f"{capital(_measure(finding))}."
@@ -92,7 +153,17 @@ def forecast_sentence(finding: Any,  # of kind "forecast alarms"
 # %% ../../nbs/words/123_words_predictive_streams.ipynb #ps-title-f
 def forecast_title(counts: Any,  # a summary of a stream of forecasts
                    ) -> str:
-    "What rows predict, and their number."
+    """What rows predict, and their number.
+
+    Parameters
+    ----------
+    counts : Any
+        A summary of a stream of forecasts.
+
+    Returns
+    -------
+    str
+    """
     return f"{counts.what} in file order, {counts_text(counts)}"
 
 # %% ../../nbs/words/123_words_predictive_streams.ipynb #ps-promise

@@ -206,7 +206,18 @@ _DRAWS = {"exact": "drawn outcomes", "asymptotic": "normal sums", "binomial": "b
 def verdict_fragment(
     findings: Any,  # of a report on probabilities
 ) -> str:  # without a full stop
-    "The verdict on probabilities in a few words."
+    """The verdict on probabilities in a few words.
+
+    Parameters
+    ----------
+    findings : Any
+        Of a report on probabilities.
+
+    Returns
+    -------
+    str
+        Without a full stop.
+    """
     overall, slope, locally = _questions(findings)
     if locally.rows:
         line = f"contradicted: {_locally_line(locally)}"
@@ -250,7 +261,18 @@ def _span(finding):
 def conclusion_text(
     findings: Any,  # of a report on probabilities
 ) -> str:  # one sentence
-    "The verdict on probabilities."
+    """The verdict on probabilities.
+
+    Parameters
+    ----------
+    findings : Any
+        Of a report on probabilities.
+
+    Returns
+    -------
+    str
+        One sentence.
+    """
     parts = [one for one in findings if one.kind == "calibration_by" and _shown(one)]
     if not parts: return f"{capital(verdict_fragment(findings))}."
     if any(map(_shown, _questions(findings))): says = capital(verdict_fragment(findings))
@@ -261,7 +283,18 @@ def conclusion_text(
 def title_text(
     finding: Any,  # the finding "locally" of a report
 ) -> str:  # "probabilities, 569 rows"
-    "What was validated."
+    """What was validated.
+
+    Parameters
+    ----------
+    finding : Any
+        The finding "locally" of a report.
+
+    Returns
+    -------
+    str
+        "probabilities, 569 rows".
+    """
     return f"probabilities, {_counted_rows(finding.facts, finding.n)}"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-031
@@ -342,7 +375,18 @@ def _ece_sentence(finding):
 def fifths_lines(
     fifths: Any,  # a table with the columns predicted and observed, a row for each fifth
 ) -> list[str]:  # two lines for the screen; none where there is one row
-    "Predicted and observed shares of about five equal parts, in per cent."
+    """Predicted and observed shares of about five equal parts, in per cent.
+
+    Parameters
+    ----------
+    fifths : Any
+        A table with the columns predicted and observed, a row for each fifth.
+
+    Returns
+    -------
+    list[str]
+        Two lines for the screen; none where there is one row.
+    """
     if len(fifths) < 2: return []
     rows = {"predicted %": fifths["predicted"], "observed %": fifths["observed"]}
     return [f"  {name:<12}" + "".join(f"{value_text(100 * share):>9}" for share in shares)
@@ -351,7 +395,18 @@ def fifths_lines(
 # %% ../../nbs/words/08_probabilities.ipynb #by-parts-lines
 def parts_lines(test: Any,  # a `ColumnTest`
                 ) -> list[str]:  # three lines for the screen; none for one part or more than eight
-    "O/E in the parts of a column."
+    """O/E in the parts of a column.
+
+    Parameters
+    ----------
+    test : Any
+        A `ColumnTest`.
+
+    Returns
+    -------
+    list[str]
+        Three lines for the screen; none for one part or more than eight.
+    """
     parts = test.parts
     if not 2 <= len(parts) <= 8: return []
     if test.by_group: parts = parts.sort_values("first", key=lambda column: column.astype(str))
@@ -571,7 +626,19 @@ def _use(step):
 def python_line(
     step: Any,  # the step of a report on probabilities
 ) -> str:  # a call with the names of the arguments of `calibration_report`; "" where none takes it
-    "A step as a line of Python."
+    """A step as a line of Python.
+
+    Parameters
+    ----------
+    step : Any
+        The step of a report on probabilities.
+
+    Returns
+    -------
+    str
+        A call with the names of the arguments of `calibration_report`; "" where none takes
+        it.
+    """
     more = ", sample_weight=sample_weight" * step.arguments.get("weighted", False)
     more += ", groups=groups" * step.arguments.get("clustered", False)
     if step.why == "impossible_rows": return 'report["locally"].rows'
@@ -626,7 +693,18 @@ def _contradicted_in_parts(facts):
 # %% ../../nbs/words/08_probabilities.ipynb #in-parts-line
 def calibration_in_parts_line(finding: Any,  # of kind "calibration_in_parts"
                               ) -> str:  # a fragment
-    "What a screen says of probabilities, from sums."
+    """What a screen says of probabilities, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "calibration_in_parts".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     facts = finding.facts
     if facts["contradicted"]: return _contradicted_in_parts(facts)
     if finding.reason == "few": return f"not tested: {_few_events_in_parts(facts)}"
@@ -644,7 +722,18 @@ def calibration_in_parts_line(finding: Any,  # of kind "calibration_in_parts"
 # %% ../../nbs/words/08_probabilities.ipynb #in-parts-sentence
 def calibration_in_parts_sentence(finding: Any,  # of kind "calibration_in_parts"
                                   ) -> str:  # sentences
-    "What the details say of probabilities, from sums."
+    """What the details say of probabilities, from sums.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "calibration_in_parts".
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     facts = finding.facts
     if facts["contradicted"]: return f"{capital(_contradicted_in_parts(facts))}."
     if finding.reason == "few":
@@ -673,7 +762,18 @@ def calibration_in_parts_sentence(finding: Any,  # of kind "calibration_in_parts
 # %% ../../nbs/words/08_probabilities.ipynb #in-parts-conclusion
 def calibration_in_parts_conclusion(finding: Any,  # of kind "calibration_in_parts"
                                     ) -> str:  # one sentence
-    "Probabilities in parts in one sentence."
+    """Probabilities in parts in one sentence.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "calibration_in_parts".
+
+    Returns
+    -------
+    str
+        One sentence.
+    """
     facts = finding.facts
     if facts["contradicted"]: return f"Miscalibrated: {_contradicted_in_parts(facts)}."
     if finding.reason == "few": return f"Inconclusive: {_few_events_in_parts(facts)}."
@@ -728,7 +828,17 @@ TITLES = {"kolmogorov_smirnov": "Kolmogorov–Smirnov", "kuiper": "Kuiper",
 def brier_text(
     parts: Any,  # a `BrierDecomposition`
 ) -> str:
-    "A Brier score and its parts."
+    """A Brier score and its parts.
+
+    Parameters
+    ----------
+    parts : Any
+        A `BrierDecomposition`.
+
+    Returns
+    -------
+    str
+    """
     return (f"Brier score {three_digits(parts.brier)} = miscalibration "
             f"{three_digits(parts.miscalibration)} − discrimination "
             f"{three_digits(parts.discrimination)} + uncertainty "
@@ -738,7 +848,17 @@ def brier_text(
 def joint_text(
     tests: Any,  # `JointTests`
 ) -> str:
-    "What several tests say together, and which of them are beyond chance among all."
+    """What several tests say together, and which of them are beyond chance among all.
+
+    Parameters
+    ----------
+    tests : Any
+        `JointTests`.
+
+    Returns
+    -------
+    str
+    """
     if not tests.names: return f"{tests.n:,} rows: nothing to test"
     rejected = [TITLES[name] for name in tests.names if tests.shown(name)]
     if rejected: says = f"beyond chance among all: {enumerated(rejected)}"
@@ -752,7 +872,23 @@ def coefficient_text(
     low: float,  # lower limit
     high: float,  # upper limit
 ) -> str:
-    "A number of a calibration model with its limits."
+    """A number of a calibration model with its limits.
+
+    Parameters
+    ----------
+    name : str
+        "O/E", "calibration slope" ….
+    estimate : float
+        Its value.
+    low : float
+        Lower limit.
+    high : float
+        Upper limit.
+
+    Returns
+    -------
+    str
+    """
     return f"{name} {minus(f'{estimate:.3g}')} [{minus(f'{low:.3g}')}, {minus(f'{high:.3g}')}]"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-053
@@ -761,14 +897,38 @@ def largest_difference_text(
     worst: Any,  # a `LargestDifference`
     rare: float | None,  # what is predicted where its limit lies, if that is rare
 ) -> str:
-    "The worst fifth of the rows and its limit."
+    """The worst fifth of the rows and its limit.
+
+    Parameters
+    ----------
+    place : Any
+        The worst fifth, a `Place`.
+    worst : Any
+        A `LargestDifference`.
+    rare : float | None
+        What is predicted where its limit lies, if that is rare.
+
+    Returns
+    -------
+    str
+    """
     return _worst_fifth(place, worst.difference, worst.limit, worst.confidence, rare)
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-054
 def event_ratio_text(
     ratio: Any,  # an `EventRatio`
 ) -> str:
-    "Observed and predicted events, and their ratio with limits."
+    """Observed and predicted events, and their ratio with limits.
+
+    Parameters
+    ----------
+    ratio : Any
+        An `EventRatio`.
+
+    Returns
+    -------
+    str
+    """
     counts = _observed_predicted({"events": ratio.events, "n": ratio.n, "weighted": ratio.weighted,
                                   "observed": ratio.observed, "predicted": ratio.predicted})
     return f"{counts}: {_ratio(ratio.ratio, *ratio.confidence_interval)}"
@@ -777,7 +937,17 @@ def event_ratio_text(
 def calibration_error_text(
     error: Any,  # a `CalibrationError`
 ) -> str:
-    "A calibration error with its limits."
+    """A calibration error with its limits.
+
+    Parameters
+    ----------
+    error : Any
+        A `CalibrationError`.
+
+    Returns
+    -------
+    str
+    """
     low, high = error.ece_interval
     return (f"calibration error (ECE) {error.ece:.4g} [{low:.4g}, {high:.4g}] in "
             f"{_bins(error.n_bins)} ({100 * error.confidence:g} % limits)")
@@ -786,7 +956,17 @@ def calibration_error_text(
 def ece_test_text(
     test: Any,  # an `ECETest`
 ) -> str:
-    "A calibration error next to that of a calibrated model."
+    """A calibration error next to that of a calibrated model.
+
+    Parameters
+    ----------
+    test : Any
+        An `ECETest`.
+
+    Returns
+    -------
+    str
+    """
     if test.method == "whole clusters": which = " whose clusters move as one"
     else: which = ""
     return (f"calibration error {test.statistic:.4g}, {p_text(test.pvalue)}; a calibrated model"
@@ -797,7 +977,17 @@ def ece_test_text(
 def diagram_text(
     diagram: Any,  # a `ReliabilityDiagram`
 ) -> str:
-    "A reliability diagram's calibration error."
+    """A reliability diagram's calibration error.
+
+    Parameters
+    ----------
+    diagram : Any
+        A `ReliabilityDiagram`.
+
+    Returns
+    -------
+    str
+    """
     return f"ECE {diagram.ece:.4g} over {len(diagram.bins)} of {diagram.n_bins} bins"
 
 # %% ../../nbs/words/08_probabilities.ipynb #cell-058
@@ -806,7 +996,21 @@ def tests_text(
     tests: Any,  # the tests, each with `name` and `pvalue`
     rejected: Any,  # names of those that reject
 ) -> str:
-    "Which of several tests reject calibration."
+    """Which of several tests reject calibration.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    tests : Any
+        The tests, each with `name` and `pvalue`.
+    rejected : Any
+        Names of those that reject.
+
+    Returns
+    -------
+    str
+    """
     names = enumerated([TITLES[name] for name in rejected])
     if len(rejected) == 1: verb = "rejects"
     else: verb = "reject"
@@ -826,7 +1030,18 @@ def multiclass_text(
     facts: dict[str, Any],  # n, n_classes; statements `rejected`, `inconclusive` (with `draws`),
                             # `untested`; `rows` that contradict
 ) -> str:
-    "What tests of many classes reject."
+    """What tests of many classes reject.
+
+    Parameters
+    ----------
+    facts : dict[str, Any]
+        `n`, n_classes; statements `rejected`, `inconclusive` (with `draws`), `untested`;
+        `rows` that contradict.
+
+    Returns
+    -------
+    str
+    """
     rejected, unclear = _statements(facts["rejected"]), _statements(facts["inconclusive"])
     if rejected: says = [f"rejected at 5 % for {rejected}"]
     else: says = []
@@ -853,7 +1068,21 @@ def logistic_text(
     errors: Any,  # their standard errors, 0 where one was kept
     smoothed: bool,  # whether outcomes were smoothed
 ) -> str:
-    "What a logistic map does to scores."
+    """What a logistic map does to scores.
+
+    Parameters
+    ----------
+    coef : Any
+        Parameters: a, b of Platt scaling; a, b, c of beta scaling.
+    errors : Any
+        Their standard errors, 0 where one was kept.
+    smoothed : bool
+        Whether outcomes were smoothed.
+
+    Returns
+    -------
+    str
+    """
     terms = [_with_error(*pair) for pair in zip(coef, errors)]
     words = "log-odds times {}, plus {}"
     if len(terms) == 3: words = "log-odds a ln p + b ln(1 − p) + c with a = {}, b = {}, c = {}"
@@ -863,7 +1092,17 @@ def logistic_text(
 def steps_text(
     means: Any,  # values of the steps, rising
 ) -> str:
-    "What a map in steps does to scores."
+    """What a map in steps does to scores.
+
+    Parameters
+    ----------
+    means : Any
+        Values of the steps, rising.
+
+    Returns
+    -------
+    str
+    """
     low, high = three_digits(means[0]), three_digits(means[-1])
     if len(means) == 1: return f"{low} throughout"
     return f"a rise from {low} to {high} in {len(means)} steps"
@@ -875,7 +1114,23 @@ def temperature_text(
     smoothed: bool,  # whether outcomes were smoothed
     is_largest: bool,  # whether it is the largest that is tried
 ) -> str:
-    "What a temperature does to probabilities."
+    """What a temperature does to probabilities.
+
+    Parameters
+    ----------
+    temperature : float
+        By which logarithms are divided.
+    error : float
+        Its standard error.
+    smoothed : bool
+        Whether outcomes were smoothed.
+    is_largest : bool
+        Whether it is the largest that is tried.
+
+    Returns
+    -------
+    str
+    """
     if is_largest:
         return (f"logarithms of probabilities divided by {temperature:g}, the largest temperature: "
                 "the probabilities rank the classes no better than chance")

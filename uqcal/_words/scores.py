@@ -70,7 +70,18 @@ _INSTEAD = {"cc": "See how the error falls as the least certain rows are removed
 # %% ../../nbs/words/38_scores.ipynb #cell-019
 def score_sentence(score: Any,  # a `Score`
                    ) -> str:  # sentences
-    "What a score says."
+    """What a score says.
+
+    Parameters
+    ----------
+    score : Any
+        A `Score`.
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
     if score.reason in _UNDEFINED: return _UNDEFINED[score.reason].format(**score.facts)
     value, references = _value(score), _references(score)
     if score.reason == "few_rows":

@@ -22,7 +22,20 @@ __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'rate_text', 's
 def rate_text(run_length: int,  # outcomes from one false alarm to the next, on average, at least
               kurtosis: float | None = None,  # up to which that holds; None or ∞ for no limit
               ) -> str:  # a sentence without its full stop
-    "How often a monitor gives a false alarm."
+    """How often a monitor gives a false alarm.
+
+    Parameters
+    ----------
+    run_length : int
+        Outcomes from one false alarm to the next, on average, at least.
+    kurtosis : float | None, optional
+        Up to which that holds; None or ∞ for no limit.
+
+    Returns
+    -------
+    str
+        A sentence without its full stop.
+    """
     text = f"False-alarm rate: at most 1 per {run_length:,} outcomes"
     if kurtosis is None or kurtosis == math.inf: return text
     return f"{text}, if scaled errors have a kurtosis up to {kurtosis:g}"
@@ -30,7 +43,18 @@ def rate_text(run_length: int,  # outcomes from one false alarm to the next, on 
 # %% ../../nbs/words/36_streams.ipynb #since-text
 def since_text(alarm: Any,  # any alarm
                ) -> str:  # "since about outcome 311", "from the start"
-    "Since when."
+    """Since when.
+
+    Parameters
+    ----------
+    alarm : Any
+        Any alarm.
+
+    Returns
+    -------
+    str
+        "since about outcome 311", "from the start".
+    """
     if alarm.since == 1: return "from the start"
     if alarm.since < 1: return f"since about {counted(1 - alarm.since, 'outcome')} before this file"
     return f"since about outcome {alarm.since:,}"
@@ -58,7 +82,18 @@ def _case(alarm):
 # %% ../../nbs/words/36_streams.ipynb #cell-016
 def probability_alarm_line(alarm: Any,  # of a `CalibrationMonitor`
                            ) -> str:  # a fragment
-    "Which way probabilities are wrong, and since when."
+    """Which way probabilities are wrong, and since when.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of a `CalibrationMonitor`.
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     if alarm.n == 1: return _case(alarm)
     way = _PROBABILITIES[alarm.direction] + (" on the whole" if alarm.has_exceptions else "")
     return f"{way} {since_text(alarm)}"
@@ -75,7 +110,18 @@ def _clearest(alarm):
 # %% ../../nbs/words/36_streams.ipynb #cell-018
 def probability_alarm_sentence(alarm: Any,  # of a `CalibrationMonitor`
                                ) -> str:  # two or three sentences
-    "An alarm of probabilities: when, which way, where, and how often it would be false."
+    """An alarm of probabilities: when, which way, where, and how often it would be false.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of a `CalibrationMonitor`.
+
+    Returns
+    -------
+    str
+        Two or three sentences.
+    """
     head = f"Alarm at outcome {alarm.outcome:,}: {probability_alarm_line(alarm)}"
     if math.isinf(alarm.likelier):
         return f"{head}. One such case is enough: a calibrated model has none."
@@ -87,7 +133,18 @@ def probability_alarm_sentence(alarm: Any,  # of a `CalibrationMonitor`
 # %% ../../nbs/words/36_streams.ipynb #cell-019
 def uncertainty_alarm_line(alarm: Any,  # of an `UncertaintyMonitor`
                            ) -> str:  # a fragment
-    "Which way uncertainties are wrong, of which u, and since when."
+    """Which way uncertainties are wrong, of which u, and since when.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of an `UncertaintyMonitor`.
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     if alarm.direction == "too small": kind = "overconfident"
     else: kind = "underconfident"
     where = {"all": "", "small": f" where u is below {three_digits(alarm.middle)}",
@@ -97,7 +154,18 @@ def uncertainty_alarm_line(alarm: Any,  # of an `UncertaintyMonitor`
 # %% ../../nbs/words/36_streams.ipynb #cell-020
 def uncertainty_alarm_sentence(alarm: Any,  # of an `UncertaintyMonitor`
                                ) -> str:  # three sentences
-    "An alarm of uncertainties: when, which way, how far, and how often it would be false."
+    """An alarm of uncertainties: when, which way, how far, and how often it would be false.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of an `UncertaintyMonitor`.
+
+    Returns
+    -------
+    str
+        Three sentences.
+    """
     return (f"Alarm at outcome {alarm.outcome:,}: {uncertainty_alarm_line(alarm)}. Over "
             f"{counted(alarm.n, 'outcome')} the mean of Z² is {three_digits(alarm.square)}, where "
             f"1 is calibrated. {rate_text(alarm.run_length, alarm.kurtosis)}.")
@@ -105,13 +173,35 @@ def uncertainty_alarm_sentence(alarm: Any,  # of an `UncertaintyMonitor`
 # %% ../../nbs/words/36_streams.ipynb #cell-021
 def coverage_alarm_line(alarm: Any,  # of the monitor of intervals
                         ) -> str:  # a fragment
-    "Which way coverage is wrong, and since when."
+    """Which way coverage is wrong, and since when.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of the monitor of intervals.
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     return f"{alarm.direction} {since_text(alarm)}"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-022
 def coverage_alarm_sentence(alarm: Any,  # of the monitor of intervals
                             ) -> str:  # three sentences
-    "An alarm of intervals: when, which way, how far, and how often it would be false."
+    """An alarm of intervals: when, which way, how far, and how often it would be false.
+
+    Parameters
+    ----------
+    alarm : Any
+        Of the monitor of intervals.
+
+    Returns
+    -------
+    str
+        Three sentences.
+    """
     covered, claimed = percent(alarm.covered, alarm.level), f"{100 * alarm.level:g}"
     return (f"Alarm at outcome {alarm.outcome:,}: {coverage_alarm_line(alarm)}. Of "
             f"{counted(alarm.n, 'outcome')} {covered} % are covered ({claimed} % claimed). "
@@ -126,7 +216,18 @@ def _followed(alarms):
 # %% ../../nbs/words/36_streams.ipynb #cell-023
 def reading_sentence(reading: Any,  # a `MonitorReading`
                      ) -> str:  # one to four sentences
-    "What a monitor read: no alarm, or the first, and how many followed."
+    """What a monitor read: no alarm, or the first, and how many followed.
+
+    Parameters
+    ----------
+    reading : Any
+        A `MonitorReading`.
+
+    Returns
+    -------
+    str
+        One to four sentences.
+    """
     if not reading.alarms:
         rate = rate_text(reading.run_length, reading.kurtosis)
         return f"No alarm in {counted(reading.total.size, 'outcome')}. {rate}."
@@ -167,7 +268,18 @@ def _which(finding):
 # %% ../../nbs/words/36_streams.ipynb #cell-026
 def stream_line(finding: Any,  # of kind "stream alarms"
                 ) -> str:  # a fragment
-    "What a screen says of what was predicted, or of what was written: alarms, and the measure."
+    """What a screen says of what was predicted, or of what was written: alarms, and the measure.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "stream alarms".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     facts = finding.facts
     if finding.status == "inconclusive": return "no outcome yet"
     measure = _MEASURES[facts["of"]](finding)
@@ -181,7 +293,18 @@ def stream_line(finding: Any,  # of kind "stream alarms"
 # %% ../../nbs/words/36_streams.ipynb #cell-027
 def stream_sentence(finding: Any,  # of kind "stream alarms"
                     ) -> str:  # one to five sentences
-    "The same in sentences, with what rang."
+    """The same in sentences, with what rang.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "stream alarms".
+
+    Returns
+    -------
+    str
+        One to five sentences.
+    """
     facts = finding.facts
     if finding.status == "inconclusive": return "No outcome yet, so nothing can be said."
     text = f"No alarm in {counted(finding.n, 'outcome')}."
@@ -212,7 +335,18 @@ _DOUBTS = {"chance": "within chance", "tails": "tails too heavy to tell a gain f
 # %% ../../nbs/words/36_streams.ipynb #cell-029
 def gain_line(finding: Any,  # of kind "online gain"
               ) -> str:  # a fragment
-    "What a screen says of the gain of online recalibration."
+    """What a screen says of the gain of online recalibration.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "online gain".
+
+    Returns
+    -------
+    str
+        A fragment.
+    """
     score = _SCORES[finding.facts["score"]]
     if finding.reason == "no outcomes": return "no outcome yet"
     if finding.reason == "equal": return f"{score} unchanged"
@@ -224,7 +358,18 @@ def gain_line(finding: Any,  # of kind "online gain"
 # %% ../../nbs/words/36_streams.ipynb #cell-030
 def gain_sentence(finding: Any,  # of kind "online gain"
                   ) -> str:  # one or two sentences
-    "The same in sentences."
+    """The same in sentences.
+
+    Parameters
+    ----------
+    finding : Any
+        Of kind "online gain".
+
+    Returns
+    -------
+    str
+        One or two sentences.
+    """
     score = _SCORES[finding.facts["score"]]
     if finding.reason == "no outcomes": return "No outcome yet, so nothing can be said."
     if finding.reason == "equal": return f"The {score} is the same before and after."
@@ -241,7 +386,18 @@ def gain_sentence(finding: Any,  # of kind "online gain"
 # %% ../../nbs/words/36_streams.ipynb #cell-032
 def counts_text(counts: Any,  # a summary: rows, learnt, booked, waiting, skipped, left_out
                 ) -> str:  # "2 rows, 1 with an outcome, 1 awaiting theirs"
-    "Rows, outcomes, what is still awaited and what was left out."
+    """Rows, outcomes, what is still awaited and what was left out.
+
+    Parameters
+    ----------
+    counts : Any
+        A summary: rows, learnt, booked, waiting, skipped, left_out.
+
+    Returns
+    -------
+    str
+        "2 rows, 1 with an outcome, 1 awaiting theirs".
+    """
     if counts.booked:
         later = f"{counts.booked:,} of them in later rows"
         if counts.booked == counts.learnt: own = "booked"
@@ -278,7 +434,18 @@ def _coverage_clause(corrected):
 # %% ../../nbs/words/36_streams.ipynb #cell-034
 def stream_conclusion(findings: Any,  # "as it was", "corrected", and "gain" where there is one
                       ) -> str:  # one or two sentences
-    "Since when something is wrong, and what online recalibration did about it."
+    """Since when something is wrong, and what online recalibration did about it.
+
+    Parameters
+    ----------
+    findings : Any
+        "as it was", "corrected", and "gain" where there is one.
+
+    Returns
+    -------
+    str
+        One or two sentences.
+    """
     was, corrected = findings[:2]
     if was.status == "inconclusive": return "No outcome yet, so nothing was recalibrated."
     alarm = was.facts["alarm"]
@@ -296,7 +463,20 @@ _CURVES = {"probabilities": "calibration error", "uncertainties": "mean Z²",
 def curve_lines(points: Any,  # outcomes seen, the measure before and after, at a few times
                 of: str,  # "probabilities", "uncertainties" or "intervals"
                 ) -> list[str]:  # three lines
-    "The measure so far, at a few times of the stream."
+    """The measure so far, at a few times of the stream.
+
+    Parameters
+    ----------
+    points : Any
+        Outcomes seen, the measure before and after, at a few times.
+    of : str
+        "probabilities", "uncertainties" or "intervals".
+
+    Returns
+    -------
+    list[str]
+        Three lines.
+    """
     if of == "intervals": scale = 100
     else: scale = 1
     rows = [("outcomes so far", [f"{point[0]:,}" for point in points]),
@@ -309,7 +489,22 @@ def guarantee_text(bound: float,  # how far coverage can be from the level at mo
                    level: float,  # the level
                    one_sided: bool,  # whether it can be more than that
                    ) -> str:  # a sentence without its full stop
-    "The guarantee of a tracker for any sequence of this length."
+    """The guarantee of a tracker for any sequence of this length.
+
+    Parameters
+    ----------
+    bound : float
+        How far coverage can be from the level at most.
+    level : float
+        The level.
+    one_sided : bool
+        Whether it can be more than that.
+
+    Returns
+    -------
+    str
+        A sentence without its full stop.
+    """
     if bound >= max(level, 1 - level): return "So few outcomes guarantee nothing yet"
     points = f"{three_digits(100 * bound)} points"
     if one_sided: where = f"at most {points} below"
@@ -335,7 +530,30 @@ def coverage_sentence(covered: int,  # outcomes within their intervals
                       infinite: int,  # intervals without an end
                       empty: int,  # intervals that hold nothing
                       ) -> str:  # one to four sentences
-    "What a tracker of intervals covered so far, and what is guaranteed."
+    """What a tracker of intervals covered so far, and what is guaranteed.
+
+    Parameters
+    ----------
+    covered : int
+        Outcomes within their intervals.
+    seen : int
+        Outcomes.
+    level : float
+        What is claimed.
+    bound : float | None
+        Of the guarantee; None without one.
+    one_sided : bool
+        Whether coverage can be more than that.
+    infinite : int
+        Intervals without an end.
+    empty : int
+        Intervals that hold nothing.
+
+    Returns
+    -------
+    str
+        One to four sentences.
+    """
     claimed = f"{100 * level:g} % claimed"
     if not seen: return f"No outcome yet, {claimed}."
     text = (f"{covered:,} of {counted(seen, 'outcome')} covered "
@@ -355,7 +573,26 @@ def scaling_sentence(n: int,  # outcomes seen
                      heaviest: str,  # the map with the most weight
                      gain: Any,  # a finding of kind "online gain"
                      ) -> str:  # three sentences
-    "What is done to u now, and what was gained."
+    """What is done to u now, and what was gained.
+
+    Parameters
+    ----------
+    n : int
+        Outcomes seen.
+    factor : float
+        What u is multiplied by.
+    centre : float
+        At this u.
+    heaviest : str
+        The map with the most weight.
+    gain : Any
+        A finding of kind "online gain".
+
+    Returns
+    -------
+    str
+        Three sentences.
+    """
     if not n: return "u unchanged: no outcome yet."
     return (f"u × {three_digits(factor)} where it is {three_digits(centre)} (most weight: "
             f"{heaviest}). Over {counted(n, 'outcome')}: {gain_line(gain)}.")

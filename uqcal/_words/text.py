@@ -21,13 +21,35 @@ __all__ = ['minus', 'two_digits', 'value_text', 'signed', 'decimals_apart', 'dec
 # %% ../../nbs/words/05_text.ipynb #cell-015
 def minus(text: str,  # any text with numbers in it
           ) -> str:  # with minus signs in place of hyphens before digits
-    "Numbers with a minus sign that is not a hyphen."
+    """Numbers with a minus sign that is not a hyphen.
+
+    Parameters
+    ----------
+    text : str
+        Any text with numbers in it.
+
+    Returns
+    -------
+    str
+        With minus signs in place of hyphens before digits.
+    """
     return text.replace("-", "−")
 
 # %% ../../nbs/words/05_text.ipynb #cell-016
 def two_digits(x: float,  # a number about one, such as a factor
                ) -> str:  # "0.97", "0.0034", "1,200"
-    "A number as an answer shows it: two decimals, or two digits."
+    """A number as an answer shows it: two decimals, or two digits.
+
+    Parameters
+    ----------
+    x : float
+        A number about one, such as a factor.
+
+    Returns
+    -------
+    str
+        "0.97", "0.0034", "1,200".
+    """
     if np.isinf(x): return minus("-∞" if x < 0 else "∞")
     if 0.095 <= abs(x) < 99.5 or x == 0: text = f"{x + 0.0:.2f}"
     elif 99.5 <= abs(x) < 1e6: text = f"{float(f'{x:.2g}'):,.0f}"
@@ -37,7 +59,18 @@ def two_digits(x: float,  # a number about one, such as a factor
 # %% ../../nbs/words/05_text.ipynb #cell-017
 def value_text(x: float,  # a value of a column
                ) -> str:  # "0.0857", "1,234"
-    "A value in three digits, or in all digits of a whole part below ten millions."
+    """A value in three digits, or in all digits of a whole part below ten millions.
+
+    Parameters
+    ----------
+    x : float
+        A value of a column.
+
+    Returns
+    -------
+    str
+        "0.0857", "1,234".
+    """
     if x != x: return "–"
     if np.isinf(x): return two_digits(x)
     return minus(f"{x:.3g}" if abs(x) < 999.5 or abs(x) >= 1e7 else f"{x:,.0f}")
@@ -46,7 +79,20 @@ def value_text(x: float,  # a value of a column
 def signed(x: float,  # a mean or a difference
            digits: int | None = None,  # decimals; None: as `two_digits`
            ) -> str:  # "+0.12", "−0.26"
-    "A number with its sign."
+    """A number with its sign.
+
+    Parameters
+    ----------
+    x : float
+        A mean or a difference.
+    digits : int | None, optional
+        Decimals; None: as `two_digits`.
+
+    Returns
+    -------
+    str
+        "+0.12", "−0.26".
+    """
     if digits is None or not np.isfinite(x): text = two_digits(abs(x))
     else: text = f"{abs(x):.{digits}f}"
     is_zero = not text.strip("0.")
@@ -57,7 +103,20 @@ def decimals_apart(
     limits: tuple[float, float],  # lower and upper limit
     claimed: float,  # the value that was claimed, such as 1 of a factor
 ) -> int:  # from 2 to 6
-    "How many decimals keep a limit apart from the claimed value."
+    """How many decimals keep a limit apart from the claimed value.
+
+    Parameters
+    ----------
+    limits : tuple[float, float]
+        Lower and upper limit.
+    claimed : float
+        The value that was claimed, such as 1 of a factor.
+
+    Returns
+    -------
+    int
+        From 2 to 6.
+    """
     near = min(abs(limit - claimed) for limit in limits)
     if not 0 < near < 0.005: return 2
     return min(int(np.ceil(-np.log10(near))), 6)
@@ -66,7 +125,20 @@ def decimals_apart(
 def decimals_for(low: float,  # lower limit
                  high: float,  # upper limit
                  ) -> int:  # from 0 to 9
-    "Decimals that suit a mean with these limits: two, or two digits of the larger limit."
+    """Decimals that suit a mean with these limits: two, or two digits of the larger limit.
+
+    Parameters
+    ----------
+    low : float
+        Lower limit.
+    high : float
+        Upper limit.
+
+    Returns
+    -------
+    int
+        From 0 to 9.
+    """
     size = max(abs(low), abs(high))
     if not np.isfinite(size) or size >= 0.095 or size == 0: return 2
     return int(np.clip(1 - np.floor(np.log10(size)), 2, 9))
@@ -79,7 +151,26 @@ def limits_text(
     sign: bool = False,  # whether numbers have a sign
     digits: int | None = None,  # decimals; None: two, or more next to the claimed value
 ) -> str:  # "[0.93, 1.12]"
-    "Two limits in brackets."
+    """Two limits in brackets.
+
+    Parameters
+    ----------
+    low : float
+        Lower limit; −∞ or 0 where there is none.
+    high : float
+        Upper limit; ∞ where there is none.
+    claimed : float, default 1.0
+        The value that was claimed.
+    sign : bool, default False
+        Whether numbers have a sign.
+    digits : int | None, optional
+        Decimals; None: two, or more next to the claimed value.
+
+    Returns
+    -------
+    str
+        "[0.93, 1.12]".
+    """
     if np.isinf(high) and (np.isinf(low) or low == 0 and not sign): return "[no limits]"
     apart = max(decimals_apart((low, high), claimed), digits or 2)
 
@@ -98,7 +189,22 @@ def factor_text(
     low: float,  # its lower limit
     high: float,  # its upper limit
 ) -> tuple[str, str]:  # "0.97", "[0.93, 1.12]"
-    "A factor and its limits; the factor lies between them as printed, too."
+    """A factor and its limits; the factor lies between them as printed, too.
+
+    Parameters
+    ----------
+    factor : float
+        Size of the errors over the predicted std.
+    low : float
+        Its lower limit.
+    high : float
+        Its upper limit.
+
+    Returns
+    -------
+    tuple[str, str]
+        "0.97", "[0.93, 1.12]".
+    """
     digits = decimals_apart((low, high), 1.0)
     if digits > 2 and low <= factor <= high and not low <= round(factor, 2) <= high:
         return minus(f"{factor:.{digits}f}"), limits_text(low, high)
@@ -109,7 +215,20 @@ def percent(
     share: float,  # from 0 to 1
     level: float = 0.5,  # the level that it is compared with: nearer to 0 or 1, more decimals
 ) -> str:  # "86.3"
-    "A share in per cent, without the sign; what is not 0 or 100 is not printed so."
+    """A share in per cent, without the sign; what is not 0 or 100 is not printed so.
+
+    Parameters
+    ----------
+    share : float
+        From 0 to 1.
+    level : float, default 0.5
+        The level that it is compared with: nearer to 0 or 1, more decimals.
+
+    Returns
+    -------
+    str
+        "86.3".
+    """
     digits = max(1, int(np.ceil(-np.log10(min(level, 1 - level)) - 0.5)))
     text = f"{100 * share:.{digits}f}"
     if float(text) == 0 and share > 0: return f"below {10.0**-digits:.{digits}f}"
@@ -119,7 +238,18 @@ def percent(
 # %% ../../nbs/words/05_text.ipynb #cell-028
 def p_text(pvalue: float,  # a p-value
            ) -> str:  # "p = 0.012", "p < 0.001"
-    "A p-value."
+    """A p-value.
+
+    Parameters
+    ----------
+    pvalue : float
+        A p-value.
+
+    Returns
+    -------
+    str
+        "p = 0.012", "p < 0.001".
+    """
     if pvalue < 0.001: return "p < 0.001"
     return f"p = {pvalue:.2g}"
 
@@ -127,7 +257,20 @@ def p_text(pvalue: float,  # a p-value
 def counted(n: int,  # how many
             what: str = "row",  # of what, one of them
             ) -> str:  # "408 rows"
-    "A number of things."
+    """A number of things.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    what : str, default "row"
+        Of what, one of them.
+
+    Returns
+    -------
+    str
+        "408 rows".
+    """
     return f"{n:,} {what}{'s' * (n != 1)}"
 
 # %% ../../nbs/words/05_text.ipynb #parts-text
@@ -135,7 +278,22 @@ def parts_text(n: int,  # rows
                n_partitions: int,  # parts of the table
                n_passes: int,  # how many times all of them were read
                ) -> str:  # "600 rows in 2 parts, read twice"
-    "How large a table in parts is, and how often it was read."
+    """How large a table in parts is, and how often it was read.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    n_partitions : int
+        Parts of the table.
+    n_passes : int
+        How many times all of them were read.
+
+    Returns
+    -------
+    str
+        "600 rows in 2 parts, read twice".
+    """
     often = {1: "once", 2: "twice"}.get(n_passes, f"{n_passes} times")
     return f"{counted(n)} in {counted(n_partitions, 'part')}, read {often}"
 
@@ -147,7 +305,24 @@ def would_decide(
     *, of_estimate: bool = False,  # whether the number rests on how far an estimate lies from the
                                    # tolerance
 ) -> str:  # "about 3,300 rows would decide"
-    "How many rows would decide; that none would, where an estimate lies at its tolerance."
+    """How many rows would decide; that none would, where an estimate lies at its tolerance.
+
+    Parameters
+    ----------
+    needed : float | None
+        Rows in all that would decide; None or ∞ where no number would.
+    n : int
+        Rows at hand.
+    what : str, default "row"
+        What is counted.
+    of_estimate : bool, default False
+        Whether the number rests on how far an estimate lies from the tolerance.
+
+    Returns
+    -------
+    str
+        "about 3,300 rows would decide".
+    """
     if of_estimate and lies_at_tolerance(needed, n):
         return f"it lies at the tolerance, so more {what}s would not decide"
     if needed is None or not needed < 1e10: return f"many more {what}s would be needed"
@@ -158,7 +333,20 @@ def would_decide(
 def lies_at_tolerance(needed: float | None,  # rows in all that would decide, by an estimate
                       n: int,  # rows at hand
                       ) -> bool:  # whether that is more than fifty times as many
-    "Whether an estimate lies so near its tolerance that no number of rows would decide."
+    """Whether an estimate lies so near its tolerance that no number of rows would decide.
+
+    Parameters
+    ----------
+    needed : float | None
+        Rows in all that would decide, by an estimate.
+    n : int
+        Rows at hand.
+
+    Returns
+    -------
+    bool
+        Whether that is more than fifty times as many.
+    """
     return needed is not None and 50 * n < needed < np.inf
 
 # %% ../../nbs/words/05_text.ipynb #one-hint
@@ -168,7 +356,20 @@ _HINT = re.compile(r"(\w+=|[A-Z]\w+\.\w+|\.\w+\(\)) \((--[a-z-]+)\)")
 def one_hint(text: str,  # a sentence with a hint for both, such as "pass groups= (--groups)"
              of_command: bool,  # whether it is shown by a command
              ) -> str:  # "pass --groups", or in Python "pass groups="
-    "A sentence whose hints are those of the command line alone, or those of Python alone."
+    """A sentence whose hints are those of the command line alone, or those of Python alone.
+
+    Parameters
+    ----------
+    text : str
+        A sentence with a hint for both, such as "pass groups= (--groups)".
+    of_command : bool
+        Whether it is shown by a command.
+
+    Returns
+    -------
+    str
+        "pass --groups", or in Python "pass groups=".
+    """
     if of_command: return _HINT.sub(r"\2", text)
     return _HINT.sub(r"\1", text)
 
@@ -176,7 +377,18 @@ def one_hint(text: str,  # a sentence with a hint for both, such as "pass groups
 def short_name(
     name: Any,  # of a column or group; None: u
 ) -> str:  # at most 40 characters that a terminal can show
-    "What a column or group is called in a sentence."
+    """What a column or group is called in a sentence.
+
+    Parameters
+    ----------
+    name : Any
+        Of a column or group; None: u.
+
+    Returns
+    -------
+    str
+        At most 40 characters that a terminal can show.
+    """
     if name is None: text = "u"
     else: text = printable(name)
     if len(text) <= 40: return text
@@ -186,7 +398,18 @@ def short_name(
 def place_text(
     place: Any,  # a `Place`: along, first, last, count, of, by_group
 ) -> str:  # "where u is 0.0857 to 0.216", "in material wood"
-    "Where a part of the rows lies."
+    """Where a part of the rows lies.
+
+    Parameters
+    ----------
+    place : Any
+        A `Place`: along, first, last, count, of, by_group.
+
+    Returns
+    -------
+    str
+        "where u is 0.0857 to 0.216", "in material wood".
+    """
     if place.by_group: return f"in {short_name(place.along)} {short_name(place.first)}"
     ends = value_text(place.first)
     if place.last != place.first: ends += f" to {value_text(place.last)}"
@@ -196,7 +419,18 @@ def place_text(
 def is_part(
     place: Any,  # a `Place`
 ) -> bool:  # whether its number of rows is worth a word
-    "Whether a place holds less than a tenth of the rows."
+    """Whether a place holds less than a tenth of the rows.
+
+    Parameters
+    ----------
+    place : Any
+        A `Place`.
+
+    Returns
+    -------
+    bool
+        Whether its number of rows is worth a word.
+    """
     return place.count < 0.1 * place.of
 
 # %% ../../nbs/words/05_text.ipynb #cell-035
@@ -204,7 +438,20 @@ def row_names(
     rows: Any,  # positions of rows, from 0
     names: Any = (),  # how the first of them are called, where they have names
 ) -> str:  # "row 17", "rows 3, 5 and 2 more"
-    "Which rows."
+    """Which rows.
+
+    Parameters
+    ----------
+    rows : Any
+        Positions of rows, from 0.
+    names : Any, default ()
+        How the first of them are called, where they have names.
+
+    Returns
+    -------
+    str
+        "row 17", "rows 3, 5 and 2 more".
+    """
     shown = [str(name) for name in names] or [f"{row:,}" for row in rows[:5]]
     more = len(rows) - len(shown)
     if more > 0: shown = [*shown, f"{more:,} more"]
@@ -213,11 +460,33 @@ def row_names(
 # %% ../../nbs/words/05_text.ipynb #cell-036
 def capital(text: str,  # any text
             ) -> str:  # with a capital letter first
-    "A sentence's first letter."
+    """A sentence's first letter.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        With a capital letter first.
+    """
     return text[:1].upper() + text[1:]
 
 # %% ../../nbs/words/05_text.ipynb #cell-037
 def small(text: str,  # any text
           ) -> str:  # with a small letter first
-    "A first letter that stands within a sentence."
+    """A first letter that stands within a sentence.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        With a small letter first.
+    """
     return text[:1].lower() + text[1:]

@@ -17,7 +17,17 @@ __all__ = ['STEPS', 'conformal_title', 'conformal_method', 'conformal_conclusion
 # %% ../../nbs/words/103_verbs.ipynb #wv-all
 def conformal_title(found: Any,  # the report on the intervals or sets, out of fold
                     ) -> str:
-    "The kind of statement and the number of rows."
+    """The kind of statement and the number of rows.
+
+    Parameters
+    ----------
+    found : Any
+        The report on the intervals or sets, out of fold.
+
+    Returns
+    -------
+    str
+    """
     return f"conformal {found.title}"
 
 
@@ -29,7 +39,19 @@ _STARTS = {"quantiles": "conformalized quantile regression (CQR)",
 def conformal_method(model: Any,  # what was fitted
                      of: str,  # the kind of statement it starts from, such as "quantiles"
                      ) -> str:
-    "How bounds or sets are made, by the name that the field has for it."
+    """How bounds or sets are made, by the name that the field has for it.
+
+    Parameters
+    ----------
+    model : Any
+        What was fitted.
+    of : str
+        The kind of statement it starts from, such as "quantiles".
+
+    Returns
+    -------
+    str
+    """
     if of.lower() in _STARTS: return f"{_STARTS[of.lower()]}: {model.sentence}"
     return model.sentence
 
@@ -38,7 +60,21 @@ def conformal_conclusion(model: Any,  # what was fitted
                          found: Any,  # the report on the intervals or sets, out of fold
                          of: str = "",  # the kind of statement it starts from, such as "quantiles"
                          ) -> str:
-    "How bounds or sets are made, and what is found of them out of fold."
+    """How bounds or sets are made, and what is found of them out of fold.
+
+    Parameters
+    ----------
+    model : Any
+        What was fitted.
+    found : Any
+        The report on the intervals or sets, out of fold.
+    of : str, default ""
+        The kind of statement it starts from, such as "quantiles".
+
+    Returns
+    -------
+    str
+    """
     text, method = found.conclusion, conformal_method(model, of)
     if of.lower() in _STARTS: method = f"{method[:1].upper()}{method[1:]}"
     else: method = f"Conformal: {method}"
@@ -47,21 +83,52 @@ def conformal_conclusion(model: Any,  # what was fitted
 
 def conformal_headline(found: Any,  # the report on the intervals or sets, out of fold
                        ) -> str:  # at most twelve words
-    "What is covered out of fold."
+    """What is covered out of fold.
+
+    Parameters
+    ----------
+    found : Any
+        The report on the intervals or sets, out of fold.
+
+    Returns
+    -------
+    str
+        At most twelve words.
+    """
     share = percent(found["coverage"].estimate, found.coverage)
     return f"Conformal: {share} % covered out of fold, {100 * found.coverage:g} % claimed"
 
 
 def unchanged_conclusion(found: Any,  # the report on intervals that were left as they are
                          ) -> str:
-    "Why intervals are left as they are."
+    """Why intervals are left as they are.
+
+    Parameters
+    ----------
+    found : Any
+        The report on intervals that were left as they are.
+
+    Returns
+    -------
+    str
+    """
     why = f", since {found.why_unchanged}" if found.why_unchanged else ""
     return f"Unchanged{why}. {found.conclusion}"
 
 
 def reading_text(reading: Any,  # a `Reading`
                  ) -> str:
-    "What a monitor says after some outcomes."
+    """What a monitor says after some outcomes.
+
+    Parameters
+    ----------
+    reading : Any
+        A `Reading`.
+
+    Returns
+    -------
+    str
+    """
     if reading.alarm is None: return f"No alarm after {counted(reading.n, 'outcome')}."
     return reading.alarm.sentence
 

@@ -52,7 +52,63 @@ def _summed(total, values):
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-040
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ErrorStreamSummary(StreamCounts):
-    "What went through `recalibrate_error_rows`: counts, mean Z² before and after, and alarms."
+    """What went through `recalibrate_error_rows`: counts, mean Z² before and after, and alarms.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    method : str
+        The method's short name.
+    rows : int
+        Rows written in this run, as all that follows.
+    learnt : int
+        Rows that had an outcome.
+    alarms : int
+        How often the monitor of what was predicted rang.
+    alarms_after : int
+        How often the monitor of what was written rang.
+    curve : tuple[tuple[float, ...], ...]
+        Outcomes seen, a measure of what was predicted and of what was written, at some
+        times of the stream.
+    left_out : int
+        Rows without a prediction, where they were to be left out.
+    skipped : int
+        Broken rows, where they were to be skipped.
+    waiting : int
+        Forecasts whose outcome has not come yet, where rows have keys.
+    restarts : int
+        How often the forecaster began anew, at alarms of the forecasts' monitor.
+    booked : int
+        Rows that brought the outcome of an earlier row's forecast.
+    zms_before : float
+        Mean Z² of the column of uncertainties; 0 where nothing was learnt.
+    zms_after : float
+        Mean Z² of what was written; 0 where nothing was learnt.
+    gain : float
+        By how much the normal log score of what was written is better, nats per error.
+    gain_error : float
+        Its standard error.
+    is_heavy : bool
+        Whether u was made smaller while tails are too heavy to tell a gain.
+    largest : tuple[tuple[float, int], tuple[float, int]]
+        Largest Z² before, after, each with the number of its outcome.
+    alarm : UncertaintyAlarm | None
+        The first of what was predicted; None if there was none.
+    alarm_after : UncertaintyAlarm | None
+        The first of what was written.
+    """
 
     zms_before: float  # mean Z² of the column of uncertainties; 0 where nothing was learnt
     zms_after: float  # mean Z² of what was written; 0 where nothing was learnt
@@ -103,7 +159,14 @@ class _ErrorTally(StreamTally):
         self.gains_ = [0.0, 0.0, 0.0]  # in log score, their squares, and what these should be
 
     def count(self, u, error, made):
-        "Take in predicted u, errors and what was made of u; the alarms of what was predicted."
+        """Take in predicted u, errors and what was made of u; the alarms of what was predicted.
+
+        Parameters
+        ----------
+        u
+        error
+        made
+        """
         for k, scale in enumerate((u, made)):
             square = np.minimum(np.abs(error) / scale, _LARGEST)**2
             self.squares_[k] = _summed(self.squares_[k], square)
@@ -137,7 +200,19 @@ _ROLES = {"errors": ("std", "error", "key"), "predictions": ("predicted", "std",
 
 
 class ErrorRows(KeyedRows):
-    "All that rows with standard deviations have left behind, beside errors or predictions."
+    """All that rows with standard deviations have left behind, beside errors or predictions.
+
+    Parameters
+    ----------
+    method : str, default "mixture"
+        The only one.
+    run_length : int, default 1_000_000
+        Outcomes between false alarms, on average.
+    kurtosis : float, default 9.0
+        Of scaled errors, up to which that holds.
+    kind : str, default "errors"
+        What rows hold beside std: "errors" or "predictions".
+    """
     what = "uncertainties"
 
     def __init__(self, method: str = "mixture",  # the only one
@@ -151,7 +226,13 @@ class ErrorRows(KeyedRows):
         else: self.wanted = "hold a number"
 
     def begin(self) -> Self:  # the object itself
-        "No row seen yet."
+        """No row seen yet.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         check_choice(self.method, "method", ["mixture"])
         self.predicted_ = {}  # by key, where what was observed comes later
         return self.opened(OnlineScaling(), _ErrorTally(self.run_length, self.kurtosis).begin())
@@ -160,7 +241,22 @@ class ErrorRows(KeyedRows):
              names: tuple[str, ...],  # their columns
              numbers: Any,  # how numbers are written
              ) -> tuple[float, ...]:  # what was predicted, and the error or what was observed
-        "All from texts of cells."
+        """All from texts of cells.
+
+        Parameters
+        ----------
+        texts : list[str]
+            Cells of a row.
+        names : tuple[str, ...]
+            Their columns.
+        numbers : Any
+            How numbers are written.
+
+        Returns
+        -------
+        tuple[float, ...]
+            What was predicted, and the error or what was observed.
+        """
         *mean, u, y = (_number(text, name, numbers)
                        for text, name in zip(texts[:len(self.roles) - 1], names))
         if mean: error = y - mean[0]
@@ -170,7 +266,18 @@ class ErrorRows(KeyedRows):
 
     def many(self, rows: np.ndarray,  # std and error, or mean, std and what was observed, n rows
              ) -> np.ndarray:  # corrected std, shape (n,)
-        "Standard deviations of rows without keys."
+        """Standard deviations of rows without keys.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Std and error, or mean, std and what was observed, n rows.
+
+        Returns
+        -------
+        np.ndarray
+            Corrected std, shape (n,).
+        """
         if self.kind == "predictions":
             rows = np.column_stack([rows[:, 1], rows[:, 2] - rows[:, 0]])
         return super().many(rows)
@@ -179,7 +286,22 @@ class ErrorRows(KeyedRows):
             y: float,  # the error, or what was observed; NaN where it is not known
             key: str,  # under which it comes
             ) -> float:  # corrected std
-        "The same of a row with a key, under which its prediction is kept."
+        """The same of a row with a key, under which its prediction is kept.
+
+        Parameters
+        ----------
+        predicted : list[float]
+            Std, or mean and std.
+        y : float
+            The error, or what was observed; NaN where it is not known.
+        key : str
+            Under which it comes.
+
+        Returns
+        -------
+        float
+            Corrected std.
+        """
         if self.kind == "errors": return super().one(predicted, y, key)
         mean, u = predicted
         kept = self.predicted_.get(key, mean)
@@ -194,11 +316,27 @@ class ErrorRows(KeyedRows):
 
     def cells(self, made: float,  # for one row
               ) -> list[str]:  # a cell for each added column
-        "What was made of an uncertainty, as text."
+        """What was made of an uncertainty, as text.
+
+        Parameters
+        ----------
+        made : float
+            For one row.
+
+        Returns
+        -------
+        list[str]
+            A cell for each added column.
+        """
         return [f"{made:.6g}"]
 
     def summary(self) -> ErrorStreamSummary:
-        "What went through."
+        """What went through.
+
+        Returns
+        -------
+        ErrorStreamSummary
+        """
         tally, n = self.tally_, max(self.tally_.learnt_, 1)
         before, after = (total / n for total in tally.squares_)
         gain, gain_error = tally.gains_[0] / n, math.sqrt(max(tally.gains_[1:])) / n
@@ -238,8 +376,39 @@ def recalibrate_error_rows(
 ) -> ErrorStreamSummary:  # what went through in this run
     """Write each row again with an uncertainty that was made before the row's error was used.
 
-    Raises ValueError for the first row that can't be used, naming its line, after all rows before
-    it were written and the state with them, and for a state that is damaged or of another kind."""
+    Parameters
+    ----------
+    source : BinaryIO
+        Bytes of a CSV table with a line of column names; oldest row first.
+    write : Callable[[str], object]
+        Takes whole lines of text, one or many at a time.
+    uncertainty : str
+        The column of standard uncertainties, > 0.
+    error : str
+        The column of errors, or nothing where not known.
+    key : str | None, optional
+        The column of keys, where errors come in later rows.
+    name : str, default "recalibrated"
+        The column that is added.
+    run_length : int, default 1_000_000
+        Of the monitors: errors between false alarms, on average.
+    kurtosis : float, default 9.0
+        Up to which the monitors keep that promise, ≥ 1.
+    **options : Any
+        As in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`, `state`,
+        `every`, `resume`, `on_error`, `tell`, `complain`.
+
+    Returns
+    -------
+    ErrorStreamSummary
+        What went through in this run.
+
+    Raises
+    ------
+    ValueError
+        For the first row that can't be used, naming its line, after all rows before it were
+        written and the state with them, and for a state that is damaged or of another kind.
+    """
     if key is None: columns = (uncertainty, error)
     else: columns = (uncertainty, error, key)
     return stream_rows(source, write, ErrorRows("mixture", run_length, kurtosis), columns, (name,),
@@ -262,8 +431,41 @@ def recalibrate_mean_rows(
 ) -> ErrorStreamSummary:  # what went through in this run
     """Write each row again with a standard deviation made before its observed value was used.
 
-    Raises ValueError for the first row that can't be used, naming its line, after all rows before
-    it were written and the state with them, and for a state that is damaged or of another kind."""
+    Parameters
+    ----------
+    source : BinaryIO
+        Bytes of a CSV table with a line of column names; oldest row first.
+    write : Callable[[str], object]
+        Takes whole lines of text, one or many at a time.
+    mean : str
+        The column of predictions.
+    std : str
+        The column of their standard deviations, > 0.
+    y_true : str
+        The column of observed values, or nothing where not known.
+    key : str | None, optional
+        The column of keys, where observed values come in later rows.
+    name : str, default "recalibrated"
+        The column that is added.
+    run_length : int, default 1_000_000
+        Of the monitors: outcomes between false alarms, on average.
+    kurtosis : float, default 9.0
+        Up to which the monitors keep that promise, ≥ 1.
+    **options : Any
+        As in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`, `state`,
+        `every`, `resume`, `on_error`, `tell`, `complain`.
+
+    Returns
+    -------
+    ErrorStreamSummary
+        What went through in this run.
+
+    Raises
+    ------
+    ValueError
+        For the first row that can't be used, naming its line, after all rows before it were
+        written and the state with them, and for a state that is damaged or of another kind.
+    """
     if key is None: columns = (mean, std, y_true)
     else: columns = (mean, std, y_true, key)
     return stream_rows(source, write, ErrorRows("mixture", run_length, kurtosis, "predictions"),
@@ -272,7 +474,21 @@ def recalibrate_mean_rows(
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-048
 @dataclass(frozen=True, kw_only=True)
 class CoverageAlarm(Result):
-    "What rang the monitor of intervals: a stretch with too many misses, or too few."
+    """What rang the monitor of intervals: a stretch with too many misses, or too few.
+
+    Attributes
+    ----------
+    level : float
+        The coverage that is claimed.
+    outcome : int
+        The number of the outcome at which it rang, counted from 1.
+    since : int
+        The number of the first outcome of the stretch.
+    covered : float
+        The share of the stretch that was covered.
+    run_length : int
+        Outcomes from one false alarm to the next, on average, at least.
+    """
 
     level: float  # the coverage that is claimed
     outcome: int  # the number of the outcome at which it rang, counted from 1
@@ -311,7 +527,70 @@ def _coverage_alarm(alarm: Alarm | None, level):
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-049sc
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BoundStreamSummary(StreamCounts):
-    "What went through `recalibrate_bound_rows`: counts, coverage before and after, and alarms."
+    """What went through `recalibrate_bound_rows`: counts, coverage before and after, and alarms.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    method : str
+        The method's short name.
+    rows : int
+        Rows written in this run, as all that follows.
+    learnt : int
+        Rows that had an outcome.
+    alarms : int
+        How often the monitor of what was predicted rang.
+    alarms_after : int
+        How often the monitor of what was written rang.
+    curve : tuple[tuple[float, ...], ...]
+        Outcomes seen, a measure of what was predicted and of what was written, at some
+        times of the stream.
+    left_out : int
+        Rows without a prediction, where they were to be left out.
+    skipped : int
+        Broken rows, where they were to be skipped.
+    waiting : int
+        Forecasts whose outcome has not come yet, where rows have keys.
+    restarts : int
+        How often the forecaster began anew, at alarms of the forecasts' monitor.
+    booked : int
+        Rows that brought the outcome of an earlier row's forecast.
+    level : float
+        The coverage that is wanted.
+    coverage_before : float
+        Share covered as predicted; 0 where nothing was learnt.
+    coverage_after : float
+        Share covered by what was written.
+    width_before : float
+        Mean width as predicted; infinite where an interval is.
+    width_after : float
+        Mean width of what was written; infinite where an interval is.
+    infinite_before : int
+        How many outcomes had an infinite interval as predicted.
+    infinite : int
+        How many had one in what was written.
+    bound : float | None
+        How far the coverage can be from the level at most, for any sequence with distances
+        in the range of these; None where that is not guaranteed.
+    one_sided : bool
+        Whether it can be more than that, as outcomes in the very middle are covered.
+    alarm : CoverageAlarm | None
+        The first of what was predicted; None if there was none.
+    alarm_after : CoverageAlarm | None
+        The first of what was written.
+    """
     level: float  # the coverage that is wanted
     coverage_before: float  # share covered as predicted; 0 where nothing was learnt
     coverage_after: float  # share covered by what was written
@@ -348,8 +627,14 @@ class _BoundTally(StreamTally):
         self.covered_, self.width_, self.infinite_ = [0, 0], [0.0, 0.0], [0, 0]
 
     def count(self, predicted, y, made):
-        """Take in claimed bounds, true values y and what was made of the bounds; alarms as
-        predicted."""
+        """Take in claimed bounds, true values y and what was made of the bounds; alarms as predicted.
+
+        Parameters
+        ----------
+        predicted
+        y
+        made
+        """
         chance, alarms = np.full(y.size, round(1 - self.level, 12)), ()
         for k, (bounds, monitor) in enumerate([(made, self.after_), (predicted, self.monitor_)]):
             inside, width = (bounds[:, 0] <= y) & (y <= bounds[:, 1]), bounds[:, 1] - bounds[:, 0]
@@ -399,7 +684,17 @@ def _check_bounds(low, up, y, texts, names):
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #cell-053
 class BoundRows(KeyedRows):
-    "How rows with intervals are learnt, written and summed up."
+    """How rows with intervals are learnt, written and summed up.
+
+    Parameters
+    ----------
+    level : float, default 0.9
+        Of the intervals.
+    method : str, default "tracker"
+        Or "mixed", "aci", "dtaci".
+    run_length : int, default 1_000_000
+        Outcomes between false alarms, on average.
+    """
     what, wanted = "intervals", "hold a number"
     roles = ("lower", "upper", "observed", "key")
     width = 2
@@ -411,7 +706,13 @@ class BoundRows(KeyedRows):
         self.level, self.method, self.run_length, self.told = level, method, run_length, []
 
     def begin(self) -> Self:  # the object itself
-        "No row seen yet."
+        """No row seen yet.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         make = _TRACKERS[check_choice(self.method, "method", list(_TRACKERS))]
         check_fraction(self.level, "level")
         return self.opened(make(self.level),
@@ -421,7 +722,22 @@ class BoundRows(KeyedRows):
              names: tuple[str, ...],  # their columns
              numbers: Any,  # how numbers are written
              ) -> tuple[float, ...]:  # lower, upper and observed value
-        "All from texts of cells."
+        """All from texts of cells.
+
+        Parameters
+        ----------
+        texts : list[str]
+            Cells of a row.
+        names : tuple[str, ...]
+            Their columns.
+        numbers : Any
+            How numbers are written.
+
+        Returns
+        -------
+        tuple[float, ...]
+            Lower, upper and observed value.
+        """
         low, up, y = (_number(text, name, numbers, k < 2)
                       for k, (text, name) in enumerate(zip(texts[:3], names)))
         _check_bounds(low, up, y, texts, names)
@@ -430,17 +746,46 @@ class BoundRows(KeyedRows):
     def learn(self, predicted: np.ndarray,  # bounds, shape (n, 2)
               y: np.ndarray,  # observed values, shape (n,)
               ) -> np.ndarray:  # bounds, shape (n, 2)
-        "Bounds made of those predicted, each before its true value y was learnt."
+        """Bounds made of those predicted, each before its true value y was learnt.
+
+        Parameters
+        ----------
+        predicted : np.ndarray
+            Bounds, shape (n, 2).
+        y : np.ndarray
+            Observed values, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Bounds, shape (n, 2).
+        """
         return self.forecaster_.prequential(y, predicted)
 
     def cells(self, made: np.ndarray,  # for one row
               ) -> list[str]:  # a cell for each added column
-        "Bounds that were made, as text."
+        """Bounds that were made, as text.
+
+        Parameters
+        ----------
+        made : np.ndarray
+            For one row.
+
+        Returns
+        -------
+        list[str]
+            A cell for each added column.
+        """
         low, up = float(made[0]), float(made[1])
         return [_bound_text(low, up - low), _bound_text(up, up - low)]
 
     def summary(self) -> BoundStreamSummary:
-        "What went through."
+        """What went through.
+
+        Returns
+        -------
+        BoundStreamSummary
+        """
         tally, n = self.tally_, max(self.tally_.learnt_, 1)
         before, after = (covered / n for covered in tally.covered_)
         width, width_after = (math.inf if infinite else total / n
@@ -488,8 +833,43 @@ def recalibrate_bound_rows(
 ) -> BoundStreamSummary:  # what went through in this run
     """Write each row again with bounds that were made before the row's true value was used.
 
-    Raises ValueError for the first row that can't be used, naming its line, after all rows before
-    it were written and the state with them, and for a state that is damaged or of another kind."""
+    Parameters
+    ----------
+    source : BinaryIO
+        Bytes of a CSV table with a line of column names; oldest row first.
+    write : Callable[[str], object]
+        Takes whole lines of text, one or many at a time.
+    lower : str
+        The column of lower bounds; -inf where there is no bound, on either side.
+    upper : str
+        The column of upper bounds, above the lower ones; inf where there is none.
+    y_true : str
+        The column of true values, or nothing where not known.
+    level : float, default 0.9
+        The coverage that is wanted, in (0, 1).
+    method : str, default "tracker"
+        "tracker", "mixed", "aci" or "dtaci".
+    key : str | None, optional
+        The column of keys, where true values come in later rows.
+    name : str, default "recalibrated"
+        What the two added columns begin with.
+    run_length : int, default 1_000_000
+        Of the monitors: outcomes between false alarms, on average.
+    **options : Any
+        As in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`, `state`,
+        `every`, `resume`, `on_error`, `tell`, `complain`.
+
+    Returns
+    -------
+    BoundStreamSummary
+        What went through in this run.
+
+    Raises
+    ------
+    ValueError
+        For the first row that can't be used, naming its line, after all rows before it were
+        written and the state with them, and for a state that is damaged or of another kind.
+    """
     if key is None: columns = (lower, upper, y_true)
     else: columns = (lower, upper, y_true, key)
     return stream_rows(source, write, BoundRows(level, method, run_length), columns,

@@ -27,7 +27,23 @@ except ImportError: pass
 
 # %% ../../nbs/adapters/78_river_models.ipynb #cell-014
 class RecalibratedOnline(_RiverClassifier):
-    "A binary online model in river's manner, recalibrated, with the model's own methods."
+    """A binary online model in river's manner, recalibrated, with the model's own methods.
+
+    Parameters
+    ----------
+    model : Any
+        With `predict_proba_one(x)` → {False: …, True: …} and `learn_one(x, y)`.
+    method : str, default "mixture"
+        A name that `make_forecaster` knows.
+    remember : int, default 10_000
+        So many forecasts without a key await their outcome, ≥ 1.
+    rng : int | None, optional
+        Seed of hedging's draws, ≥ 0; None for fresh entropy.
+    on_alarm : str | None, optional
+        "restart" or None, as in `make_forecaster`.
+    run_length : int, default 1_000_000
+        Of the monitor, as there.
+    """
 
     def __init__(self,
                  model: Any,  # with `predict_proba_one(x)` → {False: …, True: …} and
@@ -91,7 +107,20 @@ class RecalibratedOnline(_RiverClassifier):
                     x: dict,  # the features of one case
                     **options: Any,  # what else `predict_proba_one` takes
                     ) -> Any:  # the likelier label; None before both are known
-        "The likelier outcome."
+        """The likelier outcome.
+
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+        **options : Any
+            What else `predict_proba_one` takes.
+
+        Returns
+        -------
+        Any
+            The likelier label; None before both are known.
+        """
         predicted = self.predict_proba_one(x, **options)
         if predicted: return max(predicted, key=predicted.get)
         return None
@@ -105,7 +134,22 @@ class RecalibratedOnline(_RiverClassifier):
                   ) -> None:
         """Teach the forecaster with the score that was issued, and the model.
 
-        Raises ValueError for a third label, and for a key whose outcome is booked already."""
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+        y : Any
+            Its outcome: True or False, or one of two words.
+        key : str | int | None, optional
+            Of its forecast; the features unless given.
+        **options : Any
+            What else the model takes.
+
+        Raises
+        ------
+        ValueError
+            For a third label, and for a key whose outcome is booked already.
+        """
         name = _ticket_name(self, x, key)
         happened = self._meet(y.item() if isinstance(y, np.generic) else y)
         if not self.forecaster.is_open(name): name = self._forecast(x, key, {})
@@ -123,7 +167,22 @@ class RecalibratedOnline(_RiverClassifier):
                           # features themselves unless given
                           **options: Any,  # what else the model takes
                           ) -> dict[Any, float]:  # recalibrated probabilities of both labels
-        "Recalibrated probabilities of one case; none before both labels are known."
+        """Recalibrated probabilities of one case; none before both labels are known.
+
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+        key : str | int | None, optional
+            Under which the outcome will come; the features themselves unless given.
+        **options : Any
+            What else the model takes.
+
+        Returns
+        -------
+        dict[Any, float]
+            Recalibrated probabilities of both labels.
+        """
         _, q, _ = self.forecaster.open_ticket(self._forecast(x, key, options))
         if len(self.labels_) == 2: return {self.labels_[0]: 1 - q, self.labels_[1]: q}
         return {}
@@ -135,17 +194,40 @@ class _Given:
     def __init__(self, on): self.on = on
 
     def predict_proba_one(self, x):
-        "The probability that x holds under the name."
+        """The probability that x holds under the name.
+
+        Parameters
+        ----------
+        x
+        """
         p = x.get(self.on)
         if not isinstance(p, (int, float)) or not 0 <= p <= 1:
             raise ValueError(f"x must hold a probability under {self.on!r}, got {p!r:.40}")
         return {False: 1 - p, True: float(p)}
 
-    def learn_one(self, x, y): "Nothing is learnt of x and y."
+    def learn_one(self, x, y): """Nothing is learnt of x and y.
+
+                               Parameters
+                               ----------
+                               x
+                               y
+                               """
 
 # %% ../../nbs/adapters/78_river_models.ipynb #cell-059b
 class RecalibratedFeature(_RiverTransformer):
-    "A probability among a case's features, recalibrated, for river's pipelines."
+    """A probability among a case's features, recalibrated, for river's pipelines.
+
+    Parameters
+    ----------
+    on : Any
+        The name of the feature.
+    method : str, default "mixture"
+        A name that `make_forecaster` knows.
+    remember : int, default 10_000
+        So many forecasts await their outcome, ≥ 1.
+    rng : int | None, optional
+        Seed of hedging's draws, ≥ 0; None for fresh entropy.
+    """
 
     def __init__(self,
                  on: Any,  # the name of the feature
@@ -161,14 +243,36 @@ class RecalibratedFeature(_RiverTransformer):
                       ) -> dict[Any, Any]:  # the same with the recalibrated probability
         """The features with the probability as it is recalibrated now; its outcome may come.
 
-        Raises ValueError where there is no probability."""
+        Parameters
+        ----------
+        x : dict
+            The features of one case.
+
+        Returns
+        -------
+        dict[Any, Any]
+            The same with the recalibrated probability.
+
+        Raises
+        ------
+        ValueError
+            Where there is no probability.
+        """
         return {**x, self.on: self.online.predict_proba_one(x)[True]}
 
     def learn_one(self,
                   x: dict,  # the features of one case, as they came
                   y: Any,  # its outcome, True or False
                   ) -> None:
-        "Teach the map with the probability that was predicted for these features."
+        """Teach the map with the probability that was predicted for these features.
+
+        Parameters
+        ----------
+        x : dict
+            The features of one case, as they came.
+        y : Any
+            Its outcome, True or False.
+        """
         self.online.learn_one(x, bool(y) if y in (0, 1) else y)
 
     @classmethod

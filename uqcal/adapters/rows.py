@@ -26,7 +26,59 @@ __all__ = ['StreamSummary', 'ProbabilityRows', 'recalibrate_rows']
 # %% ../../nbs/adapters/79_rows.ipynb #cell-161
 @dataclass(frozen=True, kw_only=True, repr=False)
 class StreamSummary(StreamCounts):
-    "What went through `recalibrate_rows`: counts, calibration before and after, and the alarm."
+    """What went through `recalibrate_rows`: counts, calibration before and after, and the alarm.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    method : str
+        The method's short name.
+    rows : int
+        Rows written in this run, as all that follows.
+    learnt : int
+        Rows that had an outcome.
+    alarms : int
+        How often the monitor of what was predicted rang.
+    alarms_after : int
+        How often the monitor of what was written rang.
+    curve : tuple[tuple[float, ...], ...]
+        Outcomes seen, a measure of what was predicted and of what was written, at some
+        times of the stream.
+    left_out : int
+        Rows without a prediction, where they were to be left out.
+    skipped : int
+        Broken rows, where they were to be skipped.
+    waiting : int
+        Forecasts whose outcome has not come yet, where rows have keys.
+    restarts : int
+        How often the forecaster began anew, at alarms of the forecasts' monitor.
+    booked : int
+        Rows that brought the outcome of an earlier row's forecast.
+    brier_before : float
+        Brier score of the column of scores; 0 where nothing was learnt.
+    brier_after : float
+        Brier score of the forecasts; 0 where nothing was learnt.
+    brier_error : float
+        Standard error of the difference of the two, Eq. 1.
+    right : tuple[float, float]
+        Calibration errors that right scores and forecasts would show.
+    alarm : Alarm | None
+        The first of the score's monitor; None if it never rang.
+    alarm_after : Alarm | None
+        The first of the forecasts' monitor.
+    """
 
     brier_before: float  # Brier score of the column of scores; 0 where nothing was learnt
     brier_after: float  # Brier score of the forecasts; 0 where nothing was learnt
@@ -68,7 +120,14 @@ class _Tally(StreamTally):
         self.bins_, self.squares_, self.spread_ = np.zeros((2, 3, 10)), np.zeros(2), np.zeros(2)
 
     def count(self, p, y, q):
-        "Take in scores p, outcomes y and forecasts q of some rows; the alarms of the scores."
+        """Take in scores p, outcomes y and forecasts q of some rows; the alarms of the scores.
+
+        Parameters
+        ----------
+        p
+        y
+        q
+        """
         for k, forecast in enumerate((p, q)):
             where = np.searchsorted(np.arange(1, 11) / 10, forecast, side="left")
             # one after the other, so that parts of any size add up to the same bits
@@ -83,12 +142,24 @@ class _Tally(StreamTally):
         return self.monitor_.prequential(p, y).alarms
 
     def came(self, delay, p, y):
-        "Take in how many rows after its score an outcome came; Eq. 2."
+        """Take in how many rows after its score an outcome came; Eq. 2.
+
+        Parameters
+        ----------
+        delay
+        p
+        y
+        """
         far, v = np.log1p(delay), p * (1 - p)
         self.delays_ += y - p, far * (y - p), v, far * v, far**2 * v
 
     def is_selected(self, waiting):
-        "Whether the outcomes that came differ from those that are out, as far as these show."
+        """Whether the outcomes that came differ from those that are out, as far as these show.
+
+        Parameters
+        ----------
+        waiting
+        """
         rest, mixed, v, first, second = self.delays_
         y, p, noise = self.bins_[0].sum(axis=1)
         is_one_class = y in (0, self.learnt_) and (y - p)**2 > _BEYOND**2 * noise
@@ -109,7 +180,21 @@ _OUTCOMES = {"0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "false": 0.0, "true": 1
 
 # %% ../../nbs/adapters/79_rows.ipynb #cell-069
 class ProbabilityRows(KeyedRows):
-    "All that rows with probabilities have left behind."
+    """All that rows with probabilities have left behind.
+
+    Parameters
+    ----------
+    method : str, default "mixture"
+        A name that `make_forecaster` knows.
+    rng : int | None, optional
+        Seed of hedging's draws; None: fresh entropy.
+    on_alarm : str | None, optional
+        "restart" or None.
+    run_length : int, default 1_000_000
+        Outcomes between false alarms, on average.
+    pos_label : str | None, optional
+        Which of two labels counts as 1.
+    """
     def __init__(self, method: str = "mixture",  # a name that `make_forecaster` knows
                  rng: int | None = None,  # seed of hedging's draws; None: fresh entropy
                  on_alarm: str | None = None,  # "restart" or None
@@ -120,7 +205,13 @@ class ProbabilityRows(KeyedRows):
         self.pos_label, self.told = pos_label, []
 
     def begin(self) -> Self:  # the object itself
-        "No row seen yet."
+        """No row seen yet.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.seen_, self.since_, self.negative_ = 0, {}, None
         return self.opened(forecaster_of(self), _Tally(self.run_length).begin())
 
@@ -128,7 +219,22 @@ class ProbabilityRows(KeyedRows):
             y: float,  # its outcome; NaN where it is not known
             key: str,  # under which the outcome comes
             ) -> float:  # the forecast
-        "The same, and how many rows an outcome took."
+        """The same, and how many rows an outcome took.
+
+        Parameters
+        ----------
+        predicted : list[float]
+            One probability.
+        y : float
+            Its outcome; NaN where it is not known.
+        key : str
+            Under which the outcome comes.
+
+        Returns
+        -------
+        float
+            The forecast.
+        """
         made = super().one(predicted, y, key)
         self.seen_ += 1
         if y != y: self.since_[key] = self.seen_
@@ -139,7 +245,22 @@ class ProbabilityRows(KeyedRows):
              names: tuple[str, ...],  # their columns
              numbers: Any,  # how numbers are written
              ) -> tuple[float, ...]:  # probability and outcome
-        "Probability and outcome from texts of cells."
+        """Probability and outcome from texts of cells.
+
+        Parameters
+        ----------
+        texts : list[str]
+            Cells of a row.
+        names : tuple[str, ...]
+            Their columns.
+        numbers : Any
+            How numbers are written.
+
+        Returns
+        -------
+        tuple[float, ...]
+            Probability and outcome.
+        """
         text, said = texts[:2]
         p = numbers.cell(text)
         if p is None:
@@ -165,11 +286,27 @@ class ProbabilityRows(KeyedRows):
 
     def cells(self, made: float,  # for one row
               ) -> list[str]:  # a cell for each added column
-        "A forecast that was made, as text."
+        """A forecast that was made, as text.
+
+        Parameters
+        ----------
+        made : float
+            For one row.
+
+        Returns
+        -------
+        list[str]
+            A cell for each added column.
+        """
         return [_six_digits(made)]
 
     def summary(self) -> StreamSummary:
-        "What went through."
+        """What went through.
+
+        Returns
+        -------
+        StreamSummary
+        """
         tally, n = self.tally_, max(self.tally_.learnt_, 1)
         before, after = (tally.squares_ / n).tolist()
         right = (np.sqrt(2 / np.pi * tally.bins_[:, 2]).sum(axis=1) / n).tolist()
@@ -222,9 +359,65 @@ def recalibrate_rows(
 ) -> StreamSummary:  # what went through in this run
     """Write each row again with a forecast that was made before the row's outcome was used.
 
-    Memory does not grow with the stream, only with outcomes that are still out. Raises ValueError
-    for the first row that can't be used, naming its line, after all rows before it were written and
-    the state with them, and for a state that is damaged or of another method."""
+    Memory does not grow with the stream, only with outcomes that are still out.
+
+    Parameters
+    ----------
+    source : BinaryIO
+        Bytes of a CSV table with a line of column names; oldest row first.
+    write : Callable[[str], object]
+        Takes whole lines of text, one or many at a time.
+    score : str
+        The column of scores, in [0, 1].
+    y_true : str
+        The column of outcomes: 0 or 1, or nothing where not known.
+    key : str | None, optional
+        The column of keys, where outcomes come in later rows.
+    pos_label : str | None, optional
+        Which of two labels counts as 1; None where there are 0 and 1.
+    method : str, default "mixture"
+        A name that `make_forecaster` knows.
+    name : str, default "recalibrated"
+        The column that is added.
+    rng : int | None, optional
+        Seed of hedging's draws, ≥ 0; None for fresh entropy.
+    decimal : str | None, optional
+        As in `read_table`; forecasts get the mark that scores have.
+    thousands : str | None, optional
+        The mark between thousands, if there is one.
+    encoding : str | None, optional
+        Of the bytes; None: by the mark they begin with, else UTF-8.
+    drop_missing : bool, default False
+        Leave out rows without a score.
+    state : str | PathLike | None, optional
+        A file to go on from, made where there is none.
+    every : int, default 1000
+        Rows between two writings of the state, ≥ 1.
+    resume : bool, default False
+        Pass over the rows that the state has taken in already.
+    on_error : str, default "stop"
+        What a broken row does: "stop", or "skip" to leave it out.
+    on_alarm : str | None, optional
+        "restart" or None, as in `make_forecaster`.
+    run_length : int, default 1_000_000
+        Of the score's monitor and the forecasts', as there.
+    tell : Callable[[Alarm], object] | None, optional
+        Is told of each alarm of the score.
+    complain : Callable[[str], object] | None, optional
+        Is told of each row that is skipped.
+
+    Returns
+    -------
+    StreamSummary
+        What went through in this run.
+
+    Raises
+    ------
+    ValueError
+        For the first row that can't be used, naming its line, after all rows before it were
+        written and the state with them, and for a state that is damaged or of another
+        method.
+    """
     return stream_rows(
         source, write, ProbabilityRows(method, rng, on_alarm, run_length, pos_label),
         (score, y_true) if key is None else (score, y_true, key), (name,), decimal=decimal,

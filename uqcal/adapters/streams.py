@@ -43,7 +43,29 @@ def make_forecaster(method: str,  # "mixture", "ops", "tops", "hops", "obs", "to
                     ) -> Any:  # a fresh forecaster with `predict`, `partial_fit` and `prequential`
     """A forecaster by its short name.
 
-    Raises ValueError for another name, naming the closest."""
+    Parameters
+    ----------
+    method : str
+        "mixture", "ops", "tops", "hops", "obs", "tobs" or "hobs".
+    rng : int | np.random.Generator | None, optional
+        Seed or generator, for hedging; None draws fresh entropy: numbers differ from run to
+        run.
+    on_alarm : str | None, optional
+        "restart" to begin anew when a monitor of the forecasts rings; None for no monitor.
+    run_length : int, default 1_000_000
+        Of that monitor: outcomes from one false alarm to the next, on average, at least; ≥
+        1.
+
+    Returns
+    -------
+    Any
+        A fresh forecaster with `predict`, `partial_fit` and `prequential`.
+
+    Raises
+    ------
+    ValueError
+        For another name, naming the closest.
+    """
     make = _METHODS[check_choice(method, "method", list(_METHODS))]
     made, length = make(rng=rng) if method in ("hops", "hobs") else make(), check_count(
         run_length, "run_length")
@@ -54,12 +76,42 @@ def make_forecaster(method: str,  # "mixture", "ops", "tops", "hops", "obs", "to
 # %% ../../nbs/adapters/53_streams.ipynb #cell-007b
 def forecaster_of(of: Any,  # with `method`, `rng`, `on_alarm` and `run_length`
                   ) -> Any:  # as `make_forecaster` makes it
-    "A fresh forecaster with the settings of an object."
+    """A fresh forecaster with the settings of an object.
+
+    Parameters
+    ----------
+    of : Any
+        With `method`, `rng`, `on_alarm` and `run_length`.
+
+    Returns
+    -------
+    Any
+        As `make_forecaster` makes it.
+    """
     return make_forecaster(of.method, rng=of.rng, on_alarm=of.on_alarm, run_length=of.run_length)
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-031
 class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
-    "A classifier whose probabilities are recalibrated online."
+    """A classifier whose probabilities are recalibrated online.
+
+    Parameters
+    ----------
+    model : Any
+        A classifier with `fit` and `predict_proba`; where it is fitted and `fit` is not
+        called, it is taken as it is.
+    method : str, default "mixture"
+        A name that `make_forecaster` knows.
+    cv : int | None, default 5
+        Parts in which `fit` splits the training rows to teach the map, ≥ 2; None to teach
+        it nothing.
+    rng : int | None, optional
+        Seed of hedging's draws, ≥ 0; None for fresh entropy.
+    on_alarm : str | None, optional
+        "restart" to go back to the map of `fit` when a monitor of the forecasts rings; None
+        for no monitor.
+    run_length : int, default 1_000_000
+        Of the monitor, as in `make_forecaster`.
+    """
 
     def __init__(self,
                  model: Any,  # a classifier with `fit` and `predict_proba`; where it is fitted and
@@ -123,7 +175,18 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
     def predict(self,
                 X: ArrayLike,  # features, shape (n, features)
                 ) -> np.ndarray:  # one of `classes_` for each row, shape (n,)
-        "The likeliest class of each case, after recalibration."
+        """The likeliest class of each case, after recalibration.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Features, shape (n, features).
+
+        Returns
+        -------
+        np.ndarray
+            One of `classes_` for each row, shape (n,).
+        """
         P = self.predict_proba(X)
         return self.classes_[P.argmax(axis=1)]
 
@@ -134,7 +197,25 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
                     ) -> np.ndarray:  # shape (n, classes): each row predicted before its outcome
         """Forecast and learn a whole stream, from the present state on.
 
-        Raises ValueError for labels unknown to the training, NotFittedError before the fit."""
+        Parameters
+        ----------
+        X : ArrayLike
+            Features in the order of time, shape (n, features).
+        y : ArrayLike
+            Their classes, labels of the training, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes): each row predicted before its outcome.
+
+        Raises
+        ------
+        ValueError
+            For labels unknown to the training.
+        NotFittedError
+            Before the fit.
+        """
         P = self._ready().predict_proba(_checked(X, y)[0])
         return self._teach(P, _positions(y, self.classes_, len(P)))
 
@@ -147,8 +228,27 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
                     ) -> Self:  # the estimator itself
         """Learn outcomes; the model stays as it was trained, or is trained by the first batch.
 
-        Raises ValueError for classes other than those of the training, or that a model which can't
-        learn step by step doesn't find in its first batch."""
+        Parameters
+        ----------
+        X : ArrayLike
+            Features of cases in the order of time, shape (n, features).
+        y : ArrayLike
+            What came of them, labels of the training, shape (n,).
+        classes : ArrayLike | None, optional
+            All labels, where the first batch is to train the model; later the same ones or
+            nothing.
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            For classes other than those of the training, or that a model which can't learn step
+            by step doesn't find in its first batch.
+        """
         if self.__sklearn_is_fitted__():
             self._ready()
             _same_classes(classes, self.classes_)
@@ -165,8 +265,27 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
                  ) -> np.ndarray:  # recalibrated chances of `classes_`, shape (n, classes)
         """State probabilities, and keep what it takes to book their outcomes whenever they come.
 
-        Raises ValueError for a key whose forecast is still open, TypeError for what is no key,
-        NotFittedError before the fit."""
+        Parameters
+        ----------
+        X : ArrayLike
+            Features, shape (n, features).
+        key : Any
+            `n` keys, text or whole numbers, under which outcomes will come.
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated chances of `classes_`, shape (n, classes).
+
+        Raises
+        ------
+        ValueError
+            For a key whose forecast is still open.
+        TypeError
+            For what is no key.
+        NotFittedError
+            Before the fit.
+        """
         P, keys = self._ready().predict_proba(_checked(X)[0]), check_keys(key, True)
         check_labels_agree(X=X, key=key)
         if P.shape[1] > 2: return self.forecaster_.forecast(P, keys)
@@ -179,8 +298,25 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
                 ) -> np.ndarray:  # the probabilities that were predicted, shape (n, classes)
         """Learn outcomes as their forecasts were issued; the model is not asked again.
 
-        Raises ValueError for a key that has no open forecast and for labels unknown to the
-        training, NotFittedError before the fit."""
+        Parameters
+        ----------
+        key : Any
+            Keys of n forecasts.
+        y : ArrayLike
+            What came of them, labels of the training, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            The probabilities that were predicted, shape (n, classes).
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast and for labels unknown to the training.
+        NotFittedError
+            Before the fit.
+        """
         self._ready()
         keys = check_keys(key, True)
         check_labels_agree(y=y, key=key)
@@ -198,7 +334,23 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         """Train a copy of the model, and teach a fresh map what rows come to that it had not seen.
 
         The map takes the rows in a random order, the same at each call; the order of time
-        begins with `partial_fit`."""
+        begins with `partial_fit`.
+
+        Parameters
+        ----------
+        X : ArrayLike
+            Training features, shape (n, features).
+        y : ArrayLike
+            Their classes, shape (n,), any labels.
+        **options : Any
+            What else the model's `fit` takes, such as `sample_weight`; weights of sampling are
+            undone by the map, `cv=None` keeps them.
+
+        Returns
+        -------
+        RecalibratedClassifier
+            The estimator itself.
+        """
         forecaster_of(self)  # refused before the training, if at all
         X, y = _checked(X, y)
         if getattr(y, "ndim", 1) == 2: y = column_or_1d(y, warn=True)  # a column of labels
@@ -212,7 +364,21 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
                       ) -> np.ndarray:  # recalibrated chances of `classes_`, shape (n, classes)
         """Recalibrated probabilities in the present state.
 
-        Raises NotFittedError before the fit."""
+        Parameters
+        ----------
+        X : ArrayLike
+            Features, shape (n, features).
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated chances of `classes_`, shape (n, classes).
+
+        Raises
+        ------
+        NotFittedError
+            Before the fit.
+        """
         P, learnt = self._ready().predict_proba(_checked(X)[0]), self.forecaster_
         if P.shape[1] == 2: return _both_classes(learnt.predict(P[:, 1]))
         return learnt.predict(P)

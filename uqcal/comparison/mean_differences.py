@@ -53,7 +53,25 @@ _BATCHES = 5000  # so many sums have the tails of a mean of all
 
 @dataclass(frozen=True)
 class MeanDifferences:
-    "Mean differences of pairs, and what chance does to all of them at once."
+    """Mean differences of pairs, and what chance does to all of them at once.
+
+    Attributes
+    ----------
+    mean : np.ndarray
+        Shape (m,).
+    standard_error : np.ndarray
+        Shape (m,); zero where all differences of a pair are equal.
+    low : np.ndarray
+        Where the interval of each begins; all hold together.
+    high : np.ndarray
+        Where it ends.
+    pvalue : np.ndarray
+        Of no difference, adjusted for the number of pairs.
+    critical : np.ndarray
+        Standard errors that the interval of each reaches; infinite for too few.
+    n_resamples : int
+        Sets that were drawn.
+    """
 
     mean: np.ndarray  # shape (m,)
     standard_error: np.ndarray  # shape (m,); zero where all differences of a pair are equal
@@ -78,7 +96,31 @@ def mean_differences(
 
     By a bootstrap of whole groups.
 
-    Source: Efron (1981); Westfall & Young (1993)."""
+    Parameters
+    ----------
+    difference : np.ndarray
+        Of each pair at each point, shape (m, n).
+    unit : np.ndarray
+        Cluster of each row: whole numbers from 0, shape (n,).
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1; fewer where they are costly.
+    confidence : float, default 0.95
+        Of all intervals together.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    MeanDifferences
+
+    References
+    ----------
+    Efron (1981); Westfall & Young (1993).
+    """
     (m, n), count = difference.shape, np.bincount(unit).astype(np.float64)
     mean, size = difference.mean(axis=1), count.size
     total = np.stack([np.bincount(unit, row) for row in difference - mean[:, None]], axis=1)
@@ -127,7 +169,20 @@ def time_spread(
 ) -> tuple[np.ndarray, np.ndarray]:  # standard errors of the means, shape (m,), and waves, (m, ν)
     """Standard errors of means over rows that follow each other, by the cosines of (3).
 
-    Source: Lazarus, Lewis, Stock & Watson (2018)."""
+    Parameters
+    ----------
+    difference : np.ndarray
+        In the order of time, shape (m, n), n ≥ 3.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Standard errors of the means, shape (m,), and waves, (m, ν).
+
+    References
+    ----------
+    Lazarus, Lewis, Stock & Watson (2018).
+    """
     n = difference.shape[1]
     number = max(1, int(0.41 * n**(2 / 3)))
     centred = difference - difference.mean(axis=1, keepdims=True)
@@ -142,10 +197,27 @@ def time_differences(
     confidence: float = 0.95,  # of all intervals together
     rng: int | np.random.Generator | None = None,  # seed or generator
 ) -> MeanDifferences:
-    """Means of paired differences of rows that follow each other, intervals that hold for all at
-    once, and p-values.
+    """Means of paired differences of rows that follow each other, intervals that hold for all at once, and p-values.
 
-    Source: Diebold & Mariano (1995); Müller (2004); Lazarus, Lewis, Stock & Watson (2018)."""
+    Parameters
+    ----------
+    difference : np.ndarray
+        Of each pair at each row, in the order of time, shape (m, n).
+    n_boot : int, default 5000
+        Draws of all pairs at once, ≥ 1.
+    confidence : float, default 0.95
+        Of all intervals together.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+    Returns
+    -------
+    MeanDifferences
+
+    References
+    ----------
+    Diebold & Mariano (1995); Müller (2004); Lazarus, Lewis, Stock & Watson (2018).
+    """
     mean, (error, waves) = difference.mean(axis=1), time_spread(difference)
     is_flat = error <= 1e-12 * np.abs(mean)
     critical, chance = np.zeros(mean.size), np.where(mean == 0, 1.0, 1 / (n_boot + 1))
@@ -246,8 +318,32 @@ def pair_differences(
     in_time: bool = False,  # whether rows follow each other
     **options: Any,  # of `mean_differences`
 ) -> tuple[MeanDifferences, np.ndarray]:  # the second of shape (m,)
-    """Mean differences of all pairs, with limits that allow for what has hardly been seen, and the
-    typical stakes paid by the model that this concerns; −1 where enough were, or there are none."""
+    """Mean differences of all pairs, with limits that allow for what has hardly been seen, and the typical stakes paid by the model that this concerns; −1 where enough were, or there are none.
+
+    Parameters
+    ----------
+    scoring : Any
+        How a row is scored.
+    models : Mapping[str, tuple]
+        What each model states.
+    order : Sequence[tuple[str, str]]
+        The names of each pair, the better first.
+    copied : bool
+        Whether rows that are copies count once.
+    difference : np.ndarray
+        Of each pair at each point, shape (m, n).
+    unit : np.ndarray
+        Cluster of each row, shape (n,).
+    in_time : bool, default False
+        Whether rows follow each other.
+    **options : Any
+        Of `mean_differences`.
+
+    Returns
+    -------
+    tuple[MeanDifferences, np.ndarray]
+        The second of shape (m,).
+    """
     if in_time: found = time_differences(difference, **{
         name: options[name] for name in ("n_boot", "confidence", "rng")})
     else: found = mean_differences(difference, unit, **options)

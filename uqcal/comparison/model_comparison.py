@@ -387,7 +387,69 @@ class ModelComparison(Report):
     """Models compared by a proper score; what `compare_models` returns.
 
     Its first finding is on the best model, and each other one on a model beside it: how much worse
-    that is."""
+    that is.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    n : int
+        Number of rows.
+    n_groups : int | None
+        Clusters of rows; None where rows are independent.
+    in_time : bool
+        Whether rows follow each other.
+    score : str
+        "log", "crps", "interval", "brier" or "log loss".
+    fair : bool
+        Of ensembles: whether members are a sample, so that their number doesn't matter.
+    levels : tuple[float, ...] | None
+        Of quantiles: those that all models have.
+    bound : str | None
+        "lower" or "upper" where that bound alone is scored, as the others are infinite;
+        "either" where some rows have one alone.
+    best : str
+        The model with the smallest mean score, shown to be better than others or not.
+    confidence : float
+        Level of all intervals together.
+    tolerance : float
+        A difference that does no harm, in the unit of the score.
+    tolerance_of : tuple[str, float]
+        What would cost as much: "std", "width", "bound", "probability", or "given", and how
+        wrong these would be.
+    n_resamples : int
+        Draws behind the intervals.
+    deciders : dict[str, Any]
+        Rows that decide a pair, or might: `kind`, "rows" or "groups" of them, their
+        `number` and `names`, the `count` of rows, of `n`.
+    models : pd.DataFrame
+        A row for each, the best first: mean score (the lower the better), gain of each step
+        and of all (miscalibration; above 0 where it is one), discrimination, score with
+        flat uncertainties and recalibrated, the corrections that help; no parts for fewer
+        than 20 rows; which `state` is better, "as it is" or "recalibrated", and the score
+        `at_best`, in that state.
+    pairs : pd.DataFrame
+        A row for each: a and b, the better one first, difference, its standard error and
+        interval, which reaches `critical` of these, p-value, share of the scatter in one
+        row, difference with both `at_best`, calibration, rest and its two parts, verdict,
+        reason, n_needed; what is found without dominant rows, if there are any; where
+        limits allow for what was hardly seen, `seen` stakes were paid, Eq. 1a (−1: enough).
+    points : pd.DataFrame
+        The score of each row, a column for each model; lower is better.
+    validations : Mapping[str, Report]
+        Of predictive distributions: by model, the report on it alone; else empty.
+    """
     n: int  # number of rows
     n_groups: int | None  # clusters of rows; None where rows are independent
     in_time: bool = False  # whether rows follow each other
@@ -433,8 +495,7 @@ class ModelComparison(Report):
 
     @property
     def outcome(self) -> str:
-        """"better" if one model is better than all others; else "inconclusive" or "no
-        difference"."""
+        """"better" if one model is better than all others; else "inconclusive" or "no difference"."""
         status = {one.status for one in self.findings[1:]}
         if status <= {"invalid", "minor"}: return "better"
         if "inconclusive" in status: return "inconclusive"
@@ -461,18 +522,34 @@ class ModelComparison(Report):
         return f"[{level}]"
 
     def details(self) -> list[str]:  # paragraphs
-        "A paragraph for each finding, for each model by itself, and for each caution."
+        """A paragraph for each finding, for each model by itself, and for each caution.
+
+        Returns
+        -------
+        list[str]
+            Paragraphs.
+        """
         return [*(one.sentence for one in self.findings), *map(own_sentence, self.validations,
                                                                self.validations.values()),
                 *(f"Caution: {one.sentence}" for one in self.cautions)]
 
     def table_lines(self) -> list[str]:
-        "A line for each model: what a validation finds of it by itself."
+        """A line for each model: what a validation finds of it by itself.
+
+        Returns
+        -------
+        list[str]
+        """
         return own_lines(self.validations)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        """Outcome, conclusion, findings, cautions, the next step, and the tables of models and
-        pairs."""
+        """Outcome, conclusion, findings, cautions, the next step, and the tables of models and pairs.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         told = super().to_dict()
         del told["verdict"]
         told["step"] |= {"arguments": self.step.arguments}
@@ -491,8 +568,22 @@ class ModelComparison(Report):
                    ) -> Axes:  # the same axes
         """What recalibration would gain against the score that would be left, for each model.
 
-        Raises ValueError for fewer than 20 rows or groups, where no correction was fitted, and
-        where bounds of one side are scored."""
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+
+        Raises
+        ------
+        ValueError
+            For fewer than 20 rows or groups, where no correction was fitted, and where bounds
+            of one side are scored.
+        """
         return _plot_models(self, ax)
 
     @property
@@ -501,13 +592,32 @@ class ModelComparison(Report):
         return {str(name): float(score) for name, score in self.models["score"].items()}
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        "\"findings\", \"parts\", \"models\", and \"pairs\" with their verdicts."
+        """\"findings\", \"parts\", \"models\", and \"pairs\" with their verdicts.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"models": self.models.copy(), "pairs": self.pairs.copy()}
 
     def draw(self, finding: Finding,  # one of the report
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "How far each model is behind the best one, with limits, whatever the finding."
+        """How far each model is behind the best one, with limits, whatever the finding.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         return _plot_behind(self, ax)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #plot-behind
@@ -596,8 +706,61 @@ def compare_scores(
 ) -> ModelComparison:  # `.conclusion`, `.best`, `.findings`, `.step`, `.models`, `.pairs`
     """Which model's uncertainties, intervals or probabilities are better, by how much and why.
 
-    Raises ValueError or TypeError for bad data, naming the argument, and for infinite scores.
-    Source: Gneiting & Raftery (2007); Dimitriadis, Gneiting & Jordan (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike | None
+        What was observed, shape (n,), n ≥ 3: values, or outcomes 0 and 1; None where models
+        are given by their errors.
+    predictions : Mapping[str, Any]
+        By the model's name what it states of the same points: a pair (y_pred, uncertainty),
+        or (error, uncertainty) without y_true; a pair (lower, upper), infinite where there
+        is none; or probabilities of 1; shape (n,) for each column.
+    score : str, default "log"
+        "log" or "crps" of numbers ± uncertainties, "interval", or "brier" or "log loss" of
+        probabilities.
+    dof : float, default np.inf
+        Degrees of freedom of the distribution that uncertainties stand for, > 2; infinite
+        for the normal one.
+    level : float | None, optional
+        Claimed level of the intervals, in (0, 1); of bounds of one side, the share of
+        values on their finite side.
+    groups : ArrayLike | None, optional
+        Clusters of rows (one molecule, one patient): labels, shape (n,).
+    in_time : bool, default False
+        Whether rows follow each other in time, so that neighbours may be correlated; not
+        with groups.
+    margin : float | None, optional
+        A mean difference that does no harm, > 0, in the unit of the score; None: what
+        uncertainties wrong by a factor of 1.25 cost, or probabilities by a fifth of ȳ(1 −
+        ȳ).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, where probabilities are compared; None
+        where it holds 0 and 1.
+    confidence : float, default 0.95
+        Level of all intervals together, in (0, 1).
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    ModelComparison
+        `.conclusion`, `.best`, `.findings`, `.step`, `.models`, `.pairs`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument, and for infinite scores.
+
+    References
+    ----------
+    Gneiting & Raftery (2007); Dimitriadis, Gneiting & Jordan (2021).
+    """
     scoring = _scoring(check_choice(score, "score", list(SCORES)), dof, level)
     confidence = check_fraction(confidence, "confidence")
     if margin is not None and read_number(margin, "margin", minimum=0) == 0:
@@ -648,7 +811,23 @@ def check_order_of_time(in_time: bool,  # whether rows follow each other
                         ) -> bool:  # the first
     """Make sure that rows are not said to be in time and in groups.
 
-    Raises TypeError, ValueError where both are given, and for what is no truth value."""
+    Parameters
+    ----------
+    in_time : bool
+        Whether rows follow each other.
+    groups : Any
+        Labels of clusters, or None.
+
+    Returns
+    -------
+    bool
+        The first.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where both are given, and for what is no truth value.
+    """
     if not isinstance(in_time, (bool, np.bool_)):
         raise TypeError(f"in_time must be True or False, got {in_time!r:.40}")
     if in_time and groups is not None:
@@ -666,7 +845,29 @@ def compared_models(
     rng: np.random.Generator,  # a generator, which moves on
     options: Mapping[str, Any],  # n_boot, confidence, n_jobs, progress and in_time
 ) -> ModelComparison:
-    "The comparison of models whose columns are checked."
+    """The comparison of models whose columns are checked.
+
+    Parameters
+    ----------
+    scoring : Any
+        How a row is scored.
+    models : Mapping[str, tuple]
+        The columns of each model, checked.
+    table : Any
+        The rows, with their groups.
+    margin : float | None
+        A mean difference that does no harm; None: from the scoring.
+    cautions : tuple[Caution, ...]
+        That are known already.
+    rng : np.random.Generator
+        A generator, which moves on.
+    options : Mapping[str, Any]
+        `n_boot`, confidence, n_jobs, progress and in_time.
+
+    Returns
+    -------
+    ModelComparison
+    """
     scores, n, in_time = _all_points(scoring, models, table), table.n, options["in_time"]
     copied = bool(cautions) and table.groups is not None
     if not in_time: table, cautions = _in_stretches(scores, table, cautions)

@@ -142,7 +142,18 @@ def _finding(pair, found, shown):
 # %% ../../nbs/comparison/83_reasons.ipynb #w-finding-e
 def model_findings(found: Any,  # a comparison
                    ) -> tuple[Finding, ...]:  # the best model's first
-    "One on the best model, and one on each other beside it."
+    """One on the best model, and one on each other beside it.
+
+    Parameters
+    ----------
+    found : Any
+        A comparison.
+
+    Returns
+    -------
+    tuple[Finding, ...]
+        The best model's first.
+    """
     shown = shown_names(found.models.index)
     others = [_finding(pair, found, shown) for pair in found.pairs.to_dict("records")
               if pair["a"] == found.best]
@@ -156,7 +167,18 @@ def model_findings(found: Any,  # a comparison
 # %% ../../nbs/comparison/83_reasons.ipynb #cell-004c
 def model_step(found: Any,  # a comparison
                ) -> Step:  # with the models it is about
-    "What to do with the models."
+    """What to do with the models.
+
+    Parameters
+    ----------
+    found : Any
+        A comparison.
+
+    Returns
+    -------
+    Step
+        With the models it is about.
+    """
     board, first = found.models, found.best
     mine = [pair for pair in found.pairs.to_dict("records") if pair["a"] == first]
     leads = {pair["b"]: _lead_at_best(pair, found.tolerance) for pair in mine}

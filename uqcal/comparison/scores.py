@@ -35,7 +35,23 @@ def check_dof(dof: float,  # degrees of freedom
               ) -> float:  # the same
     """Make sure that degrees of freedom give a Student distribution a variance.
 
-    Raises ValueError for numbers that are not above 2, TypeError for what is no number."""
+    Parameters
+    ----------
+    dof : float
+        Degrees of freedom.
+
+    Returns
+    -------
+    float
+        The same.
+
+    Raises
+    ------
+    ValueError
+        For numbers that are not above 2.
+    TypeError
+        For what is no number.
+    """
     if isinstance(dof, (bool, str)) or not np.isscalar(dof) or not np.isreal(dof):
         raise TypeError(f"dof must be a number above 2, or infinite, got {dof!r:.40}")
     try: dof = float(dof)
@@ -48,7 +64,20 @@ def check_dof(dof: float,  # degrees of freedom
 def crps_of(z: np.ndarray,  # errors over their uncertainties, shape (n,)
             dof: float = np.inf,  # degrees of freedom, > 2; infinite for the normal distribution
             ) -> np.ndarray:  # in units of the uncertainties, shape (n,), > 0
-    "The continuous ranked probability score of scaled errors."
+    """The continuous ranked probability score of scaled errors.
+
+    Parameters
+    ----------
+    z : np.ndarray
+        Errors over their uncertainties, shape (n,).
+    dof : float, default np.inf
+        Degrees of freedom, > 2; infinite for the normal distribution.
+
+    Returns
+    -------
+    np.ndarray
+        In units of the uncertainties, shape (n,), > 0.
+    """
     if dof >= _NORMAL:
         size = np.abs(z)
         density = np.exp(-0.5 * size**2) / np.sqrt(2 * np.pi)
@@ -69,8 +98,30 @@ def crps(error: ArrayLike,  # errors, reference minus prediction, shape (n,)
          ) -> np.ndarray:  # for each point, shape (n,), > 0, in the unit of the errors
     """The continuous ranked probability score of predictions ± uncertainties; smaller is better.
 
-    Raises ValueError or TypeError for bad data, naming the argument.
-    Source: Gneiting & Raftery (2007), Eq. 21; Jordan, Krüger & Lerch (2019)."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    dof : float, default np.inf
+        Degrees of freedom of the predicted Student distribution, > 2; infinite for the
+        normal one.
+
+    Returns
+    -------
+    np.ndarray
+        For each point, shape (n,), > 0, in the unit of the errors.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    Gneiting & Raftery (2007), Eq. 21; Jordan, Krüger & Lerch (2019).
+    """
     error, uncertainty = check_errors(error, uncertainty)
     return uncertainty * crps_of(error / uncertainty, check_dof(dof))
 
@@ -84,7 +135,30 @@ def negative_log_density(
 ) -> np.ndarray:  # for each point, natural logarithms, shape (n,)
     """The log score of predictions ± uncertainties; smaller is better.
 
-    Raises ValueError or TypeError for bad data, naming the argument. Source: Good (1952)."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    dof : float, default np.inf
+        Degrees of freedom of the predicted Student distribution, > 2; infinite for the
+        normal one.
+
+    Returns
+    -------
+    np.ndarray
+        For each point, natural logarithms, shape (n,).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    Good (1952).
+    """
     error, uncertainty = check_errors(error, uncertainty)
     return np.log(uncertainty) - log_density(error / uncertainty, check_dof(dof))
 
@@ -98,8 +172,32 @@ def interval_score(
                    # where a bound is
     """The interval score of Winkler; smaller is better.
 
-    Raises ValueError or TypeError for bad data, naming the argument, and for crossed bounds.
-    Source: Winkler (1972); Gneiting & Raftery (2007), Eq. 43."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,).
+    y_pred_low : ArrayLike
+        Lower bounds, shape (n,), same unit; of k levels (n, k).
+    y_pred_up : ArrayLike
+        Upper bounds, shape (n,), same unit; of k levels (n, k).
+    level : float | Sequence[float]
+        The claimed level, in (0, 1); of k levels k of them.
+
+    Returns
+    -------
+    np.ndarray
+        For each point, shape (n,) or (n, k), ≥ 0, in the unit of the values; infinite where
+        a bound is.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument, and for crossed bounds.
+
+    References
+    ----------
+    Winkler (1972); Gneiting & Raftery (2007), Eq. 43.
+    """
     if np.ndim(level) == 1:
         return _interval_scores(y_true, y_pred_low, y_pred_up, level)
     y, low, up = read_bounds(y_true, y_pred_low, y_pred_up)
@@ -127,7 +225,25 @@ def read_bounds(y_true: ArrayLike,  # true values, shape (n,)
                 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # float64, shape (n,) each
     """True values and bounds, infinite where there is none.
 
-    Raises ValueError or TypeError for bad data, naming the argument, and for crossed bounds."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,).
+    y_pred_low : ArrayLike
+        Lower bounds, shape (n,), same unit, or −∞.
+    y_pred_up : ArrayLike
+        Upper bounds, shape (n,), same unit, or ∞.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, np.ndarray]
+        `float64`, shape (n,) each.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument, and for crossed bounds.
+    """
     columns = dict(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up)
     check_labels_agree(**columns)
     y = np.array(read_vector(y_true, "y_true"))
@@ -145,7 +261,18 @@ def scored_ends(
 ) -> np.ndarray:  # truth values, shape (n, 2): lower, upper; none in rows that can't be scored
     """Which bounds of each row are scored: those that are finite, the same ones for all models.
 
-    In other rows one model has a bound where another has none, or no model has any."""
+    In other rows one model has a bound where another has none, or no model has any.
+
+    Parameters
+    ----------
+    bounds : Sequence[tuple[np.ndarray, np.ndarray]]
+        Lower and upper ones of each model, (n,).
+
+    Returns
+    -------
+    np.ndarray
+        Truth values, shape (n, 2): lower, upper; none in rows that can't be scored.
+    """
     finite = np.isfinite(np.array(bounds)).transpose(0, 2, 1)
     agree = (finite == finite[0]).all(axis=(0, 2))
     return finite[0] & agree[:, None]
@@ -153,7 +280,17 @@ def scored_ends(
 # %% ../../nbs/comparison/32_scores.ipynb #bound-scoring
 @dataclass(frozen=True)
 class BoundScoring:
-    "How bounds are scored where some rows have one alone: this one as a quantile, by Eq. 5a."
+    """How bounds are scored where some rows have one alone: this one as a quantile, by Eq. 5a.
+
+    Parameters
+    ----------
+    end : str
+        "lower" or "upper" where that one is all that rows have, "either" where some do.
+    level : float, default 0.9
+        Coverage that the bounds state: the share of values on their finite side.
+    name : str, default "interval"
+        Of the score.
+    """
 
     end: str  # "lower" or "upper" where that one is all that rows have, "either" where some do
     level: float = 0.9  # coverage that the bounds state: the share of values on their finite side
@@ -162,12 +299,36 @@ class BoundScoring:
     def points(self, below: np.ndarray,  # how far values lie below the lower bound, shape (n,)
                above: np.ndarray,  # how far above the upper one; −∞ where there is none
                ) -> np.ndarray:  # penalties ≥ 0, shape (n,)
-        "The score of each point."
+        """The score of each point.
+
+        Parameters
+        ----------
+        below : np.ndarray
+            How far values lie below the lower bound, shape (n,).
+        above : np.ndarray
+            How far above the upper one; −∞ where there is none.
+
+        Returns
+        -------
+        np.ndarray
+            Penalties ≥ 0, shape (n,).
+        """
         return score_of_ends(below, above, self.level)
 
     def steps(self, n_units: int,  # independent points
               ) -> tuple[str, ...]:  # none
-        "Corrections that are fitted: none."
+        """Corrections that are fitted: none.
+
+        Parameters
+        ----------
+        n_units : int
+            Independent points.
+
+        Returns
+        -------
+        tuple[str, ...]
+            None.
+        """
         return ()
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-048
@@ -179,7 +340,29 @@ def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                 ) -> np.ndarray:  # for each point, shape (n,), from 0 to 1
     """The squared difference of outcome and probability; smaller is better.
 
-    Raises ValueError or TypeError for bad data, naming the argument. Source: Brier (1950)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+    Returns
+    -------
+    np.ndarray
+        For each point, shape (n,), from 0 to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    Brier (1950).
+    """
     y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     return OutcomeScoring("brier").points(y, p)
 
@@ -193,7 +376,30 @@ def log_loss(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                                # predicted and the other happened
     """Minus the log of the probability that was predicted for what happened; smaller is better.
 
-    Raises ValueError or TypeError for bad data, naming the argument. Source: Good (1952)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+    Returns
+    -------
+    np.ndarray
+        For each point, shape (n,), ≥ 0; infinite where 0 or 1 was predicted and the other
+        happened.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    Good (1952).
+    """
     y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     return OutcomeScoring("log loss").points(y, p)
 
@@ -215,7 +421,17 @@ def _quantiles(values):
 # %% ../../nbs/comparison/32_scores.ipynb #cell-053
 @dataclass(frozen=True)
 class ErrorScoring:
-    "How errors are scored beside the widths that were predicted for them, and what corrects these."
+    """How errors are scored beside the widths that were predicted for them, and what corrects these.
+
+    Parameters
+    ----------
+    name : str
+        "log", "crps" or "interval".
+    dof : float, default np.inf
+        Degrees of freedom of the predicted distribution; infinite: normal.
+    level : float, default 0.9
+        Coverage that intervals state.
+    """
 
     name: str  # "log", "crps" or "interval"
     dof: float = np.inf  # degrees of freedom of the predicted distribution; infinite: normal
@@ -224,14 +440,38 @@ class ErrorScoring:
     def points(self, error: np.ndarray,  # shape (n,)
                width: np.ndarray,  # uncertainties > 0, or half-widths ≥ 0, shape (n,)
                ) -> np.ndarray:  # penalties, shape (n,)
-        "The score of each point."
+        """The score of each point.
+
+        Parameters
+        ----------
+        error : np.ndarray
+            Shape (n,).
+        width : np.ndarray
+            Uncertainties > 0, or half-widths ≥ 0, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Penalties, shape (n,).
+        """
         if self.name == "log": return np.log(width) - log_density(error / width, self.dof)
         if self.name == "crps": return width * crps_of(error / width, self.dof)
         return 2 * width + 2 / (1 - self.level) * np.maximum(np.abs(error) - width, 0)
 
     def steps(self, n_units: int,  # independent points
               ) -> tuple[str, ...]:  # none for fewer than 20, no curve below 100 or for intervals
-        "Corrections that so many points can teach, in their order, and flat widths at the end."
+        """Corrections that so many points can teach, in their order, and flat widths at the end.
+
+        Parameters
+        ----------
+        n_units : int
+            Independent points.
+
+        Returns
+        -------
+        tuple[str, ...]
+            None for fewer than 20, no curve below 100 or for intervals.
+        """
         if n_units < 20: return ()
         if n_units >= 100 and self.name != "interval": curve = ("curve",)
         else: curve = ()
@@ -241,7 +481,22 @@ class ErrorScoring:
               error: np.ndarray,  # of training points, shape (n,)
               width: np.ndarray,  # shape (n,)
               ) -> dict[str, Callable]:  # by step: a map of (error, width) to a corrected pair
-        "What these points teach, each correction on top of those before it."
+        """What these points teach, each correction on top of those before it.
+
+        Parameters
+        ----------
+        steps : Sequence[str]
+            From `steps`.
+        error : np.ndarray
+            Of training points, shape (n,).
+        width : np.ndarray
+            Shape (n,).
+
+        Returns
+        -------
+        dict[str, Callable]
+            By step: a map of (error, width) to a corrected pair.
+        """
         return _learnt_maps(self, steps, error, width)
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-054
@@ -249,7 +504,22 @@ def best_shift(scoring: ErrorScoring,  # how points are scored
                error: np.ndarray,  # shape (n,)
                width: np.ndarray,  # shape (n,)
                ) -> float:  # in the unit of the errors; to be taken from them
-    "The shift of predictions that a score likes best, where widths have a fitting size."
+    """The shift of predictions that a score likes best, where widths have a fitting size.
+
+    Parameters
+    ----------
+    scoring : ErrorScoring
+        How points are scored.
+    error : np.ndarray
+        Shape (n,).
+    width : np.ndarray
+        Shape (n,).
+
+    Returns
+    -------
+    float
+        In the unit of the errors; to be taken from them.
+    """
     if scoring.name == "log" and scoring.dof >= _NORMAL:
         weight = (width.min() / width)**2
         return float(weight @ error / weight.sum())
@@ -263,7 +533,22 @@ def best_factor(scoring: ErrorScoring,  # how points are scored
                 error: np.ndarray,  # shape (n,)
                 width: np.ndarray,  # shape (n,)
                 ) -> float:  # > 0; 1 where all errors or all widths are zero
-    "The factor on all widths that a score likes best."
+    """The factor on all widths that a score likes best.
+
+    Parameters
+    ----------
+    scoring : ErrorScoring
+        How points are scored.
+    error : np.ndarray
+        Shape (n,).
+    width : np.ndarray
+        Shape (n,).
+
+    Returns
+    -------
+    float
+        > 0; 1 where all errors or all widths are zero.
+    """
     size = np.abs(error[width > 0]) / width[width > 0]
     if not size.any(): return 1.0
     if scoring.name == "log" and scoring.dof >= _NORMAL: return float(np.sqrt(np.mean(size**2)))
@@ -295,14 +580,33 @@ def _learnt_maps(scoring, steps, error, width):
 # %% ../../nbs/comparison/32_scores.ipynb #cell-056
 @dataclass(frozen=True)
 class OutcomeScoring:
-    "How predicted probabilities are scored, and what corrects them."
+    """How predicted probabilities are scored, and what corrects them.
+
+    Parameters
+    ----------
+    name : str
+        "brier" or "log loss".
+    """
 
     name: str  # "brier" or "log loss"
 
     def points(self, y_true: np.ndarray,  # 0.0 or 1.0, shape (n,)
                y_prob: np.ndarray,  # of 1, shape (n,)
                ) -> np.ndarray:  # penalties, shape (n,)
-        "The score of each point; infinite for a log loss where the impossible happened."
+        """The score of each point; infinite for a log loss where the impossible happened.
+
+        Parameters
+        ----------
+        y_true : np.ndarray
+            0.0 or 1.0, shape (n,).
+        y_prob : np.ndarray
+            Of 1, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Penalties, shape (n,).
+        """
         if self.name == "brier":
             penalty = y_true - y_prob
             penalty *= penalty
@@ -312,7 +616,18 @@ class OutcomeScoring:
 
     def steps(self, n_units: int,  # independent points
               ) -> tuple[str, ...]:  # none for fewer than 20, no curve below 100
-        "Corrections that so many points can teach, in their order, and the base rate at the end."
+        """Corrections that so many points can teach, in their order, and the base rate at the end.
+
+        Parameters
+        ----------
+        n_units : int
+            Independent points.
+
+        Returns
+        -------
+        tuple[str, ...]
+            None for fewer than 20, no curve below 100.
+        """
         if n_units < 20: return ()
         if n_units >= 100: return ("line", "curve", "flat")
         return ("line", "flat")
@@ -322,7 +637,22 @@ class OutcomeScoring:
               y_prob: np.ndarray,  # shape (n,)
               ) -> dict[str, Callable]:  # by step: a map of (outcome, probability) to a corrected
                                          # pair
-        "What these points teach."
+        """What these points teach.
+
+        Parameters
+        ----------
+        steps : Sequence[str]
+            From `steps`.
+        y_true : np.ndarray
+            Of training points, shape (n,).
+        y_prob : np.ndarray
+            Shape (n,).
+
+        Returns
+        -------
+        dict[str, Callable]
+            By step: a map of (outcome, probability) to a corrected pair.
+        """
         platt = PlattScaling().fit(y_prob, y_true)
         maps = {"line": lambda y, p: (y, platt.predict(p))}
         if "curve" in steps:
@@ -336,13 +666,30 @@ class OutcomeScoring:
 # %% ../../nbs/comparison/32_scores.ipynb #sc-classes
 @dataclass(frozen=True)
 class ClassScoring:
-    """How probabilities of many classes are scored; no corrections are tried."""
+    """How probabilities of many classes are scored; no corrections are tried.
+
+    Parameters
+    ----------
+    name : str
+        "brier" or "log loss".
+    """
 
     name: str  # "brier" or "log loss"
 
     def by_label(self, y_prob: np.ndarray,  # of all classes, shape (n, K)
                  ) -> np.ndarray:  # penalties, shape (n, K)
-        """The score that each row would get for each label."""
+        """The score that each row would get for each label.
+
+        Parameters
+        ----------
+        y_prob : np.ndarray
+            Of all classes, shape (n, K).
+
+        Returns
+        -------
+        np.ndarray
+            Penalties, shape (n, K).
+        """
         if self.name == "brier":
             return np.sum(y_prob**2, axis=1, keepdims=True) - 2 * y_prob + 1
         with np.errstate(divide="ignore"): return -np.log(y_prob)
@@ -350,13 +697,35 @@ class ClassScoring:
     def points(self, label: np.ndarray,  # from 0, shape (n,)
                y_prob: np.ndarray,  # of all classes, shape (n, K)
                ) -> np.ndarray:  # penalties, shape (n,)
-        """The score of each row: the sum of squares over classes, or minus the log of what
-        happened."""
+        """The score of each row: the sum of squares over classes, or minus the log of what happened.
+
+        Parameters
+        ----------
+        label : np.ndarray
+            From 0, shape (n,).
+        y_prob : np.ndarray
+            Of all classes, shape (n, K).
+
+        Returns
+        -------
+        np.ndarray
+            Penalties, shape (n,).
+        """
         return self.by_label(y_prob)[np.arange(label.size), label]
 
     def steps(self, n_units: int,  # independent points
               ) -> tuple[str, ...]:
-        """None: corrections of many classes are left to `recalibrate`."""
+        """None: corrections of many classes are left to `recalibrate`.
+
+        Parameters
+        ----------
+        n_units : int
+            Independent points.
+
+        Returns
+        -------
+        tuple[str, ...]
+        """
         return ()
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-057
@@ -379,7 +748,22 @@ def split_rows(unit: np.ndarray,  # cluster of each row: whole numbers from 0, s
                rng: np.random.Generator,  # a generator, which moves on
                n_folds: int = 10,  # folds, ≥ 2
                ) -> list[tuple[np.ndarray, np.ndarray]]:  # rows to learn from, and rows to judge
-    "Random splits in which each row is judged once and clustered rows stay together."
+    """Random splits in which each row is judged once and clustered rows stay together.
+
+    Parameters
+    ----------
+    unit : np.ndarray
+        Cluster of each row: whole numbers from 0, shape (n,).
+    rng : np.random.Generator
+        A generator, which moves on.
+    n_folds : int, default 10
+        Folds, ≥ 2.
+
+    Returns
+    -------
+    list[tuple[np.ndarray, np.ndarray]]
+        Rows to learn from, and rows to judge.
+    """
     fold = (rng.permutation(unit.max() + 1) % n_folds)[unit]
     found = []
     for k in range(min(n_folds, int(fold.max()) + 1)):
@@ -395,7 +779,24 @@ def held_out_points(
     steps: Sequence[str],  # corrections, from the scoring's `steps`
     splits: Sequence[tuple[np.ndarray, np.ndarray]],  # from `split_rows`
 ) -> Mapping[str, np.ndarray]:  # by step: the score of each point, shape (n,)
-    "Scores after each correction, of points that it was not fitted to."
+    """Scores after each correction, of points that it was not fitted to.
+
+    Parameters
+    ----------
+    scoring : ErrorScoring | OutcomeScoring
+        How points are scored.
+    columns : Sequence[np.ndarray]
+        Errors and widths, or outcomes and probabilities, (n,) each.
+    steps : Sequence[str]
+        Corrections, from the scoring's `steps`.
+    splits : Sequence[tuple[np.ndarray, np.ndarray]]
+        From `split_rows`.
+
+    Returns
+    -------
+    Mapping[str, np.ndarray]
+        By step: the score of each point, shape (n,).
+    """
     out = {step: np.empty(columns[0].size) for step in steps}
     for rest, held in splits if steps else ():
         maps = scoring.learn(steps, *(column[rest] for column in columns))

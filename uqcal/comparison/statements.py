@@ -59,7 +59,18 @@ def _is_matrix(values):
 # %% ../../nbs/comparison/82_statements.ipynb #cell-057b
 def shown_names(models: Iterable[str],  # names as given
                 ) -> dict[str, str]:  # by name
-    "What is shown for each model, by name."
+    """What is shown for each model, by name.
+
+    Parameters
+    ----------
+    models : Iterable[str]
+        Names as given.
+
+    Returns
+    -------
+    dict[str, str]
+        By name.
+    """
     return distinct_names(sorted(models))
 
 # %% ../../nbs/comparison/82_statements.ipynb #cell-046
@@ -68,7 +79,24 @@ def read_models(y_true: Any,  # observed values, or None where errors are given
                 score: str,  # a name of `SCORES`
                 pos_label: Any,  # which of two labels counts as 1
                 ) -> dict[str, tuple]:  # columns of each, checked
-    "What each model states by its name, all of the same points."
+    """What each model states by its name, all of the same points.
+
+    Parameters
+    ----------
+    y_true : Any
+        Observed values, or None where errors are given.
+    predictions : Any
+        By a model's name, what it states.
+    score : str
+        A name of `SCORES`.
+    pos_label : Any
+        Which of two labels counts as 1.
+
+    Returns
+    -------
+    dict[str, tuple]
+        Columns of each, checked.
+    """
     if not isinstance(predictions, Mapping):
         raise TypeError("predictions must be a dict of a model's name → what it states, got "
                         f"{type(predictions).__name__}")
@@ -97,8 +125,20 @@ def read_models(y_true: Any,  # observed values, or None where errors are given
 def scored_bounds(scoring: BoundScoring,  # of two bounds
                   models: Mapping[str, tuple],  # observed value and bounds of each model
                   ) -> tuple:  # scoring, models, rows, cautions
-    """How bounds are scored, and by model distances from the middle and half-widths, or distances
-    beyond the bounds that there are; the rows that are scored, and what is said of the others."""
+    """How bounds are scored, and by model distances from the middle and half-widths, or distances beyond the bounds that there are; the rows that are scored, and what is said of the others.
+
+    Parameters
+    ----------
+    scoring : BoundScoring
+        Of two bounds.
+    models : Mapping[str, tuple]
+        Observed value and bounds of each model.
+
+    Returns
+    -------
+    tuple
+        Scoring, models, rows, cautions.
+    """
     ends = scored_ends([columns[1:] for columns in models.values()])
     rows = np.flatnonzero(ends.any(axis=1))
     if rows.size < 3: _refuse_open(models)
@@ -147,8 +187,26 @@ def row_table(y_true: Any,  # observed values, or None
               n: int,  # rows
               rows: np.ndarray | None = None,  # those that are scored; all unless given
               ) -> Sample:  # with their labels
-    """The rows, or those that are scored, with the labels that came with pandas columns, and their
-    groups."""
+    """The rows, or those that are scored, with the labels that came with pandas columns, and their groups.
+
+    Parameters
+    ----------
+    y_true : Any
+        Observed values, or None.
+    predictions : Mapping[str, Any]
+        By a model's name, what it states.
+    groups : Any
+        Labels of clustered rows, or None.
+    n : int
+        Rows.
+    rows : np.ndarray | None, optional
+        Those that are scored; all unless given.
+
+    Returns
+    -------
+    Sample
+        With their labels.
+    """
     columns, shown = {"y_true": y_true, "groups": groups}, shown_names(map(str, predictions))
     for name, stated in predictions.items():
         if isinstance(stated, (tuple, list)): parts = stated
@@ -171,8 +229,22 @@ def with_repeats(models: Mapping[str, tuple],  # what each model states
                  table: Sample,  # the rows
                  scoring: Any,  # how a row is scored
                  ) -> tuple[Sample, tuple[Caution, ...]]:  # no caution where nothing repeats
-    """The rows with groups where they repeat each other, and a caution; the rows as they are, if
-    not."""
+    """The rows with groups where they repeat each other, and a caution; the rows as they are, if not.
+
+    Parameters
+    ----------
+    models : Mapping[str, tuple]
+        What each model states.
+    table : Sample
+        The rows.
+    scoring : Any
+        How a row is scored.
+
+    Returns
+    -------
+    tuple[Sample, tuple[Caution, ...]]
+        No caution where nothing repeats.
+    """
     if table.groups is not None: return table, ()
     if not isinstance(scoring, ErrorScoring) or scoring.name == "interval":
         if isinstance(scoring, ClassScoring): models = _of_what_happened(models)

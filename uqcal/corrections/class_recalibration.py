@@ -53,7 +53,17 @@ def _penalised(flat, log_p, hit, start, penalty, is_full):
 class ClassScaling(Storable):
     """Recalibrate the probabilities of K classes by slopes and offsets of their logarithms.
 
-    Source: Guo et al. (2017), § 4.2; Kull et al. (2019), § 3."""
+    Parameters
+    ----------
+    kind : str, default "vector"
+        "vector": a slope for each class; "matrix": for each pair (Dirichlet scaling).
+    penalty : float, default 1.0
+        Of squared departures from one temperature, ≥ 0.
+
+    References
+    ----------
+    Guo et al. (2017), § 4.2; Kull et al. (2019), § 3.
+    """
 
     obeyed = None  # all settings, whenever they are set
 
@@ -70,8 +80,27 @@ class ClassScaling(Storable):
             ) -> Self:  # the estimator itself
         """Find slopes and offsets of the largest penalised likelihood.
 
-        Raises what `check_multiclass` raises, and ValueError for another kind or a penalty below
-        0."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Probabilities of all classes, shape (n, K), rows sum to 1.
+        y_true : ArrayLike
+            True classes, from 0 to K − 1, shape (n,); labels, with classes.
+        classes : ArrayLike | None, optional
+            The label of each column, shape (K,).
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `check_multiclass`.
+        ValueError
+            For another kind or a penalty below 0.
+        """
         check_choice(self.kind, "kind", ("vector", "matrix"))
         if not self.penalty >= 0:
             raise ValueError(f"penalty must be 0 or more, got {self.penalty!r:.40}")
@@ -96,8 +125,23 @@ class ClassScaling(Storable):
                 ) -> np.ndarray:  # recalibrated probabilities, shape (n, K)
         """The recalibrated rows.
 
-        Raises ValueError for another number of classes than in the fit, and what `check_multiclass`
-        raises."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Probabilities of all classes, shape (n, K), rows sum to 1.
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated probabilities, shape (n, K).
+
+        Raises
+        ------
+        ValueError
+            For another number of classes than in the fit.
+        ValueError, TypeError
+            As `check_multiclass`.
+        """
         check_is_fitted(self)
         rows = plain_array(y_prob, "y_prob", "an array of shape (n, classes)")
         _, prob = check_multiclass(np.zeros(len(rows) if rows.ndim else 1), rows)
@@ -199,7 +243,44 @@ def _choice(held, groups, classes_are_off):
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-report
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ClassRecalibration(Report):
-    """What was recalibrated, with cross-validated findings; what `recalibrate_classes` returns."""
+    """What was recalibrated, with cross-validated findings; what `recalibrate_classes` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    model : Any
+        The map, fitted to all rows; None where nothing is changed.
+    chosen : str
+        Its name among the candidates.
+    before : ClassReport
+        On what was predicted.
+    after : ClassReport
+        On each row by a fit to other folds.
+    recalibrated : np.ndarray
+        Each row by a fit to other folds, shape (n, K).
+    gain : Finding
+        Of the log score per row, in the cross-validation that chose.
+    candidates : pd.DataFrame
+        A row for each map: gain, gain_error, gap, gap_error, is_near, verdict.
+    n_folds : int
+        Parts of which each was recalibrated by all others.
+    confidence : float
+        Level of the limits.
+    reason : str | None
+        Why nothing was changed, as a code.
+    """
 
     model: Any = field(compare=False)  # the map, fitted to all rows; None where nothing is changed
     chosen: str  # its name among the candidates
@@ -257,11 +338,23 @@ class ClassRecalibration(Report):
         return {}
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        """\"findings\", \"parts\", and \"candidates\": what each map gains."""
+        """\"findings\", \"parts\", and \"candidates\": what each map gains.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"candidates": self.candidates.reset_index()}
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        """Outcome, conclusion, findings, cautions, the next step, and what each map gains."""
+        """Outcome, conclusion, findings, cautions, the next step, and what each map gains.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         told = super().to_dict()
         for name in ("verdict", "everywhere", "beyond"): del told[name]
         return json_plain({"outcome": self.outcome, **told, "chosen": self.chosen, "n": self.n,
@@ -270,7 +363,20 @@ class ClassRecalibration(Report):
     def draw(self, finding: Finding,  # one of the report
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """Shares of right top labels in bins of their probability, before and after."""
+        """Shares of right top labels in bins of their probability, before and after.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         ax = new_axes(ax, 5.2, 5.2)
         ax.plot([0, 1], [0, 1], ls="--", color="0.5", lw=1)
         shown = [(self.before, "#D55E00", "o")]
@@ -336,11 +442,53 @@ def recalibrate_classes(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> ClassRecalibration:  # `.model`, `.recalibrated`, `.before`, `.after`, `.gain`
-    """Validate probabilities of K classes, recalibrate them where a fault is shown, and validate
-    again.
+    """Validate probabilities of K classes, recalibrate them where a fault is shown, and validate again.
 
-    Raises what `class_report` raises, and ValueError for fewer than twenty rows or clusters.
-    Source: Guo et al. (2017), § 4.2; Kull et al. (2019), § 3."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Labels, shape (n,): 0 to K − 1, or of `classes`.
+    y_prob : ArrayLike
+        Predicted probabilities, shape (n, K), rows sum to 1.
+    classes : ArrayLike | None, optional
+        The label of each column, shape (K,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,), which stay in one fold.
+    n_folds : int, default 10
+        Folds of the cross-validation, at least 2.
+    tolerance : float, default 1.25
+        Factor of O/E and calibration slope that does no harm.
+    local_tolerance : float, default 0.05
+        Mean difference over a fifth of the rows that does no harm.
+    confidence : float, default 0.95
+        Level of limits and tests.
+    n_resamples : int, default 1999
+        Sets of labels drawn for the tests.
+    n_boot : int, default 5000
+        Sets of noise drawn for the lower ends of the error's limits.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    ClassRecalibration
+        `.model`, `.recalibrated`, `.before`, `.after`, `.gain`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `class_report`.
+    ValueError
+        For fewer than twenty rows or clusters.
+
+    References
+    ----------
+    Guo et al. (2017), § 4.2; Kull et al. (2019), § 3.
+    """
     check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups)
     label, prob = check_multiclass(y_true, y_prob, classes)
     rng, n_folds = check_generator(rng), check_count(n_folds, "n_folds", minimum=2)

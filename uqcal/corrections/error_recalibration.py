@@ -41,7 +41,22 @@ def make_folds(sample: Sample,  # errors and uncertainties, with groups where ro
                n_folds: int,  # folds, ≥ 2; fewer where there are fewer rows or groups
                rng: np.random.Generator,  # a generator, which moves on
                ) -> np.ndarray:  # the fold of each row, from 0, shape (n,); groups are whole
-    "Random folds of about equal size."
+    """Random folds of about equal size.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties, with groups where rows are clustered.
+    n_folds : int
+        Folds, ≥ 2; fewer where there are fewer rows or groups.
+    rng : np.random.Generator
+        A generator, which moves on.
+
+    Returns
+    -------
+    np.ndarray
+        The fold of each row, from 0, shape (n,); groups are whole.
+    """
     return random_folds(np.arange(sample.n) if sample.groups is None else sample.groups.codes,
                         n_folds, rng)
 
@@ -50,7 +65,22 @@ def random_folds(unit: np.ndarray,  # the cluster of each row, codes from 0 with
                  n_folds: int,  # folds, ≥ 2; fewer where there are fewer codes
                  rng: np.random.Generator,  # a generator, which moves on
                  ) -> np.ndarray:  # the fold of each row, from 0, shape (n,)
-    "Random folds in which equal codes stay together."
+    """Random folds in which equal codes stay together.
+
+    Parameters
+    ----------
+    unit : np.ndarray
+        The cluster of each row, codes from 0 without gaps, shape (n,).
+    n_folds : int
+        Folds, ≥ 2; fewer where there are fewer codes.
+    rng : np.random.Generator
+        A generator, which moves on.
+
+    Returns
+    -------
+    np.ndarray
+        The fold of each row, from 0, shape (n,).
+    """
     order = rng.permutation(unit.max() + 1)
     return (order % min(n_folds, order.size))[unit]
 
@@ -63,7 +93,24 @@ def cross_fitted(model: ErrorMap,  # what to fit
                  columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                  fold: np.ndarray,  # the fold of each row, from `make_folds`
                  ) -> tuple[np.ndarray, np.ndarray]:  # errors and uncertainties, shape (n,) each
-    "Errors and uncertainties of each fold, recalibrated by a fit to all other folds."
+    """Errors and uncertainties of each fold, recalibrated by a fit to all other folds.
+
+    Parameters
+    ----------
+    model : ErrorMap
+        What to fit.
+    sample : Sample
+        Errors and uncertainties, with groups where rows are clustered.
+    columns : Mapping[str, np.ndarray]
+        Features by name, from `read_columns`.
+    fold : np.ndarray
+        The fold of each row, from `make_folds`.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Errors and uncertainties, shape (n,) each.
+    """
     error, recalibrated = sample.error.copy(), sample.uncertainty.copy()
     for k in range(int(fold.max()) + 1):
         held = fold == k
@@ -95,7 +142,22 @@ def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out po
     """How much lower each mean log score is than if unchanged, and how far it lies behind the best.
 
     Both are above zero where they say so, and have the standard error of paired points, or of
-    whole groups."""
+    whole groups.
+
+    Parameters
+    ----------
+    held : Mapping[str, np.ndarray]
+        Log score of each held-out point, lower is better, shape (n,), by candidate.
+    first : np.ndarray
+        That of uncertainties left as they are, shape (n,).
+    groups : Ordering | None, optional
+        From `Sample.groups`.
+
+    Returns
+    -------
+    pd.DataFrame
+        A row for each candidate: gain, gain_error, gap, gap_error.
+    """
     if groups is None: group = None
     else: group = groups.codes
     names = list(held)
@@ -396,8 +458,55 @@ def _plot_recalibration(found, ax):
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-067
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ErrorRecalibration(Report):
-    """What was recalibrated, and what its own rows say, cross-validated; what `recalibrate_errors`
-    returns."""
+    """What was recalibrated, and what its own rows say, cross-validated; what `recalibrate_errors` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    sample : Sample
+        Errors and uncertainties as they were given.
+    model : ErrorMap
+        What was chosen, fitted to all points.
+    chosen : str
+        Its name among the candidates.
+    before : dict[str, Finding]
+        Of what was given, by name.
+    after : dict[str, Finding]
+        Of each row, recalibrated by a fit to other folds.
+    error : np.ndarray
+        These errors, shape (n,).
+    uncertainty : np.ndarray
+        These uncertainties, shape (n,).
+    gain : Finding
+        Of the log score per row, in the cross-validation that chose.
+    candidates : pd.DataFrame
+        A row for each candidate, the simplest first: `gain`, by how much the log score per
+        point is lower than if unchanged (above zero where it is better), in the
+        cross-validation that chose, `gap` to the best, with standard errors; `is_near`:
+        within one of the best; `faults` left, −1 where not judged.
+    n_folds : int
+        Parts of which each was recalibrated by all others.
+    confidence : float
+        Level of the limits.
+    tolerance : float
+        Largest factor between errors and uncertainties that does no harm.
+    n_scored : int
+        Points by which candidates were compared.
+    reason : str | None
+        Why nothing was changed, as a code.
+    """
     sample: Sample = field(compare=False)  # errors and uncertainties as they were given
     model: ErrorMap = field(compare=False)  # what was chosen, fitted to all points
     chosen: str  # its name among the candidates
@@ -463,7 +572,13 @@ class ErrorRecalibration(Report):
         return f"[{100 * self.confidence:g} % each]"
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        "Outcome, conclusion, findings, cautions, the next step, and what each candidate gains."
+        """Outcome, conclusion, findings, cautions, the next step, and what each candidate gains.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         told = super().to_dict()
         for name in ("verdict", "everywhere", "beyond"): del told[name]
         return json_plain({"outcome": self.outcome, **told, "chosen": self.chosen, "n": self.n,
@@ -483,13 +598,32 @@ class ErrorRecalibration(Report):
         return {}
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        "\"findings\", \"parts\", and \"candidates\": what each of them gains."
+        """\"findings\", \"parts\", and \"candidates\": what each of them gains.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"candidates": self.candidates.copy()}
 
     def draw(self, finding: Finding,  # one of the report
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "Sizes of errors in bins of u, and u before and after, whatever the finding."
+        """Sizes of errors in bins of u, and u before and after, whatever the finding.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         return _plot_recalibration(self, ax)
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-068
@@ -505,7 +639,33 @@ def error_map_of(
 ) -> ErrorRecalibration:  # the result of `recalibrate_errors`
     """`recalibrate_errors` for a checked sample.
 
-    Raises ValueError for fewer than ten rows, or groups, whose error is not zero."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    columns : Mapping[str, np.ndarray]
+        Features by name, from `read_columns`.
+    orders : Mapping[str, Ordering]
+        The same, from `read_features`.
+    n_folds : int, default 10
+        Parts, of which each is recalibrated by a fit to all others, ≥ 2.
+    tolerance : float, default 1.25
+        Largest factor between errors and uncertainties that does no harm.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    **options : Any
+        Of `conclusions_of`.
+
+    Returns
+    -------
+    ErrorRecalibration
+        The result of `recalibrate_errors`.
+
+    Raises
+    ------
+    ValueError
+        For fewer than ten rows, or groups, whose error is not zero.
+    """
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
     sample, cautions = _checked(sample)
     options |= {"rng": rng, "tolerance": tolerance}
@@ -577,10 +737,55 @@ def recalibrate_errors(
 ) -> ErrorRecalibration:  # `.conclusion`, `.model`, `.before`, `.after`, `.candidates`
     """Recalibrate uncertainties, and biased predictions, by what cross-validation favours.
 
-    Nothing is changed unless the score gains more than its standard error; the same points make
-    that choice, so that the gain is too large on average where nothing was wrong. Raises
-    ValueError, TypeError for bad data, naming the argument. Source: one-standard-error rule of
-    Breiman et al. (1984), § 3.4.3."""
+    Nothing is changed unless the score gains more than its standard error; the same points
+    make that choice, so that the gain is too large on average where nothing was wrong.
+
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors of a calibration set, reference minus prediction, shape (n,), ten or more of
+        them not zero.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    by : Any, optional
+        Array, Series, DataFrame or dict of name → column, shape (n,) each: numbers, or
+        text, categories, truth values as groups.
+    groups : ArrayLike | None, optional
+        Labels of clusters of rows (one molecule, one patient), shape (n,); None where all
+        are independent.
+    n_folds : int, default 10
+        Parts, of which each is recalibrated by a fit to all others, ≥ 2.
+    tolerance : float, default 1.25
+        Largest factor between the errors' size and the predicted one that does no harm, >
+        1; for bias, tolerance − 1 times u.
+    n_boot : int, default 5000
+        Bootstrap resamples for each interval, ≥ 1.
+    n_resamples : int | str, default "auto"
+        Shuffles for each question, ≥ 1; "auto": 9,999, and above 10,000 points what settles
+        the answers.
+    confidence : float, default 0.95
+        Tests reject at 1 − confidence; in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    ErrorRecalibration
+        `.conclusion`, `.model`, `.before`, `.after`, `.candidates`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    One-standard-error rule of Breiman et al. (1984), § 3.4.3.
+    """
     sample = Sample(error, uncertainty, groups)
     columns = read_columns(by, sample.n, error=error, uncertainty=uncertainty, groups=groups)
     orders = read_features(by, sample)

@@ -53,7 +53,13 @@ class _Shrunk:
     def __init__(self, fit_slope, share): self.fit_slope, self.share = fit_slope, share
 
     def fit(self, y_prob, y_true):
-        "The fitted map, drawn towards no change."
+        """The fitted map, drawn towards no change.
+
+        Parameters
+        ----------
+        y_prob
+        y_true
+        """
         model = PlattScaling(self.fit_slope).fit(y_prob, y_true)
         model.coef_ = [1.0, 0.0] + self.share * (model.coef_ - [1.0, 0.0])
         return model
@@ -94,7 +100,26 @@ def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predi
                      by: np.ndarray | None = None,  # the group of each row, shape (n,), where the
                      # map takes it last
                      ) -> np.ndarray:  # recalibrated probabilities, shape (n,)
-    "Probabilities of each fold, recalibrated by a fit to all other folds."
+    """Probabilities of each fold, recalibrated by a fit to all other folds.
+
+    Parameters
+    ----------
+    kind : Any
+        A class with `fit(y_prob, y_true)` and `predict`; None for none.
+    y : np.ndarray
+        Outcomes, 0 or 1, shape (n,).
+    p : np.ndarray
+        Predicted probabilities, shape (n,).
+    fold : np.ndarray
+        The fold of each row, from 0, shape (n,).
+    by : np.ndarray | None, optional
+        The group of each row, shape (n,), where the map takes it last.
+
+    Returns
+    -------
+    np.ndarray
+        Recalibrated probabilities, shape (n,).
+    """
     q, more = p.copy(), []
     if by is not None: more = [by]
     for k in range(int(fold.max()) + 1 if kind is not None else 0):
@@ -214,8 +239,55 @@ def _step(found):
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-017b
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ProbabilityRecalibration(Report):
-    """What was recalibrated, with cross-validated findings; what `recalibrate_probabilities`
-    returns."""
+    """What was recalibrated, with cross-validated findings; what `recalibrate_probabilities` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    model : Any
+        The map, fitted to all cases; None where nothing is recalibrated.
+    chosen : str
+        Its name among the candidates.
+    before : CalibrationReport
+        On what was predicted.
+    after : CalibrationReport
+        On each case by a fit to other folds.
+    y_true : np.ndarray
+        Outcomes, 0 or 1, shape (n,).
+    y_prob : np.ndarray
+        Predicted probabilities, shape (n,).
+    recalibrated : np.ndarray
+        Each case by a fit to other folds, shape (n,).
+    gain : Finding
+        Of the log score per row, in the cross-validation that chose.
+    candidates : pd.DataFrame
+        A row for each map, the simplest first: `gain`, by how much the log score per case
+        is lower than if unchanged (above zero where it is better), in the cross-validation
+        that chose, `gap` to the best, with standard errors; `is_near`: within one of the
+        best; `verdict` in cross-validation, "" where not judged.
+    n_folds : int
+        Parts of which each was recalibrated by all others.
+    confidence : float
+        Level of the limits.
+    rests_on_rows : bool
+        Whether a few impossible events alone are what is wrong.
+    reason : str | None
+        Why nothing was changed, as a code.
+    by : np.ndarray | None
+        The group of each row, shape (n,), where groups have maps of their own.
+    """
     model: Any = field(compare=False)  # the map, fitted to all cases; None where nothing is
                                        # recalibrated
     chosen: str  # its name among the candidates
@@ -274,7 +346,23 @@ class ProbabilityRecalibration(Report):
                 ) -> np.ndarray:  # recalibrated probabilities, of the same shape
         """Probabilities in place of new scores.
 
-        Raises ValueError where groups have maps of their own and none are given."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in [0, 1].
+        by : ArrayLike | None, optional
+            Their groups, shape (n,), where groups have maps of their own.
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated probabilities, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            Where groups have maps of their own and none are given.
+        """
         p = check_probabilities(y_prob)
         if self.model is None: return p
         if self.by is None: return self.model.predict(p)
@@ -282,7 +370,13 @@ class ProbabilityRecalibration(Report):
         return self.model.predict(y_prob, by)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        "Outcome, conclusion, findings, cautions, the next step, and what each map gains."
+        """Outcome, conclusion, findings, cautions, the next step, and what each map gains.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         told = super().to_dict()
         for name in ("verdict", "everywhere", "beyond"): del told[name]
         return json_plain({"outcome": self.outcome, **told, "chosen": self.chosen, "n": self.n,
@@ -291,7 +385,20 @@ class ProbabilityRecalibration(Report):
     def draw(self, finding: Finding,  # one of the report
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The map, and the shares of events in bins of what was predicted."
+        """The map, and the shares of events in bins of what was predicted.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         ax, along = new_axes(ax, 5.2, 5.2), Ordering.of(self.y_prob)
         start = whole_run_bins(along, int(np.clip(self.n // 40, 1, 20)))
         at, share = (bin_means(values[along.order], start)
@@ -320,7 +427,13 @@ class ProbabilityRecalibration(Report):
         return {}
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        "\"findings\", \"parts\", and \"candidates\": what each map gains."
+        """\"findings\", \"parts\", and \"candidates\": what each map gains.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"candidates": self.candidates.copy()}
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-018
@@ -344,9 +457,51 @@ def recalibrate_probabilities(
 ) -> ProbabilityRecalibration:  # `.conclusion`, `.model`, `.predict()`, `.before`, `.after`
     """Recalibrate probabilities where a fault is shown, and judge before and after.
 
-    Nothing is changed where no fault is shown or no map gains on held-out rows. With `by`, groups
-    that differ get maps of their own; groups that were not seen stay as predicted. Raises
-    ValueError, TypeError for bad data, naming the argument."""
+    Nothing is changed where no fault is shown or no map gains on held-out rows. With `by`,
+    groups that differ get maps of their own; groups that were not seen stay as predicted.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1, ten or more of each.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    by : ArrayLike | None, optional
+        Groups that may be wrong in different ways, such as hospitals, shape (n,); None
+        where all rows share one map.
+    groups : ArrayLike | None, optional
+        Labels of clustered rows, shape (n,).
+    n_folds : int, default 10
+        Parts, of which each is recalibrated by a fit to all others, ≥ 2.
+    tolerance : float, default 1.25
+        Factor of O/E and calibration slope that does no harm, above 1.
+    local_tolerance : float, default 0.05
+        Mean difference over a fifth of the rows that does no harm.
+    confidence : float, default 0.95
+        Tests reject at 1 − confidence; in (0, 1).
+    n_resamples : int, default 9999
+        Sets of outcomes drawn for the tests, ≥ 1.
+    n_boot : int, default 5000
+        Sets of noise drawn for the errors' intervals, ≥ 1.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    ProbabilityRecalibration
+        `.conclusion`, `.model`, `.predict()`, `.before`, `.after`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+    """
     check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups, by=by)
     y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
@@ -458,8 +613,17 @@ def _ends_of(values):
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #groups-map
 class PlattByGroup(Storable):
-    """Platt scaling for each group, drawn towards the common one where rows are few; groups that
-    were not seen stay as predicted."""
+    """Platt scaling for each group, drawn towards the common one where rows are few; groups that were not seen stay as predicted.
+
+    Parameters
+    ----------
+    spread : Sequence[float] | None, optional
+        Standard deviations of groups' intercepts and slopes, > 0; None: those of the
+        largest marginal likelihood.
+    share : float | None, optional
+        Share of the correction that is kept, in [0, 1]; None: that of the groups'
+        differences which is more than chance.
+    """
     obeyed = None  # all settings, whenever they are set
 
     def __init__(self,
@@ -477,7 +641,27 @@ class PlattByGroup(Storable):
             ) -> Self:  # the estimator itself
         """Fit intercepts and slopes of all groups together.
 
-        Raises TypeError, ValueError as `read_binary`, ValueError for missing labels."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in [0, 1].
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        by : ArrayLike
+            The group of each row, shape (n,): text, numbers or truth values.
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `read_binary`.
+        ValueError
+            For missing labels.
+        """
         check_labels_agree(y_prob=y_prob, y_true=y_true, by=by)
         y, p, _ = check_binary(y_true, y_prob)
         code, labels = pd.factorize(read_labels(by, y.size, "by"))
@@ -504,7 +688,18 @@ class PlattByGroup(Storable):
     def unseen(self,
                by: ArrayLike,  # the group of each row, shape (m,)
                ) -> np.ndarray:  # truth values, shape (m,)
-        "Whether each row's group was not in the fit."
+        """Whether each row's group was not in the fit.
+
+        Parameters
+        ----------
+        by : ArrayLike
+            The group of each row, shape (m,).
+
+        Returns
+        -------
+        np.ndarray
+            Truth values, shape (m,).
+        """
         return self._codes(by, read_array(by, "by").size) < 0
 
     def predict(self,
@@ -513,7 +708,23 @@ class PlattByGroup(Storable):
                 ) -> np.ndarray:  # recalibrated probabilities, shape (m,)
         """The recalibrated probability of each score; a warning where a group was not in the fit.
 
-        Raises TypeError, ValueError for bad scores and labels."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (m,), in [0, 1].
+        by : ArrayLike
+            The group of each row, shape (m,).
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated probabilities, shape (m,).
+
+        Raises
+        ------
+        TypeError, ValueError
+            For bad scores and labels.
+        """
         check_labels_agree(y_prob=y_prob, by=by)
         p = check_probabilities(y_prob)
         code = self._codes(by, p.size)

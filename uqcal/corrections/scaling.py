@@ -40,7 +40,20 @@ _NORMAL = 1000.0  # degrees of freedom from which a Student distribution counts 
 def log_density(z: np.ndarray,  # errors over their uncertainties, shape (n,)
               dof: float = np.inf,  # degrees of freedom, > 2; infinite for the normal distribution
               ) -> np.ndarray:  # natural logarithms, shape (n,)
-    "The log density of scaled errors: Student's distribution of unit variance, or the normal."
+    """The log density of scaled errors: Student's distribution of unit variance, or the normal.
+
+    Parameters
+    ----------
+    z : np.ndarray
+        Errors over their uncertainties, shape (n,).
+    dof : float, default np.inf
+        Degrees of freedom, > 2; infinite for the normal distribution.
+
+    Returns
+    -------
+    np.ndarray
+        Natural logarithms, shape (n,).
+    """
     if dof >= _NORMAL: return -0.5 * (z * z + np.log(2 * np.pi))
     constant = (special.gammaln((dof + 1) / 2) - special.gammaln(dof / 2)
                 - 0.5 * np.log(np.pi * (dof - 2)))
@@ -50,7 +63,19 @@ def log_density(z: np.ndarray,  # errors over their uncertainties, shape (n,)
 def likely_dof(z: np.ndarray,  # errors over their uncertainties, shape (n,)
                ) -> float:  # from 2.1 to 102; infinite where the normal distribution fits as well,
                             # and for fewer than 30 points, which can't tell
-    "The degrees of freedom at which a Student distribution of unit variance fits best."
+    """The degrees of freedom at which a Student distribution of unit variance fits best.
+
+    Parameters
+    ----------
+    z : np.ndarray
+        Errors over their uncertainties, shape (n,).
+
+    Returns
+    -------
+    float
+        From 2.1 to 102; infinite where the normal distribution fits as well, and for fewer
+        than 30 points, which can't tell.
+    """
     if z.size < 30: return float("inf")
 
     def loss(t):  # t: the logarithm of what the degrees of freedom exceed 2 by
@@ -76,8 +101,27 @@ def read_columns(by: Any,  # an array or a Series, shape (n,), a DataFrame, or a
                  ) -> dict[str, np.ndarray]:  # by name: float64, or objects where they are groups
     """Features as columns of numbers or of names of groups; constant ones are allowed.
 
-    Raises TypeError for anything but columns. Raises ValueError for missing values, another
-    length, and labels that differ."""
+    Parameters
+    ----------
+    by : Any
+        An array or a Series, shape (n,), a DataFrame, or a dict of name → column: numbers,
+        or text, categories, truth values as groups; None.
+    n : int
+        The number of points.
+    **others : Any
+        Inputs beside them, whose pandas labels must agree.
+
+    Returns
+    -------
+    dict[str, np.ndarray]
+        By name: float64, or objects where they are groups.
+
+    Raises
+    ------
+    TypeError
+        For anything but columns. Raises ValueError for missing values, another length, and
+        labels that differ.
+    """
     columns = {str(name): column for name, column in named_columns(by)}
     said = {name: column_label(name) for name in columns}
     check_labels_agree(**others, **{said[name]: column for name, column in columns.items()})
@@ -98,8 +142,27 @@ class _Fitted(Storable):
             ) -> Self:  # the object itself
         """Learn from the errors of a calibration set.
 
-        Raises ValueError, TypeError for bad data, naming the argument, and where all errors are
-        zero."""
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            Standard uncertainties, shape (n,), > 0.
+        error : ArrayLike
+            Errors, reference minus prediction, shape (n,), same unit.
+        by : Any, optional
+            Array, Series, DataFrame or dict of name → column, shape (n,) each.
+        groups : ArrayLike | None, optional
+            Cluster of each row, labels, shape (n,); None where all are independent.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument, and where all errors are zero.
+        """
         sample = Sample(error, uncertainty, groups)
         return self.fit_of(sample, read_columns(by, sample.n, error=error,
                                                 uncertainty=uncertainty, groups=groups))
@@ -150,7 +213,23 @@ class _Scaling(_Fitted):
                ) -> Self:  # the object itself
         """`fit` for a checked sample.
 
-        Raises ValueError where all errors are zero."""
+        Parameters
+        ----------
+        sample : Sample
+            Errors and uncertainties, with groups where rows are clustered.
+        columns : Mapping[str, np.ndarray]
+            Features by name, from `read_columns`.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError
+            Where all errors are zero.
+        """
         check_choice(self.likelihood, "likelihood", ("normal", "student"))
         square, self.dof_ = sample.scaled**2, float("inf")
         if not square.any(): raise ValueError("error must not be zero throughout: no size of "
@@ -174,15 +253,43 @@ class _Scaling(_Fitted):
                   ) -> np.ndarray:  # recalibrated ones, shape (m,), > 0, same unit
         """The recalibrated uncertainties.
 
-        Raises ValueError, TypeError for bad data, naming the argument. Raises NotFittedError
-        before the fit."""
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            Predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
+            The features of the fit for these points.
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated ones, shape (m,), > 0, same unit.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument. Raises NotFittedError before the fit.
+        """
         return self.transform_of(*self._given(uncertainty, by))
 
     def transform_of(self,
                      uncertainty: np.ndarray,  # checked, shape (m,)
                      columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                      ) -> np.ndarray:  # shape (m,)
-        "`transform` for checked numbers."
+        """`transform` for checked numbers.
+
+        Parameters
+        ----------
+        uncertainty : np.ndarray
+            Checked, shape (m,).
+        columns : Mapping[str, np.ndarray]
+            Features by name, from `read_columns`.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (m,).
+        """
         return uncertainty * np.exp(self._log_factor(uncertainty, columns))
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-017
@@ -224,7 +331,14 @@ class AsStated(_Scaling):
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-055b
 class FactorScaling(_Scaling):
-    "One factor for all uncertainties."
+    """One factor for all uncertainties.
+
+    Parameters
+    ----------
+    likelihood : str, default "normal"
+        "normal": the factor makes the mean of Z² one; "student": that of Student's
+        distribution, for heavy tails.
+    """
 
     def __init__(self,
                  likelihood: str = "normal",  # "normal": the factor makes the mean of Z² one;
@@ -267,7 +381,20 @@ class FactorScaling(_Scaling):
 def fit_log_variance(design: np.ndarray,  # columns of terms, shape (n, k); the first is ones
                      square: np.ndarray,  # squared errors ≥ 0, shape (n,), not all zero
                      ) -> np.ndarray:  # coefficients of the log variance, shape (k,)
-    "Maximum likelihood of normal errors whose log variance is linear in terms, by Newton steps."
+    """Maximum likelihood of normal errors whose log variance is linear in terms, by Newton steps.
+
+    Parameters
+    ----------
+    design : np.ndarray
+        Columns of terms, shape (n, k); the first is ones.
+    square : np.ndarray
+        Squared errors ≥ 0, shape (n,), not all zero.
+
+    Returns
+    -------
+    np.ndarray
+        Coefficients of the log variance, shape (k,).
+    """
     def at(beta):
         "Squares over variances, and minus twice the mean log likelihood of coefficients beta."
         line = np.clip(design @ beta, -600, 600)
@@ -292,7 +419,15 @@ def fit_log_variance(design: np.ndarray,  # columns of terms, shape (n, k); the 
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-025
 class LogLinearScaling(_Scaling):
-    "A power of the uncertainty, u' = exp(a + b log u)."
+    """A power of the uncertainty, u' = exp(a + b log u).
+
+    Parameters
+    ----------
+    likelihood : str, default "normal"
+        Or "student", for heavy tails.
+    most : float | None, optional
+        Largest change of the power from 1; None: any.
+    """
 
     def __init__(self, likelihood: str = "normal",  # or "student", for heavy tails
                  most: float | None = None,  # largest change of the power from 1; None: any
@@ -347,8 +482,27 @@ def isotonic_blocks(uncertainty: np.ndarray,  # shape (n,), > 0
                     ) -> pd.DataFrame:  # a row for each block: count, centre and variance
     """The most likely variances that never fall as the uncertainty rises, for normal errors.
 
-    `centre` is the mean of log u. The first blocks are joined until they hold an error other than
-    zero. Source: isotonic regression of E², Barlow et al. (1972)."""
+    `centre` is the mean of log u. The first blocks are joined until they hold an error
+    other than zero.
+
+    Parameters
+    ----------
+    uncertainty : np.ndarray
+        Shape (n,), > 0.
+    square : np.ndarray
+        Squared errors, shape (n,), ≥ 0.
+    least : int, default 1
+        Points that the first and the last block hold at least, ≥ 1.
+
+    Returns
+    -------
+    pd.DataFrame
+        A row for each block: count, centre and variance.
+
+    References
+    ----------
+    Isotonic regression of E², Barlow et al. (1972).
+    """
     along = Ordering.of(uncertainty)
     mean = bin_means(square[along.order], along.start)
     level = isotonic_regression(mean, sample_weight=along.counts)
@@ -361,7 +515,16 @@ def isotonic_blocks(uncertainty: np.ndarray,  # shape (n,), > 0
 class IsotonicScaling(_Scaling):
     """Any map that never falls as the uncertainty rises, joined by straight lines between blocks.
 
-    Beyond the first and the last block their factors hold on."""
+    Beyond the first and the last block their factors hold on.
+
+    Parameters
+    ----------
+    least : int | None, optional
+        Points that the first and the last block hold at least, ≥ 1; None: 20, or a fiftieth
+        of all if more.
+    likelihood : str, default "normal"
+        Or "student", for heavy tails.
+    """
 
     def __init__(self,
                  least: int | None = None,  # points that the first and the last block hold at
@@ -425,7 +588,24 @@ def credible_means(values: np.ndarray,  # shape (n,)
                    ) -> tuple[np.ndarray, float]:  # shape (k,), and the mean that they share
     """Means of cells, each drawn towards the common mean as far as its scatter asks for.
 
-    Source: Bühlmann and Straub (1970)."""
+    Parameters
+    ----------
+    values : np.ndarray
+        Shape (n,).
+    cell : np.ndarray
+        Which of k cells each value is of, whole numbers, shape (n,).
+    group : np.ndarray | None, optional
+        Cluster of each value, shape (n,).
+
+    Returns
+    -------
+    tuple[np.ndarray, float]
+        Shape (k,), and the mean that they share.
+
+    References
+    ----------
+    Bühlmann and Straub (1970).
+    """
     count = np.bincount(cell).astype(float)
     mean = np.bincount(cell, values) / count
     within = _within(values - mean[cell], cell, group)
@@ -450,7 +630,15 @@ def _plain_labels(column):
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-036
 class GroupScaling(_Scaling):
-    "A factor for each group of a feature, drawn towards the common one where points are few."
+    """A factor for each group of a feature, drawn towards the common one where points are few.
+
+    Parameters
+    ----------
+    by : str | None, optional
+        The feature that names the groups; None: the only one.
+    likelihood : str, default "normal"
+        Or "student", for heavy tails.
+    """
 
     def __init__(self,
                  by: str | None = None,  # the feature that names the groups; None: the only one
@@ -504,8 +692,20 @@ class GroupScaling(_Scaling):
 class GammaScaling(_Scaling):
     """A gamma regression of Z² with logarithmic link on log u, its square and all features.
 
-    Numbers count as at the ends of the range that was seen where they lie beyond it; a group that
-    was not seen gets the middle of all. Source: McCullagh and Nelder (1989), ch. 8."""
+    Numbers count as at the ends of the range that was seen where they lie beyond it; a
+    group that was not seen gets the middle of all.
+
+    Parameters
+    ----------
+    degree : int, default 2
+        1: log u; 2: its square too.
+    likelihood : str, default "normal"
+        Or "student", for heavy tails.
+
+    References
+    ----------
+    McCullagh and Nelder (1989), ch. 8.
+    """
 
     def __init__(self,
                  degree: int = 2,  # 1: log u; 2: its square too
@@ -572,7 +772,20 @@ class _Shift(_Fitted):
                sample: Sample,  # errors and uncertainties, with groups where rows are clustered
                columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                ) -> Self:  # the object itself
-        "`fit` for a checked sample."
+        """`fit` for a checked sample.
+
+        Parameters
+        ----------
+        sample : Sample
+            Errors and uncertainties, with groups where rows are clustered.
+        columns : Mapping[str, np.ndarray]
+            Features by name, from `read_columns`.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         if self.along is not None and self.along not in columns:
             raise ValueError(f"along must name a feature, got {self.along!r:.40}")
         self._remember([] if self.along is None else [self.along], columns)
@@ -588,8 +801,23 @@ class _Shift(_Fitted):
                 ) -> np.ndarray:  # shape (m,), in the unit of the uncertainties
         """The mean error of such points, which is to be added to their predictions.
 
-        Raises ValueError, TypeError for bad data, naming the argument. Raises NotFittedError
-        before the fit."""
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            Predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
+            The features of the fit for these points.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (m,), in the unit of the uncertainties.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument. Raises NotFittedError before the fit.
+        """
         return self.predict_of(*self._given(uncertainty, by))
 
     def _values(self, uncertainty, columns):
@@ -613,7 +841,15 @@ class _Shift(_Fitted):
 class LinearShift(_Shift):
     """A straight line in u or in a feature; without slope the same shift for all.
 
-    What is left of Z = E/u then has the mean zero, and is not correlated with the feature."""
+    What is left of Z = E/u then has the mean zero, and is not correlated with the feature.
+
+    Parameters
+    ----------
+    along : str | None, optional
+        A feature of numbers; None: the uncertainty.
+    slope : bool, default True
+        Whether the line may rise or fall.
+    """
 
     def __init__(self,
                  along: str | None = None,  # a feature of numbers; None: the uncertainty
@@ -637,7 +873,20 @@ class LinearShift(_Shift):
                    uncertainty: np.ndarray,  # checked, shape (m,)
                    columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                    ) -> np.ndarray:  # shape (m,)
-        "`predict` for checked numbers; beyond the range that was seen it stays as at its end."
+        """`predict` for checked numbers; beyond the range that was seen it stays as at its end.
+
+        Parameters
+        ----------
+        uncertainty : np.ndarray
+            Checked, shape (m,).
+        columns : Mapping[str, np.ndarray]
+            Features by name, from `read_columns`.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (m,).
+        """
         x = np.clip(uncertainty if self.along is None else columns[self.along], *self.ends_)
         return self.coef_[0] + self.coef_[1] * (x - self.middle_)
 
@@ -646,7 +895,17 @@ class StepShift(_Shift):
     """A shift for each group of a feature, or along u or numbers as a broken line.
 
     From means of Z over groups or over blocks of equal count, each drawn towards the common mean as
-    far as their scatter asks for."""
+    far as their scatter asks for.
+
+    Parameters
+    ----------
+    along : str | None, optional
+        A feature of numbers or groups; None: the uncertainty.
+    per_u : bool, default True
+        Whether the shift is a multiple of u, or the same number for all points of a place.
+    n_blocks : int, default 20
+        Blocks of numbers, ≥ 2, fewer for few points.
+    """
 
     def __init__(self,
                  along: str | None = None,  # a feature of numbers or groups; None: the uncertainty
@@ -677,7 +936,20 @@ class StepShift(_Shift):
                    uncertainty: np.ndarray,  # checked, shape (m,)
                    columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                    ) -> np.ndarray:  # shape (m,)
-        "`predict` for checked numbers."
+        """`predict` for checked numbers.
+
+        Parameters
+        ----------
+        uncertainty : np.ndarray
+            Checked, shape (m,).
+        columns : Mapping[str, np.ndarray]
+            Features by name, from `read_columns`.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (m,).
+        """
         x = self._values(uncertainty, columns)
         if self.labels_: mean = self.mean_[_codes(x, self.labels_)]
         else: mean = np.interp(x, self.place_, self.mean_[:-1])
@@ -689,7 +961,19 @@ _UNSEEN = 3.0  # uncertainties, the error of a row that was not seen
 
 
 class ErrorMap(_Fitted):
-    "Predictions without their bias, and uncertainties of the right size: shifts, then a scaling."
+    """Predictions without their bias, and uncertainties of the right size: shifts, then a scaling.
+
+    Parameters
+    ----------
+    scaling : Any
+        AsStated(), FactorScaling(), LogLinearScaling(), ….
+    shifts : Sequence[Any], default ()
+        LinearShift(…), StepShift(…), in this order.
+    limits : tuple[float, float] | None, optional
+        Of the factor by which errors are larger than predicted, once they are shifted, from
+        `average_test`: uncertainties then get smaller on average only where the upper one
+        is below 1; None: as fitted.
+    """
 
     def __init__(self,
                  scaling: Any,  # AsStated(), FactorScaling(), LogLinearScaling(), …
@@ -724,7 +1008,23 @@ class ErrorMap(_Fitted):
                 ) -> np.ndarray:  # truth values, shape (m,)
         """Whether each row lies outside the range of the fit, in u or in a feature that it uses.
 
-        Raises ValueError, TypeError for bad data, naming the argument."""
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            Predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
+            The features of the fit for these points.
+
+        Returns
+        -------
+        np.ndarray
+            Truth values, shape (m,).
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument.
+        """
         u, columns = self._given(uncertainty, by)
         found = (u < self.u_range_[0]) | (u > self.u_range_[1])
         for name, (low, high) in self.ranges_.items():
@@ -735,7 +1035,20 @@ class ErrorMap(_Fitted):
                sample: Sample,  # errors and uncertainties, with groups where rows are clustered
                columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                ) -> Self:  # the object itself
-        "`fit` for a checked sample."
+        """`fit` for a checked sample.
+
+        Parameters
+        ----------
+        sample : Sample
+            Errors and uncertainties, with groups where rows are clustered.
+        columns : Mapping[str, np.ndarray]
+            Features by name, from `read_columns`.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.shifts_, self.n_ = [], sample.n
         for one in self.shifts:
             self.shifts_.append(clone(one).fit_of(sample, columns))
@@ -757,7 +1070,20 @@ class ErrorMap(_Fitted):
                  columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
                  ) -> tuple[np.ndarray, np.ndarray]:  # shifts and recalibrated uncertainties,
                                                       # shape (m,)
-        "What is to be added to predictions, and the uncertainties they then have."
+        """What is to be added to predictions, and the uncertainties they then have.
+
+        Parameters
+        ----------
+        uncertainty : np.ndarray
+            Checked, shape (m,).
+        columns : Mapping[str, np.ndarray]
+            Features by name, from `read_columns`.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Shifts and recalibrated uncertainties, shape (m,).
+        """
         shift = sum((one.predict_of(uncertainty, columns) for one in self.shifts_),
                     np.zeros(uncertainty.size))
         return shift, self.scaling_.transform_of(uncertainty, columns)
@@ -780,7 +1106,23 @@ class ErrorMap(_Fitted):
                   ) -> np.ndarray:  # recalibrated ones, shape (m,), > 0, same unit
         """The recalibrated uncertainties, which are those of the shifted predictions.
 
-        Raises ValueError, TypeError for bad data, naming the argument."""
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            Predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
+            The features of the fit for these points.
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated ones, shape (m,), > 0, same unit.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument.
+        """
         return self.apply_of(*self._given(uncertainty, by))[1]
 
     def shift(self,
@@ -789,7 +1131,23 @@ class ErrorMap(_Fitted):
               ) -> np.ndarray:  # shape (m,), same unit; zeros where no bias is corrected
         """The mean error of such points, which is to be added to their predictions.
 
-        Raises ValueError, TypeError for bad data, naming the argument."""
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            Predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
+            The features of the fit for these points.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (m,), same unit; zeros where no bias is corrected.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument.
+        """
         return self.apply_of(*self._given(uncertainty, by))[0]
 
     def apply(self,
@@ -799,7 +1157,25 @@ class ErrorMap(_Fitted):
               ) -> tuple[np.ndarray, np.ndarray]:  # predictions and uncertainties, shape (m,)
         """Predictions with their bias taken out, and the uncertainties they then have.
 
-        Raises ValueError, TypeError for bad data, naming the argument."""
+        Parameters
+        ----------
+        prediction : ArrayLike
+            The model's predictions, shape (m,), same unit.
+        uncertainty : ArrayLike
+            Their predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
+            The features of the fit for these points.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Predictions and uncertainties, shape (m,).
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument.
+        """
         u, columns = self._given(uncertainty, by, prediction=prediction)
         shift, recalibrated = self.apply_of(u, columns)
         return check_column(prediction, u.size, "prediction") + shift, recalibrated

@@ -304,7 +304,25 @@ def _extreme_cells(n_resamples, state, total, count, start):
 # %% ../../nbs/errors/26_bias.ipynb #cell-045
 @dataclass(frozen=True, kw_only=True)
 class BiasStretch:
-    """Where the largest bias is shown: a stretch of the order, or a group."""
+    """Where the largest bias is shown: a stretch of the order, or a group.
+
+    Attributes
+    ----------
+    first : Any
+        Value of u or `by` where it begins; a group's name.
+    last : Any
+        Value where it ends; the same name.
+    count : int
+        Points in it.
+    share : float
+        Its share of all points, in (0, 1].
+    mean : float
+        Mean of Z there.
+    confidence_interval : Interval
+        Of that mean, whichever stretch or group were named.
+    elsewhere : float | None
+        Mean of Z of all other points; None where there are none.
+    """
 
     first: Any  # value of u or `by` where it begins; a group's name
     last: Any  # value where it ends; the same name
@@ -462,7 +480,58 @@ class BiasTest(SignificanceTest):
     """Whether errors are biased, on the whole or somewhere; what `bias_test` returns.
 
     Means are those of the scaled errors Z = E/u, in predicted uncertainties. `statistic` and
-    `pvalue` are those of a change along the order or among the groups."""
+    `pvalue` are those of a change along the order or among the groups.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    estimate : float
+        Mean of Z.
+    confidence_interval : Interval
+        Of that mean.
+    confidence : float
+        Of all intervals here.
+    standard_error : float
+        Of that mean.
+    mean_pvalue : float
+        Probability of a mean as far from zero, if errors are not biased.
+    sd : float
+        Standard deviation of Z, divisor n − 1.
+    sd_error : float
+        Its standard error.
+    mean_null : np.ndarray
+        Sorted |t| of draws whose mean is 0.
+    skewness : float
+        Of Z, robust: mean less median over the mean distance from the median.
+    by : str
+        What sorts the points: "uncertainty", "feature", or "groups", which have no order.
+    n_groups : int | None
+        Groups of repeats; None where each row stands alone.
+    stretches : pd.DataFrame
+        Every stretch that holds a fifth of the points, or every group: first, last, count,
+        share, mean, low, high, standard_error; the limits hold for all rows at once.
+    graph : pd.DataFrame
+        By, count, share, cumulative of Z less its mean per point, for each distinct value
+        of u or `by`.
+    band : pd.DataFrame
+        Share and half-width of the band that, at `confidence`, the whole graph of errors
+        whose mean does not change stays in; no rows for groups.
+    along : Ordering
+        The order of the points.
+    """
     estimate: float  # mean of Z
     confidence_interval: Interval  # of that mean
     confidence: float  # of all intervals here
@@ -487,7 +556,18 @@ class BiasTest(SignificanceTest):
     def mean_limits(self,
                     confidence: float,  # in (0, 1)
                     ) -> Interval:  # infinite where there are too few draws for that level
-        """Limits of the mean of Z at another level."""
+        """Limits of the mean of Z at another level.
+
+        Parameters
+        ----------
+        confidence : float
+            In (0, 1).
+
+        Returns
+        -------
+        Interval
+            Infinite where there are too few draws for that level.
+        """
         return _mean_limits(self.estimate, self.standard_error, self.mean_null,
                             check_fraction(confidence, "confidence"))
 
@@ -561,7 +641,18 @@ class BiasTest(SignificanceTest):
 
     def where(self, what: str | None = None,  # what sorts the points; None: "the uncertainty" …
               ) -> str:  # the end of a sentence that begins "The mean of Z is"
-        """Where the largest bias is shown, with limits, and the mean of all other points."""
+        """Where the largest bias is shown, with limits, and the mean of all other points.
+
+        Parameters
+        ----------
+        what : str | None, optional
+            What sorts the points; None: "the uncertainty" ….
+
+        Returns
+        -------
+        str
+            The end of a sentence that begins "The mean of Z is".
+        """
         return _where(self, what or _WHAT[self.by])
 
     def points_needed(self,
@@ -570,8 +661,25 @@ class BiasTest(SignificanceTest):
                       ) -> float:  # infinite where limits are
         """About how many such points would show a bias, or exclude one beyond the tolerance.
 
-        Raises TypeError for a tolerance that is no number, ValueError for one below 1e-12 and where
-        there are no stretches."""
+        Parameters
+        ----------
+        tolerance : float
+            A bias in predicted uncertainties that would matter, > 0.
+        of : str, default "mean"
+            "mean", or "stretches" for every one of them.
+
+        Returns
+        -------
+        float
+            Infinite where limits are.
+
+        Raises
+        ------
+        TypeError
+            For a tolerance that is no number.
+        ValueError
+            For one below 1e-12 and where there are no stretches.
+        """
         check_choice(of, "of", ("mean", "stretches"))
         tolerance = read_number(tolerance, "tolerance", minimum=1e-12)
         if of == "mean":
@@ -586,7 +694,13 @@ class BiasTest(SignificanceTest):
         return float(np.ceil(self.n * np.max(half / np.maximum(size, tolerance - size))**2))
 
     def table2(self) -> pd.DataFrame:  # a row
-        """What Table II of Pernot (2024) lists, and Var(Z), which Eq. 13 there sets to one."""
+        """What Table II of Pernot (2024) lists, and Var(Z), which Eq. 13 there sets to one.
+
+        Returns
+        -------
+        pd.DataFrame
+            A row.
+        """
         return pd.DataFrame([{
             "mean of Z": self.estimate, "its error": self.sd / self.n**0.5,
             "sd of Z": self.sd, "error of sd": self.sd_error, "b_Z (%)": self.relative_bias,
@@ -594,7 +708,18 @@ class BiasTest(SignificanceTest):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The running sum of Z with a band for unbiased errors; each group's mean with its limits."
+        """The running sum of Z with a band for unbiased errors; each group's mean with its limits.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         if self.by == "groups": return _plot_groups(self, ax)
         return _plot_graph(self, ax)
 
@@ -719,8 +844,44 @@ def bias_test(
                 # `.sentence`, `.stretch`, `.plot()`
     """Whether scaled errors are biased, on the whole or along uncertainties, a feature or groups.
 
-    Raises ValueError, TypeError for bad data, naming the argument. Source: the page on bias;
-    Table II and Eq. 13 of Pernot (2024)."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 4.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    by : ArrayLike | None, optional
+        Along what the bias may change, shape (n,): the uncertainties, unless a feature
+        (numbers, or groups as text) is given.
+    groups : ArrayLike | None, optional
+        What repeats have in common, such as the molecule, shape (n,); None: each row stands
+        alone.
+    n_resamples : int, default 9999
+        Number of resamples, ≥ 1; fewer of the change above 50,000 points.
+    confidence : float, default 0.95
+        Of the intervals, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    BiasTest
+        `.estimate`, `.confidence_interval`, `.mean_pvalue`; `.pvalue` of a change;
+        `.sentence`, `.stretch`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    The page on bias; Table II and Eq. 13 of Pernot (2024).
+    """
     sample = Sample(error, uncertainty, groups)
     return bias_of(sample, sample.along(by), n_resamples=n_resamples, confidence=confidence,
                    rng=rng, n_jobs=n_jobs, progress=progress)
@@ -738,7 +899,33 @@ def bias_of(
 ) -> BiasTest:  # the result of `bias_test`
     """The test of bias for a checked sample.
 
-    Raises NothingToTest for fewer than four points, or fewer than four groups of repeats."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties, and the groups of repeats.
+    along : Ordering | None, optional
+        What to sort by, from `sample.along`; None: the uncertainties.
+    n_resamples : int, default 9999
+        Number of resamples, ≥ 1.
+    confidence : float, default 0.95
+        Of the intervals, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    BiasTest
+        The result of `bias_test`.
+
+    Raises
+    ------
+    NothingToTest
+        For fewer than four points, or fewer than four groups of repeats.
+    """
     n_resamples = check_count(n_resamples, "n_resamples")
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     along, n, z = along or sample.by_uncertainty, sample.n, sample.scaled
@@ -847,10 +1034,27 @@ def centred_of(
 ) -> Sample:  # the same sample where no bias was found
     """The sample without the bias that was found, so that errors can be judged by size alone.
 
-    Z loses its mean, the means of at most 20 blocks along an order, or those of groups, and is
-    stretched so that its mean square stays what it would be around the true means. Rows of a group
-    of few rows become clusters after that, as the `groups` of the sample. Raises ValueError for
-    tests of another number of points."""
+    Z loses its mean, the means of at most 20 blocks along an order, or those of groups, and
+    is stretched so that its mean square stays what it would be around the true means. Rows
+    of a group of few rows become clusters after that, as the `groups` of the sample.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    tests : BiasTest | Sequence[BiasTest]
+        What was found of them, by `bias_of`.
+
+    Returns
+    -------
+    Sample
+        The same sample where no bias was found.
+
+    Raises
+    ------
+    ValueError
+        For tests of another number of points.
+    """
     z = sample.scaled
     if isinstance(tests, BiasTest): tests = [tests]
     else: tests = list(tests)
@@ -922,7 +1126,18 @@ def _many_rows(number):
 def groups_are_small(
     test: BiasTest,  # a test of bias among groups, or along an order
 ) -> bool:  # False along an order, and of fewer than 6 groups
-    """Whether a bias changes among groups of so few rows that size and mean are mixed up."""
+    """Whether a bias changes among groups of so few rows that size and mean are mixed up.
+
+    Parameters
+    ----------
+    test : BiasTest
+        A test of bias among groups, or along an order.
+
+    Returns
+    -------
+    bool
+        False along an order, and of fewer than 6 groups.
+    """
     number = test.along.labels.size
     return (test.by == "groups" and test.bias_changes and number >= LEAST_GROUPS
             and (test.n_groups or test.n) < number * _many_rows(number))

@@ -49,8 +49,24 @@ def suspect_rows(
                   # where none is out of line
     """Rows whose scaled error is larger than the tail of all the others makes plausible.
 
-    So are rows with a large one whose uncertainty is smaller than those of all the others make
-    plausible. Source: spacings of exponential order statistics, Rényi (1953)."""
+    So are rows with a large one whose uncertainty is smaller than those of all the others
+    make plausible.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+
+    Returns
+    -------
+    np.ndarray
+        Positions from 0, the largest |Z| first, at most 0.2 % of the rows or one; empty
+        where none is out of line.
+
+    References
+    ----------
+    Spacings of exponential order statistics, Rényi (1953).
+    """
     size, most = np.abs(sample.scaled), max(1, sample.n // 500)
     rows = np.flatnonzero((size >= _apart(size, most, 0.02)) | _has_tiny_u(sample, most))
     if rows.size <= most: return rows[np.argsort(-size[rows], kind="stable")]
@@ -80,7 +96,14 @@ class _Line:
         self.middles = [_middle(x) if np.any(x > 0) else (0.0, 1.0) for x in self.columns]
 
     def distance(self, row, in_error=1.0, in_uncertainty=1.0):
-        "Squared distances of E, u, Z of a row, once over in_error and in_uncertainty, summed."
+        """Squared distances of E, u, Z of a row, once over in_error and in_uncertainty, summed.
+
+        Parameters
+        ----------
+        row
+        in_error, default 1.0
+        in_uncertainty, default 1.0
+        """
         factors = in_error, in_uncertainty, in_error / in_uncertainty
         total = 0.0
         for x, (centre, spread), factor in zip(self.columns, self.middles, factors):
@@ -88,7 +111,12 @@ class _Line:
         return total
 
     def readings(self, row):
-        "Constants that bring a row into line, the likeliest first: (cost, column, constant)."
+        """Constants that bring a row into line, the likeliest first: (cost, column, constant).
+
+        Parameters
+        ----------
+        row
+        """
         units = [one for one in CONSTANTS if one.name == "unit" and not 0.2 < one.factor < 5]
         found = [(self.distance(row, **{f"in_{column}": one.factor}) + 2 * one.rarity, column, one)
                  for one in units for column in self.looked_at]
@@ -119,7 +147,23 @@ def describe_rows(
 ) -> tuple[Cause, ...]:  # one for each row, named "outlier" or "unit_in_a_row"
     """What may have happened to rows; each sentence names the row, its E, u and Z.
 
-    Raises ValueError, TypeError as `uqcal._sample.sample.Sample.keep`."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    rows : ArrayLike
+        Which: truth values, shape (n,), or different positions from 0.
+
+    Returns
+    -------
+    tuple[Cause, ...]
+        One for each row, named "outlier" or "unit_in_a_row".
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `uqcal._sample.sample.Sample.keep`.
+    """
     Sample(sample.error, sample.uncertainty).keep(rows)  # refuses what are no rows
     rows, line = np.asarray(rows), _Line(sample)
     if rows.dtype == bool: rows = np.flatnonzero(rows)
@@ -375,8 +419,18 @@ def _signs(sample):
 def signs_are_lost(
     sample: Sample,  # errors and uncertainties
 ) -> bool:  # False for fewer than twelve rows
-    """Whether nearly all errors have one sign and crowd at zero, as |E| does and biased errors do
-    not."""
+    """Whether nearly all errors have one sign and crowd at zero, as |E| does and biased errors do not.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+
+    Returns
+    -------
+    bool
+        False for fewer than twelve rows.
+    """
     error = sample.error
     few = min(np.sum(error > 0), np.sum(error < 0))
     if sample.n < 12 or not np.any(error) or few > 0.005 * sample.n: return False
@@ -433,7 +487,25 @@ def causes_of(
     least: str = "likely",  # how well supported a cause is that is told: "seen", "likely" or
                             # "possible", which tells all
 ) -> tuple[Cause, ...]:  # what is seen in the file first; empty where nothing is found
-    "`find_causes` of a sample that is checked and sorted already."
+    """`find_causes` of a sample that is checked and sorted already.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    orders : Mapping[str, Ordering] | None, optional
+        Columns to look along, by name.
+    observed : np.ndarray | None, optional
+        Observed values, shape (n,), where they are known.
+    least : str, default "likely"
+        How well supported a cause is that is told: "seen", "likely" or "possible", which
+        tells all.
+
+    Returns
+    -------
+    tuple[Cause, ...]
+        What is seen in the file first; empty where nothing is found.
+    """
     check_choice(least, "least", STRENGTHS)
     clear = clear_of_limits(sample, observed)
     found = _all_causes(sample, observed, clear)
@@ -484,7 +556,25 @@ def read_observed(
 ) -> np.ndarray | None:  # float64, shape (n,), or None
     """Observed values of the rows of a sample, checked.
 
-    Raises ValueError, TypeError as `check_column`, and for other labels."""
+    Parameters
+    ----------
+    observed : ArrayLike | None
+        Observed values, shape (n,), or None.
+    sample : Sample
+        Errors and uncertainties of the same rows.
+    **others : Any
+        The columns it was made from, by name, whose labels must agree.
+
+    Returns
+    -------
+    np.ndarray | None
+        `float64`, shape (n,), or None.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_column`, and for other labels.
+    """
     if observed is None: return None
     check_labels_agree(**others, observed=observed)
     return check_column(observed, sample.n, "observed").copy()
@@ -504,8 +594,36 @@ def find_causes(
     """Mistakes whose traces the two columns carry, with the rows and the factor concerned.
 
     Each is a hypothesis: its sentence says what is seen and the likely cause. Nothing is
-    simulated. Raises ValueError, TypeError as `check_errors`, and ValueError for an
-    unknown `least`."""
+    simulated.
+
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    observed : ArrayLike | None, optional
+        Observed values of the same rows, shape (n,), where they are known: units and limits
+        show in them.
+    groups : ArrayLike | None, optional
+        Labels of clusters of rows (one molecule, one patient): labels of any kind, shape
+        (n,); None: no two rows do.
+    least : str, default "likely"
+        How well supported a cause is that is told: "seen", "likely" or "possible", which
+        tells all.
+
+    Returns
+    -------
+    tuple[Cause, ...]
+        What is seen in the file first; empty where nothing is found.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_errors`.
+    ValueError
+        For an unknown `least`.
+    """
     sample = Sample(error, uncertainty, groups)
     observed = read_observed(observed, sample, error=error, uncertainty=uncertainty, groups=groups)
     return causes_of(sample, observed=observed, least=least)

@@ -428,7 +428,20 @@ _OF_SHAPE = {"clipped_errors", "floored_uncertainty", "capped_uncertainty", "rou
 def not_flagged(sample: Sample,  # the columns
                 known: list[Cause],  # what was found
                 ) -> np.ndarray:  # shape (n,)
-    "True for rows that have no fault of their own."
+    """True for rows that have no fault of their own.
+
+    Parameters
+    ----------
+    sample : Sample
+        The columns.
+    known : list[Cause]
+        What was found.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,).
+    """
     keep = np.ones(sample.n, dtype=bool)
     for one in known:
         if one.name in _OF_ROWS: keep[one.rows] = False
@@ -439,7 +452,22 @@ def causes_of_columns(sample: Sample,  # the columns
                       known: list[Cause],  # what was found of rows
                       clear: np.ndarray | None = None,  # False for rows to set aside, shape (n,)
                       ) -> list[Cause]:  # those that are well supported
-    "What concerns a column as a whole, once rows with a fault of their own are set aside."
+    """What concerns a column as a whole, once rows with a fault of their own are set aside.
+
+    Parameters
+    ----------
+    sample : Sample
+        The columns.
+    known : list[Cause]
+        What was found of rows.
+    clear : np.ndarray | None, optional
+        False for rows to set aside, shape (n,).
+
+    Returns
+    -------
+    list[Cause]
+        Those that are well supported.
+    """
     keep = not_flagged(sample, known)
     faults = not keep.all()
     if clear is not None: keep &= clear

@@ -88,7 +88,13 @@ class _Setup:
     def stopping(self, sample, *shares):
         """Options of a test that may stop once it is settled, where points are many.
 
-        The points are those of `sample`; the p-value is compared with `shares` of the level."""
+        The points are those of `sample`; the p-value is compared with `shares` of the level.
+
+        Parameters
+        ----------
+        sample
+        *shares
+        """
         is_early = self.is_auto and sample.n > 10_000
         if is_early: levels = [self.level * share for share in shares]
         else: levels = ()
@@ -717,8 +723,27 @@ def read_features(
 ) -> dict[str, Ordering]:  # the order of the points along each feature, by its name
     """Features by name, each one checked and sorted.
 
-    Raises TypeError for anything but columns. Raises ValueError for equal names and for a column
-    that is constant, has gaps or another length, naming it."""
+    Parameters
+    ----------
+    by : Any
+        An array or a Series, shape (n,), a DataFrame, or a dict of name → column: numbers,
+        or text, categories, truth values as groups; None for no features.
+    sample : Sample
+        The points that they describe.
+    **others : Any
+        Further inputs of the same rows by name, whose labels must agree.
+
+    Returns
+    -------
+    dict[str, Ordering]
+        The order of the points along each feature, by its name.
+
+    Raises
+    ------
+    TypeError
+        For anything but columns. Raises ValueError for equal names and for a column that is
+        constant, has gaps or another length, naming it.
+    """
     given = named_columns(by)
     labels = [printable(name) for name, _ in given]
     for label in labels:
@@ -753,7 +778,43 @@ def conclusions_of(
 ) -> dict[str, Finding]:  # by name, as `draw_conclusions` returns them
     """`draw_conclusions` of a sample that is checked and sorted already.
 
-    Raises ValueError or TypeError for settings out of range, naming the argument."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties, n ≥ 2.
+    orders : Mapping[str, Ordering]
+        From `read_features`; empty for none.
+    tolerance : float, default 1.25
+        Largest factor between the errors' size and u that does no harm, > 1; for bias,
+        tolerance − 1 times u.
+    n_boot : int, default 5000
+        Bootstrap resamples for each interval, ≥ 1; for the average at least as many as can
+        show errors too small.
+    n_resamples : int | str, default 9999
+        Shuffles for each question, ≥ 1; fewer above 50,000 points, more for many features;
+        "auto": 9,999, and above 10,000 points what decides the findings.
+    confidence : float, default 0.95
+        Tests reject at 1 − confidence; in (0, 1).
+    n_calibration : int | None, optional
+        Errors to which the uncertainties were fitted before, if they were; it widens the
+        answer on their average.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    dict[str, Finding]
+        By name, as `draw_conclusions` returns them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For settings out of range, naming the argument.
+    """
     setup = _Setup(1 - check_fraction(confidence, "confidence"), check_tolerance(tolerance),
                    check_count(n_boot, "n_boot"), planned_resamples(n_resamples, sample.n),
                    isinstance(n_resamples, str),
@@ -773,7 +834,25 @@ def conclusions_of(
 def planned_resamples(n_resamples: int | str,  # a whole number ≥ 1, or "auto"
                       n: int,  # number of points
                       ) -> int:  # how many may be drawn; fewer above 50,000 points
-    "The number of shuffles, checked. Raises ValueError, TypeError for anything else."
+    """The number of shuffles, checked.
+
+    Parameters
+    ----------
+    n_resamples : int | str
+        A whole number ≥ 1, or "auto".
+    n : int
+        Number of points.
+
+    Returns
+    -------
+    int
+        How many may be drawn; fewer above 50,000 points.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything else.
+    """
     is_auto = isinstance(n_resamples, str) and n_resamples == "auto"
     return affordable(9999 if is_auto else check_count(n_resamples, "n_resamples"), n, 5 * 10**8)
 
@@ -782,7 +861,23 @@ def check_tolerance(tolerance: float,  # largest factor that does no harm
                     ) -> float:  # the same as a float
     """A tolerance, checked.
 
-    Raises TypeError for anything but a number, ValueError unless it is finite and above 1."""
+    Parameters
+    ----------
+    tolerance : float
+        Largest factor that does no harm.
+
+    Returns
+    -------
+    float
+        The same as a float.
+
+    Raises
+    ------
+    TypeError
+        For anything but a number.
+    ValueError
+        Unless it is finite and above 1.
+    """
     if isinstance(tolerance, (bool, str)) or not np.isscalar(tolerance) or np.iscomplexobj(
         tolerance):
         raise TypeError(f"tolerance must be a number above 1, got {tolerance!r:.40}")
@@ -815,12 +910,57 @@ def draw_conclusions(
     progress: bool = False,  # show bars on standard error
 ) -> dict[str, Finding]:  # by name: "bias", "on average", "along u", "ranking",
                           # "bias by NAME", "size by NAME" …
-    """Answer whether errors are biased and whether uncertainties are right on average, everywhere
-    and along each feature, and rank the errors.
+    """Answer whether errors are biased and whether uncertainties are right on average, everywhere and along each feature, and rank the errors.
 
-    Raises ValueError or TypeError for bad data, and for features that are constant or have missing
-    values, naming the argument. Source: the model of Pernot (2024), Eq. 2; Holm (1979) for several
-    features."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    by : Any, optional
+        Array, Series, DataFrame or dict of name → column, shape (n,) each: numbers, or
+        text, categories, truth values as groups.
+    groups : ArrayLike | None, optional
+        Clusters of rows (one molecule, one patient), shape (n,); None where all are
+        independent.
+    tolerance : float, default 1.25
+        Largest factor between the errors' size and u that does no harm, > 1; for bias,
+        tolerance − 1 times u.
+    n_boot : int, default 5000
+        Bootstrap resamples for each interval, ≥ 1; for the average at least as many as can
+        show errors too small.
+    n_resamples : int | str, default 9999
+        Shuffles for each question, ≥ 1; fewer above 50,000 points, more for many features;
+        "auto": 9,999, and above 10,000 points what decides the findings.
+    confidence : float, default 0.95
+        Tests reject at 1 − confidence; in (0, 1).
+    n_calibration : int | None, optional
+        Errors to which the uncertainties were fitted before, if they were; it widens the
+        answer on their average.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    dict[str, Finding]
+        By name: "bias", "on average", "along u", "ranking", "bias by NAME", "size by NAME"
+        ….
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, and for features that are constant or have missing values, naming the
+        argument.
+
+    References
+    ----------
+    The model of Pernot (2024), Eq. 2; Holm (1979) for several features.
+    """
     sample = Sample(error, uncertainty, groups)
     if sample.n < 2:
         raise ValueError(
@@ -833,7 +973,18 @@ def draw_conclusions(
 def next_step(
     findings: Iterable[Finding],  # one for each question that was asked
 ) -> Step:  # its verb, why, and what it is about
-    "What to do first."
+    """What to do first.
+
+    Parameters
+    ----------
+    findings : Iterable[Finding]
+        One for each question that was asked.
+
+    Returns
+    -------
+    Step
+        Its verb, why, and what it is about.
+    """
     findings = list(findings)
     wrong = [finding for finding in findings if finding.status == "invalid"]
     decided = next((finding for finding in findings if finding.rows), None)
@@ -878,7 +1029,20 @@ def part_tables(
     findings: Iterable[Finding],  # one for each question that was asked
     most: int = 40,  # rows of a table; of more groups those with the most rows
 ) -> dict[str, pd.DataFrame]:  # text, by title
-    "For each column the bias and the size of errors in its groups, or from its least value on."
+    """For each column the bias and the size of errors in its groups, or from its least value on.
+
+    Parameters
+    ----------
+    findings : Iterable[Finding]
+        One for each question that was asked.
+    most : int, default 40
+        Rows of a table; of more groups those with the most rows.
+
+    Returns
+    -------
+    dict[str, pd.DataFrame]
+        Text, by title.
+    """
     tables = {}
     for finding in findings:
         if finding.by is None or finding.parts is None: continue

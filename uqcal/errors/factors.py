@@ -65,7 +65,13 @@ class _Tail:
         return _moments(self.low)
 
     def tails(self, n_resamples, rng):
-        "Shape and scale of n_resamples tails, drawn by rng."
+        """Shape and scale of n_resamples tails, drawn by rng.
+
+        Parameters
+        ----------
+        n_resamples
+        rng
+        """
         pick = np.searchsorted(self.weight, rng.random(n_resamples)).clip(max=self.weight.size - 1)
         spread = rng.gamma(max(self.count, 1), size=n_resamples) / max(self.count, 1)
         usual, weight, most = self.prior
@@ -73,7 +79,13 @@ class _Tail:
         return np.minimum(shape, most), self.scale[pick] * spread
 
     def drawn(self, n_resamples, rng):
-        "Shape and scale of n_resamples tails, drawn by rng, and the mean of all values."
+        """Shape and scale of n_resamples tails, drawn by rng, and the mean of all values.
+
+        Parameters
+        ----------
+        n_resamples
+        rng
+        """
         shape, scale = self.tails(n_resamples, rng)
         beyond = self.count * (self.threshold + scale / (1 - shape))
         return shape, scale, (self.low.sum() + beyond) / (self.low.size + self.count)
@@ -186,7 +198,13 @@ class _Stretches:
 
     @classmethod
     def of(cls, counts, is_grouped):
-        "All runs of blocks with these counts; where is_grouped, each block alone."
+        """All runs of blocks with these counts; where is_grouped, each block alone.
+
+        Parameters
+        ----------
+        counts
+        is_grouped
+        """
         b, share = counts.size, counts / counts.sum()
         if is_grouped: first, last = (np.arange(b), np.arange(b) + 1)
         else: first, last = np.triu_indices(b)
@@ -207,7 +225,12 @@ class _Stretches:
         return cls(first, last, is_rest, np.unique(level, return_inverse=True)[1], is_wide)
 
     def only(self, chosen):
-        "Those chosen by truth values, with classes numbered afresh."
+        """Those chosen by truth values, with classes numbered afresh.
+
+        Parameters
+        ----------
+        chosen
+        """
         level = np.unique(self.level[chosen], return_inverse=True)[1]
         return _Stretches(self.first[chosen], self.last[chosen], self.is_rest[chosen], level,
                           self.is_wide[chosen])
@@ -218,7 +241,12 @@ class _Stretches:
         return slice(0, int(np.sum(~self.is_rest)))
 
     def sums(self, blocks):
-        "Add up the blocks of each stretch, from shape (…, blocks) to (…, s)."
+        """Add up the blocks of each stretch, from shape (…, blocks) to (…, s).
+
+        Parameters
+        ----------
+        blocks
+        """
         return _summed(blocks, self.first, self.last, self.is_rest)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-076
@@ -287,15 +315,30 @@ class _Points:
         return np.diff(self.start)
 
     def work(self, stretches):
-        "What a resample costs with these stretches, in numbers that are touched."
+        """What a resample costs with these stretches, in numbers that are touched.
+
+        Parameters
+        ----------
+        stretches
+        """
         return min(self.squares.size, 20_000) + 10 * stretches.first.size
 
     def along(self, stretches):
-        "Points alone need nothing else for stretches that are resampled."
+        """Points alone need nothing else for stretches that are resampled.
+
+        Parameters
+        ----------
+        stretches
+        """
         return self
 
     def observed(self, stretches):
-        "Over stretches ln of means and of their ratios to that of all, with standard errors."
+        """Over stretches ln of means and of their ratios to that of all, with standard errors.
+
+        Parameters
+        ----------
+        stretches
+        """
         both = np.stack([self.squares, self.squares**2])
         sums = np.add.reduceat(both, self.start[:-1], axis=1).T
         return _moments_of_points(sums, self.units, stretches)
@@ -327,7 +370,14 @@ class _Points:
         return squares, _moments(squares)
 
     def resampled(self, stretches, n_resamples, rng):
-        "Both over stretches, studentised, in n_resamples sets that rng draws from tails."
+        """Both over stretches, studentised, in n_resamples sets that rng draws from tails.
+
+        Parameters
+        ----------
+        stretches
+        n_resamples
+        rng
+        """
         if self.is_above is not None and not (len(self.tails) == 1 and _is_heavy(self)):
             sums, mean = _whole_sums(self.tails, *self.low, n_resamples, rng)
             (log, error), _ = _moments_of_points(sums[:, None], self.units, stretches)
@@ -445,7 +495,14 @@ class _Clusters:
 
     @classmethod
     def of(cls, squares, start, code):
-        "Sums of squares by code and by block (from start); of many codes distant ones are joined."
+        """Sums of squares by code and by block (from start); of many codes distant ones are joined.
+
+        Parameters
+        ----------
+        squares
+        start
+        code
+        """
         blocks = start.size - 1
         rows = min(code.max() + 1, _MOST_CLUSTERS, max(100, 20_000 // blocks))
         block = np.repeat(np.arange(blocks), np.diff(start))
@@ -459,21 +516,43 @@ class _Clusters:
         return (self.y > 0).sum(axis=0)
 
     def work(self, stretches):
-        "What a resample costs with these stretches, in numbers that are touched."
+        """What a resample costs with these stretches, in numbers that are touched.
+
+        Parameters
+        ----------
+        stretches
+        """
         return self.x.shape[0] * stretches.first.size // 2
 
     def observed(self, stretches):
-        "Over stretches ln of means and of their ratios to that of all, with standard errors."
+        """Over stretches ln of means and of their ratios to that of all, with standard errors.
+
+        Parameters
+        ----------
+        stretches
+        """
         return _moments_of_clusters(self.along(stretches).products, np.ones(self.x.shape[0]),
                                     stretches)
 
     def along(self, stretches):
-        "The same with what every resample of these stretches adds up."
+        """The same with what every resample of these stretches adds up.
+
+        Parameters
+        ----------
+        stretches
+        """
         if self.products is not None: return self
         return replace(self, products=_products(self.x, self.y, stretches))
 
     def resampled(self, stretches, n_resamples, rng):
-        "Both over stretches, studentised, in n_resamples sets of clusters that rng draws."
+        """Both over stretches, studentised, in n_resamples sets of clusters that rng draws.
+
+        Parameters
+        ----------
+        stretches
+        n_resamples
+        rng
+        """
         if self.x.shape[1] == 1:
             found = _mean_of_clusters(self.x[:, 0], self.y[:, 0], n_resamples, rng)[:, None]
             return found, np.zeros_like(found)
@@ -565,7 +644,28 @@ def points_for(
     """About how many such points would bring limits as close as a tolerance.
 
     Limits are taken to close in as 1/√n.
-    Raises ValueError for a tolerance that is not a number above 1."""
+
+    Parameters
+    ----------
+    interval : Interval
+        Limits of a factor.
+    estimate : float
+        The factor.
+    n : int
+        Number of points that gave them.
+    tolerance : float
+        A factor above 1.
+
+    Returns
+    -------
+    int | None
+        Two digits of it; None where the interval has no end.
+
+    Raises
+    ------
+    ValueError
+        For a tolerance that is not a number above 1.
+    """
     if not tolerance > 1 or not np.isfinite(tolerance):
         raise ValueError(f"tolerance must be a factor above 1, got {tolerance!r:.40}")
     low, high = interval
@@ -577,7 +677,45 @@ def points_for(
 # %% ../../nbs/errors/27_factors.ipynb #cell-057sc
 @dataclass(frozen=True, kw_only=True)
 class AverageTest(SignificanceTest):
-    "Whether errors have the predicted size on average; what `average_test` returns."
+    """Whether errors have the predicted size on average; what `average_test` returns.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    estimate : float
+        How many times as large as predicted errors are, √ZMS.
+    confidence_interval : Interval
+        Limits of that factor; 1 lies outside where p ≤ 1 − confidence.
+    confidence : float
+        Level of the interval.
+    tail_index : float
+        Moments of Z² of a lower order exist, judged by the largest; 3 for t6 errors, 2 for
+        t4, ∞ for normal ones.
+    largest_share : float
+        What the largest square is of their sum; of a group's sum with groups.
+    standard_error : float
+        Of ln ZMS.
+    is_heavy : bool
+        Whether tails are too heavy for a mean square to be called right, or small: an index
+        below 1.25, or more than half of the sum in one square.
+    reason : str | None
+        Why nothing can be said; None where something can.
+    n_calibration : int | None
+        Errors to which the uncertainties were fitted before.
+    """
     estimate: float  # how many times as large as predicted errors are, √ZMS
     confidence_interval: Interval  # limits of that factor; 1 lies outside where p ≤ 1 − confidence
     confidence: float  # level of the interval
@@ -596,7 +734,22 @@ class AverageTest(SignificanceTest):
                                         # too few errors were fitted to for any number to do
         """About how many such points would bring the limits as close as a tolerance.
 
-        Raises what `points_for` raises."""
+        Parameters
+        ----------
+        tolerance : float, default 1.25
+            A factor above 1.
+
+        Returns
+        -------
+        int | None
+            Two digits of it; None where the interval has no end, or too few errors were fitted
+            to for any number to do.
+
+        Raises
+        ------
+        ValueError
+            As `points_for`.
+        """
         needed, fitted = points_for(self.confidence_interval, self.estimate, self.n,
                                     tolerance), self.n_calibration
         if needed is None or fitted is None: return needed
@@ -607,7 +760,18 @@ class AverageTest(SignificanceTest):
     def limits(self,
                confidence: float,  # in (0, 1)
                ) -> Interval:  # from 0 to infinity where nothing can be said
-        """Limits of the factor at another level, with half of what is left on either side."""
+        """Limits of the factor at another level, with half of what is left on either side.
+
+        Parameters
+        ----------
+        confidence : float
+            In (0, 1).
+
+        Returns
+        -------
+        Interval
+            From 0 to infinity where nothing can be said.
+        """
         confidence = check_fraction(confidence, "confidence")
         if self.null_distribution is None: return Interval(0.0, float("inf"))
         null = self.null_distribution
@@ -627,15 +791,13 @@ class AverageTest(SignificanceTest):
 
     @property
     def is_shown(self) -> bool:
-        """Whether a fault is shown: p is small and, where tails are heavy, errors are too large,
-        and not for the sake of one square."""
+        """Whether a fault is shown: p is small and, where tails are heavy, errors are too large, and not for the sake of one square."""
         is_large = self.estimate > 1 and self.largest_share <= 0.5
         return self.pvalue <= 1 - self.confidence + 1e-12 and (is_large or not self.is_heavy)
 
     @property
     def pvalue_if_heavy(self) -> float | None:
-        """About how often perfect errors with tails like Student's t3 are called as small as these;
-        None where they are not called smaller, or such tails would have shown."""
+        """About how often perfect errors with tails like Student's t3 are called as small as these; None where they are not called smaller, or such tails would have shown."""
         has_shown = self.n >= 1000 and self.tail_index > 3.5
         if self.reason or self.is_heavy or has_shown or self.estimate >= 1: return None
         return 0.45 * self.side_pvalues[0]**0.5
@@ -647,7 +809,18 @@ class AverageTest(SignificanceTest):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The resampled factors with the interval, and the factor 1 that was claimed."
+        """The resampled factors with the interval, and the factor 1 that was claimed.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         ax = new_axes(ax, 6, 4)
         values = self.estimate * np.exp(-0.5 * self.null_distribution * self.standard_error)
         middle = np.quantile(values, [0.002, 0.998])
@@ -711,8 +884,43 @@ def average_test(
     """Whether errors have the predicted size on average, with limits of the factor.
 
     By a studentised bootstrap that draws the largest squares from a fitted tail.
-    Raises ValueError, TypeError for bad data, naming the argument. Source: bootstrap-t after
-    Efron (1981), tail fit of Zhang & Stephens (2009)."""
+
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    groups : ArrayLike | None, optional
+        Rows with the same label form a cluster, shape (n,); None where all are independent.
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1.
+    confidence : float, default 0.95
+        Level of the interval, in (0, 1).
+    n_calibration : int | None, optional
+        Errors to which the uncertainties were fitted before, if they were: then the fit is
+        uncertain, too.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    AverageTest
+        `.estimate`, `.confidence_interval`, `.pvalue`, `.sentence`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    Bootstrap-t after Efron (1981), tail fit of Zhang & Stephens (2009).
+    """
     sample = Sample(error, uncertainty, groups)
     return average_of(sample, n_boot=n_boot, confidence=confidence, n_calibration=n_calibration,
                       rng=rng, n_jobs=n_jobs, progress=progress)
@@ -730,7 +938,33 @@ def average_of(
 ) -> AverageTest:  # the result of `average_test`
     """The test of the average for a checked sample.
 
-    Raises ValueError, TypeError for options out of range."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties, with groups where rows are clustered.
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1.
+    confidence : float, default 0.95
+        Level of the interval, in (0, 1).
+    n_calibration : int | None, optional
+        Errors to which the uncertainties were fitted before.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    AverageTest
+        The result of `average_test`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For options out of range.
+    """
     return _judged(sample, None, n_boot, confidence, n_calibration, rng, n_jobs, progress)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-060j
@@ -809,7 +1043,32 @@ def _nothing(sample, units):
 # %% ../../nbs/errors/27_factors.ipynb #cell-063
 @dataclass(frozen=True, kw_only=True)
 class FactorStretch:
-    "The stretch, or group, that differs most from all points; limits allow for the choice."
+    """The stretch, or group, that differs most from all points; limits allow for the choice.
+
+    Attributes
+    ----------
+    first : Any
+        Value of u or the feature where it begins; a group's name.
+    last : Any
+        Value where it ends; the same name.
+    count : int
+        Points in it.
+    share : float
+        Its share of all points, in (0, 1].
+    factor : float
+        How many times as large as predicted errors are there.
+    confidence_interval : Interval
+        Limits of that factor.
+    relative : float
+        That factor over the factor of all points.
+    relative_interval : Interval
+        Limits of that ratio.
+    elsewhere : float | None
+        How many times as large as predicted errors are at all other points; None where
+        there are none.
+    elsewhere_interval : Interval | None
+        Limits of that factor.
+    """
 
     first: Any  # value of u or the feature where it begins; a group's name
     last: Any  # value where it ends; the same name
@@ -826,7 +1085,45 @@ class FactorStretch:
 # %% ../../nbs/errors/27_factors.ipynb #cell-065
 @dataclass(frozen=True, kw_only=True)
 class Factors(Result):
-    "How large errors are over what is predicted, along an order; what `factors_along` returns."
+    """How large errors are over what is predicted, along an order; what `factors_along` returns.
+
+    Attributes
+    ----------
+    by : str
+        What sorts the points: "uncertainty", "feature", or "groups", which have no order.
+    n : int
+        Number of points.
+    n_blocks : int
+        Blocks that stretches consist of, or groups.
+    estimate : float
+        The factor of all points, √ZMS.
+    confidence_interval : Interval
+        Lowest and highest limit over all stretches of a fifth of the points or more; over
+        groups of half the mean size or more.
+    relative_interval : Interval
+        The same over the factor of all points.
+    confidence : float
+        Level at which all limits hold together.
+    tail_index : float
+        Moments of Z² of a lower order exist, judged by the largest.
+    is_heavy : bool
+        Whether tails are too heavy for a mean square to be judged at all: an index below
+        1.25, or more than half of the sum in one square.
+    reason : str | None
+        Why nothing can be said; None where something can.
+    named : FactorStretch | None
+        The stretch that differs most from all points; None where there is nothing to
+        compare.
+    n_boot : int
+        Resamples that were drawn.
+    stretches : pd.DataFrame
+        A row for each: `first` and `last` value, `count`, `share`, `is_wide`, `factor` with
+        limits `low` and `high`, `relative` with `relative_low` and `relative_high`; all
+        limits hold together, so that any row may be chosen; `low_wide`, … hold together
+        over the wide ones only.
+    blocks : pd.DataFrame
+        The rows that are single blocks.
+    """
 
     by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
     n: int  # number of points
@@ -852,10 +1149,23 @@ class Factors(Result):
     def points_needed(self,
                       tolerance: float = 1.25,  # a factor above 1
                       ) -> int | None:  # two digits of it; None where a limit is missing
-        """About how many such points would bring `relative_interval` within a tolerance, if the
-        factor is the same everywhere.
+        """About how many such points would bring `relative_interval` within a tolerance, if the factor is the same everywhere.
 
-        Raises what `points_for` raises."""
+        Parameters
+        ----------
+        tolerance : float, default 1.25
+            A factor above 1.
+
+        Returns
+        -------
+        int | None
+            Two digits of it; None where a limit is missing.
+
+        Raises
+        ------
+        ValueError
+            As `points_for`.
+        """
         return points_for(self.relative_interval, 1.0, self.n, tolerance)
 
     @property
@@ -877,7 +1187,18 @@ class Factors(Result):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The factor of each block, or group, with limits that hold together, and the named stretch."
+        """The factor of each block, or group, with limits that hold together, and the named stretch.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         return _plot_factors(self, ax)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-096b
@@ -939,8 +1260,43 @@ def factors_along(
     """How many times as large as predicted errors are over every stretch of an order.
 
     The order is that of the uncertainties, or of a feature, and all limits hold together.
-    Raises ValueError, TypeError for bad data, naming the argument. Source: bootstrap-t after
-    Efron (1981), balanced as by Beran (1988)."""
+
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    by : ArrayLike | None, optional
+        What to sort by, shape (n,): the uncertainties, unless a feature (numbers, or groups
+        as text) is given.
+    groups : ArrayLike | None, optional
+        Rows with the same label form a cluster, shape (n,); None where all are independent.
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1.
+    confidence : float, default 0.95
+        Level at which all limits hold together, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    Factors
+        `.confidence_interval`, `.relative_interval`, `.named`, `.sentence`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    Bootstrap-t after Efron (1981), balanced as by Beran (1988).
+    """
     sample = Sample(error, uncertainty, groups)
     return factors_of(sample, sample.along(by), n_boot=n_boot, confidence=confidence, rng=rng,
                       n_jobs=n_jobs, progress=progress)
@@ -958,7 +1314,33 @@ def factors_of(
 ) -> Factors:  # the result of `factors_along`
     """The factors along an order of a checked sample.
 
-    Raises ValueError, TypeError for options out of range."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties, with groups where rows are clustered.
+    along : Ordering | None, optional
+        What to sort by, from `sample.along`; None: the uncertainties.
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1.
+    confidence : float, default 0.95
+        Level at which all limits hold together, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    Factors
+        The result of `factors_along`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For options out of range.
+    """
     confidence, n_boot = check_fraction(confidence, "confidence"), check_count(n_boot, "n_boot")
     if along is None: along = sample.by_uncertainty
     else: along = along
@@ -1072,7 +1454,28 @@ def _ends(row, prefix=""):
 # %% ../../nbs/errors/27_factors.ipynb #cell-068
 @dataclass(frozen=True, kw_only=True)
 class ValidBins(Result):
-    "How many bins have errors as large as predicted; what `valid_bins` returns."
+    """How many bins have errors as large as predicted; what `valid_bins` returns.
+
+    Attributes
+    ----------
+    by : str
+        What sorts the points: "uncertainty", "feature", or "groups", which have no order.
+    n : int
+        Number of points.
+    n_bins : int
+        Bins that were counted.
+    n_valid : int
+        Those whose interval holds one.
+    estimate : float
+        The fraction of valid bins.
+    confidence_interval : Interval
+        Its interval, after Clopper and Pearson.
+    confidence : float
+        Level of all intervals, and the fraction that is expected.
+    bins : pd.DataFrame
+        A row for each bin: `first`, `last`, `count`, `factor`, `low`, `high`, `is_heavy`
+        (not counted), `is_valid`.
+    """
 
     by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
     n: int  # number of points
@@ -1099,7 +1502,18 @@ class ValidBins(Result):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The factor of each bin with its interval; bins that exclude one in orange."
+        """The factor of each bin with its interval; bins that exclude one in orange.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         ax, rows = new_axes(ax, 6.5, 4.2), self.bins
         x, wrong = np.arange(len(rows)) + 1, ~rows["is_valid"] & ~rows["is_heavy"]
         colour = np.where(rows["is_heavy"], "0.7", np.where(wrong, "#D55E00", "#0072B2"))
@@ -1129,7 +1543,43 @@ def valid_bins(
 ) -> ValidBins:  # `.estimate`, `.confidence_interval`, `.bins`, `.sentence`, `.plot()`
     """The fraction of bins whose interval of the factor holds one.
 
-    Raises ValueError, TypeError for bad data, naming the argument. Source: Pernot (2023)."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    n_bins : int | None, optional
+        Number of bins, 1 to n // 5; None: twenty, fewer below 200 points; groups in `by`
+        are bins, whatever their number.
+    by : ArrayLike | None, optional
+        What to sort by, shape (n,): the uncertainties, unless a feature (numbers, or groups
+        as text) is given.
+    n_boot : int, default 999
+        Number of resamples for each bin, ≥ 1.
+    confidence : float, default 0.95
+        Level of the intervals, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    ValidBins
+        `.estimate`, `.confidence_interval`, `.bins`, `.sentence`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    Pernot (2023).
+    """
     sample = Sample(error, uncertainty)
     along, most = sample.along(by), max(1, sample.n // 5)
     if n_bins is not None and check_count(n_bins, "n_bins") > most:

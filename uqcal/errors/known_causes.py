@@ -24,7 +24,24 @@ STRENGTHS = ("possible", "likely", "seen")
 
 @dataclass(frozen=True, kw_only=True)
 class Cause(Result):
-    "A mistake whose traces two columns carry; `find_causes` returns those that are well supported."
+    """A mistake whose traces two columns carry; `find_causes` returns those that are well supported.
+
+    Attributes
+    ----------
+    name : str
+        A code for what went wrong, such as "unit" or "few_members".
+    strength : str
+        "seen" for a fact that anyone can check in the file, "likely" where the mistake
+        explains what is seen, "possible" where other things do as well.
+    factor : float | None
+        How many times too large the predictions are; None where no factor is involved.
+    also : tuple[str, ...]
+        Codes of mistakes that would look the same.
+    facts : dict[str, Any]
+        Numbers, names and codes that its sentence needs.
+    rows : np.ndarray
+        Positions of the rows concerned, from 0; empty for the whole column.
+    """
 
     name: str  # a code for what went wrong, such as "unit" or "few_members"
     strength: str  # "seen" for a fact that anyone can check in the file, "likely" where the
@@ -44,13 +61,33 @@ class Cause(Result):
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-003b
 def no_rows() -> np.ndarray:  # of whole numbers
-    "Positions of no row."
+    """Positions of no row.
+
+    Returns
+    -------
+    np.ndarray
+        Of whole numbers.
+    """
     return np.zeros(0, dtype=np.int64)
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-004
 @dataclass(frozen=True)
 class Constant:
-    "A factor that comes in by a known mistake."
+    """A factor that comes in by a known mistake.
+
+    Parameters
+    ----------
+    name : str
+        Of the mistake, as in `Cause.name`.
+    factor : float
+        How many times too large the predictions become.
+    looks : str
+        What the column then holds: the key of its words, such as "half_width_95".
+    rarity : float, default 1.0
+        0 for what happens daily; counts against it where several fit.
+    details : tuple[Any, ...], default ()
+        What its words need: two units, a power of ten, a number.
+    """
 
     name: str  # of the mistake, as in `Cause.name`
     factor: float  # how many times too large the predictions become
@@ -99,7 +136,22 @@ def row_names(sample: Sample,  # the columns
               rows: ArrayLike,  # positions
               most: int = 5,  # how many are named
               ) -> tuple[str, ...]:  # at most so many
-    "What the first of some rows are called: positions, with labels where there are any."
+    """What the first of some rows are called: positions, with labels where there are any.
+
+    Parameters
+    ----------
+    sample : Sample
+        The columns.
+    rows : ArrayLike
+        Positions.
+    most : int, default 5
+        How many are named.
+
+    Returns
+    -------
+    tuple[str, ...]
+        At most so many.
+    """
     labels = {row: sample.row_label(row) for row in np.asarray(rows)[:most].tolist()}
     return tuple(f"{row:,} ({label})" if label else f"{row:,}" for row, label in labels.items())
 
@@ -109,7 +161,24 @@ def row_facts(sample: Sample,  # errors and uncertainties
               column: str | None = None,  # "error" or "uncertainty", if one looks multiplied
               factors: tuple[float, ...] = (),  # by which, the likeliest first
               ) -> dict[str, Any]:  # what words need
-    "A row's name and values, and which of its columns looks multiplied."
+    """A row's name and values, and which of its columns looks multiplied.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    row : int
+        Position, from 0.
+    column : str | None, optional
+        "error" or "uncertainty", if one looks multiplied.
+    factors : tuple[float, ...], default ()
+        By which, the likeliest first.
+
+    Returns
+    -------
+    dict[str, Any]
+        What words need.
+    """
     return {"name": row_names(sample, [row])[0], "error": float(sample.error[row]),
             "uncertainty": float(sample.uncertainty[row]), "scaled": float(sample.scaled[row]),
             "column": column, "factors": factors}
@@ -120,12 +189,40 @@ def whole_column(name: str,  # what went wrong
                  facts: dict[str, Any] | None = None,  # what its words need
                  **more: Any,  # other fields of `Cause`
                  ) -> list[Cause]:  # that one alone
-    "A cause that concerns the whole column, or rows that `more` names."
+    """A cause that concerns the whole column, or rows that `more` names.
+
+    Parameters
+    ----------
+    name : str
+        What went wrong.
+    strength : str
+        One of `STRENGTHS`.
+    facts : dict[str, Any] | None, optional
+        What its words need.
+    **more : Any
+        Other fields of `Cause`.
+
+    Returns
+    -------
+    list[Cause]
+        That one alone.
+    """
     return [Cause(name=name, strength=strength, facts=facts or {}, **more)]
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-012b
 def is_sorted(x: np.ndarray,  # a column, shape (n,)
               ) -> bool:  # False where all are equal, or fewer than eight
-    "Whether values rise or fall along the file."
+    """Whether values rise or fall along the file.
+
+    Parameters
+    ----------
+    x : np.ndarray
+        A column, shape (n,).
+
+    Returns
+    -------
+    bool
+        False where all are equal, or fewer than eight.
+    """
     step = np.diff(x)
     return x.size >= 8 and x[0] != x[-1] and (np.all(step >= 0) or np.all(step <= 0))

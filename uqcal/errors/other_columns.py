@@ -36,7 +36,22 @@ def causes_in_ratios(sample: Sample,  # errors and uncertainties
                      observed: np.ndarray,  # observed values, shape (n,)
                      rows: np.ndarray,  # positions of rows that are far from all others
                      ) -> list[Cause]:  # one, or none
-    "The unit that observed and predicted values of rows are apart by."
+    """The unit that observed and predicted values of rows are apart by.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    observed : np.ndarray
+        Observed values, shape (n,).
+    rows : np.ndarray
+        Positions of rows that are far from all others.
+
+    Returns
+    -------
+    list[Cause]
+        One, or none.
+    """
     if rows.size == 0: return []
     seen, u = observed[rows], sample.uncertainty[rows]
     (cost, unit, fits), *others = _readings(seen, seen - sample.error[rows], u)
@@ -59,7 +74,20 @@ def causes_in_ratios(sample: Sample,  # errors and uncertainties
 def cause_of_whole_ratio(sample: Sample,  # errors and uncertainties
                          observed: np.ndarray,  # observed values, shape (n,)
                          ) -> list[Cause]:  # one, or none
-    "Observed and predicted values that are a unit apart in the whole column."
+    """Observed and predicted values that are a unit apart in the whole column.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    observed : np.ndarray
+        Observed values, shape (n,).
+
+    Returns
+    -------
+    list[Cause]
+        One, or none.
+    """
     predicted = observed - sample.error
     use = observed * predicted > 0
     if sample.n < 30 or use.mean() < 0.9: return []
@@ -91,7 +119,20 @@ def _piled_ends(observed):
 def clear_of_limits(sample: Sample,  # errors and uncertainties
                     observed: np.ndarray | None,  # observed values, shape (n,), if known
                     ) -> np.ndarray:  # shape (n,); True everywhere where there is no limit
-    "True for rows that are predicted more than 2 u from any limit of the observed values, Eq. (2)."
+    """True for rows that are predicted more than 2 u from any limit of the observed values, Eq. (2).
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    observed : np.ndarray | None
+        Observed values, shape (n,), if known.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,); True everywhere where there is no limit.
+    """
     clear = np.ones(sample.n, dtype=bool)
     if observed is None: return clear
     for value, _, side in _piled_ends(observed):
@@ -103,7 +144,22 @@ def causes_at_limits(sample: Sample,  # errors and uncertainties
                      observed: np.ndarray,  # observed values, shape (n,)
                      clear: np.ndarray,  # from `clear_of_limits`
                      ) -> list[Cause]:  # one for each limit, with the rows that stand at it
-    "Limits of detection, or bounds of what can be observed."
+    """Limits of detection, or bounds of what can be observed.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    observed : np.ndarray
+        Observed values, shape (n,).
+    clear : np.ndarray
+        From `clear_of_limits`.
+
+    Returns
+    -------
+    list[Cause]
+        One for each limit, with the rows that stand at it.
+    """
     found = []
     for value, at, _ in _piled_ends(observed):
         rows = np.flatnonzero(observed == value)
@@ -118,7 +174,24 @@ def causes_along(sample: Sample,  # errors and uncertainties
                  order: Ordering,  # of the rows along it
                  keep: np.ndarray,  # False for rows with a fault of their own, shape (n,)
                  ) -> list[Cause]:  # units or a bias of groups, or the size that u is relative to
-    "What a feature explains in the rows that are kept."
+    """What a feature explains in the rows that are kept.
+
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    name : str
+        Of the feature.
+    order : Ordering
+        Of the rows along it.
+    keep : np.ndarray
+        False for rows with a fault of their own, shape (n,).
+
+    Returns
+    -------
+    list[Cause]
+        Units or a bias of groups, or the size that u is relative to.
+    """
     if order.kind == "groups": return _by_group(sample, name, order, keep)
     values, size = order.labels[order.codes], np.abs(sample.scaled)
     use = keep & (values != 0) & (size > 0)

@@ -23,7 +23,18 @@ __all__ = ['score_picture', 'validation_facts', 'validation_sections']
 # %% ../../nbs/errors/60_report.ipynb #cell-021
 def score_picture(validation: Any,  # what `validate` returned
                   ) -> Picture:  # a line for each statistic and reference
-    "The ζ-scores of a validation, with the band of agreement."
+    """The ζ-scores of a validation, with the band of agreement.
+
+    Parameters
+    ----------
+    validation : Any
+        What `validate` returned.
+
+    Returns
+    -------
+    Picture
+        A line for each statistic and reference.
+    """
     shown = [(score, one) for score in validation.scores.values() for one in score.comparisons]
     scores = "; ".join(f"{score.label}, {_reference(one)}: {three_digits(one.zeta)}"
                        for score, one in shown)
@@ -228,7 +239,18 @@ def _causes_section(validation):
 # %% ../../nbs/errors/60_report.ipynb #cell-050b
 def validation_facts(validation: Any,  # what `validate` returned
                      ) -> dict[str, str]:  # names and values
-    "Settings of a validation, as text."
+    """Settings of a validation, as text.
+
+    Parameters
+    ----------
+    validation : Any
+        What `validate` returned.
+
+    Returns
+    -------
+    dict[str, str]
+        Names and values.
+    """
     settings = validation.settings
     distribution = (settings["distribution"]
                     or f"not known; compared: {', '.join(settings['n_mc'])}")
@@ -244,7 +266,18 @@ def validation_facts(validation: Any,  # what `validate` returned
 # %% ../../nbs/errors/60_report.ipynb #cell-051
 def validation_sections(validation: Any,  # what `validate` returned
                         ) -> list[Section]:  # in the order of the page
-    "What a validation's page holds besides what every page holds."
+    """What a validation's page holds besides what every page holds.
+
+    Parameters
+    ----------
+    validation : Any
+        What `validate` returned.
+
+    Returns
+    -------
+    list[Section]
+        In the order of the page.
+    """
     scores = list(validation.scores.values())
     defined = [score for score in scores if score.interval is not None]
     binned = next((score for score in defined if score.statistic in ("ence", "zmse")), None)

@@ -48,7 +48,25 @@ __all__ = ['Comparison', 'Score', 'Validation', 'validate_errors']
 # %% ../../nbs/errors/51_validation.ipynb #cell-022
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Result):
-    "A statistic beside one reference; a `Score` holds one for each."
+    """A statistic beside one reference; a `Score` holds one for each.
+
+    Attributes
+    ----------
+    statistic : str
+        Its name.
+    distribution : str
+        For which the reference was simulated; "known" where it holds for all.
+    reference : float
+        What perfect uncertainties give.
+    reference_se : float
+        Its standard error; 0 where it is known.
+    zeta : float
+        Distance of the statistic from it, in units of the facing half of the interval.
+    simulated_interval : Interval | None
+        Of the simulated values; None where it is known.
+    zeta_simulated : float | None
+        The distance in units of that interval's facing half.
+    """
 
     statistic: str  # its name
     distribution: str  # for which the reference was simulated; "known" where it holds for all
@@ -77,7 +95,34 @@ class Comparison(Result):
 # %% ../../nbs/errors/51_validation.ipynb #cell-024
 @dataclass(frozen=True, kw_only=True)
 class Score(Result):
-    "What one statistic says of predicted uncertainties; `validate` returns one for each."
+    """What one statistic says of predicted uncertainties; `validate` returns one for each.
+
+    Attributes
+    ----------
+    statistic : str
+        "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse".
+    status : str
+        "valid", "invalid" or "inconclusive".
+    reason : str | None
+        Why it is inconclusive: "few_bins", "few_rows", "groups" ….
+    facts : dict[str, Any]
+        Numbers that explain the reason.
+    estimate : float | None
+        The statistic of the data; None where it has no value.
+    confidence_interval : Interval | None
+        Its BCa interval; None where it has no value.
+    confidence : float
+        Level of the interval.
+    interval : BootstrapInterval | None
+        What it rests on.
+    references : dict[str, SimulatedReference]
+        Simulated ones, by distribution.
+    comparisons : tuple[Comparison, ...]
+        With each reference.
+    skewed : dict[str, tuple[float, float]]
+        Squares that are too skewed for a mean (Fig. 1's first question): robust skewness
+        and its limit, by "u²" ….
+    """
 
     statistic: str  # "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse"
     status: str  # "valid", "invalid" or "inconclusive"
@@ -119,7 +164,12 @@ class Score(Result):
         return score_sentence(self)
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each comparison; what does not apply to a known reference is <NA>."
+        """A row for each comparison; what does not apply to a known reference is <NA>.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return _frame([self])
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-024b
@@ -277,7 +327,33 @@ def _score_finding(question, scores, n):
 # %% ../../nbs/errors/51_validation.ipynb #cell-070
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Validation(Report):
-    "Whether predicted uncertainties are calibrated, and why; what `validate` returns."
+    """Whether predicted uncertainties are calibrated, and why; what `validate` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What it was made with, by name: n, n_bins, tolerance, groups ….
+    sample : Sample
+        The errors and uncertainties that were validated.
+    given : Sample
+        All rows, also those near a limit.
+    scores : dict[str, Score]
+        By statistic, against known and simulated references.
+    causes : tuple[Cause, ...]
+        Mistakes whose traces the two columns carry.
+    repeats : Repeats | None
+        Whether rows repeat others, as found; None with groups given.
+    """
     sample: Sample = field(compare=False)  # the errors and uncertainties that were validated
     given: Sample = field(compare=False, repr=False)  # all rows, also those near a limit
     scores: dict[str, Score]  # by statistic, against known and simulated references
@@ -303,7 +379,13 @@ class Validation(Report):
         return errors_conclusion(self.findings)
 
     def table_lines(self) -> list[str]:  # none where no parts have room
-        "Error/std and bias/std along the column whose errors are shown to differ, or along u."
+        """Error/std and bias/std along the column whose errors are shown to differ, or along u.
+
+        Returns
+        -------
+        list[str]
+            None where no parts have room.
+        """
         findings = {finding.name: finding for finding in self.findings}
         sizes = [finding for finding in self.findings if finding.kind == "size"]
         sizes.sort(key=lambda finding: (finding.status != "invalid", finding.by is None))
@@ -334,39 +416,83 @@ class Validation(Report):
         return found
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        """\"findings\", \"parts\", and \"statistics\": a row for each statistic and reference;
-        what does
-        not apply to a known reference is <NA>."""
+        """\"findings\", \"parts\", and \"statistics\": a row for each statistic and reference; what does not apply to a known reference is <NA>.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"statistics": _frame(self.scores.values())}
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        "All of it but the sample; no infinite number."
+        """All of it but the sample; no infinite number.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         return json_plain(super().to_dict() | _more_of(self))
 
     def draw(self, finding: Finding,  # one of the report
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """Parts of the rows with limits; for the average and the ranking, errors against predicted
-        std,
-        bin by bin."""
+        """Parts of the rows with limits; for the average and the ranking, errors against predicted std, bin by bin.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         if finding.kind in ("average", "ranking", "scores"): return _plot_sizes(self, ax)
         return super().draw(finding, ax)
 
     def sections(self) -> list[Section]:  # folded, in this order
-        "As of every report, and the statistics of the literature with their references."
+        """As of every report, and the statistics of the literature with their references.
+
+        Returns
+        -------
+        list[Section]
+            Folded, in this order.
+        """
         from uqcal.errors.report import validation_sections
 
         return [*super().sections(), *validation_sections(self)]
 
     def facts(self) -> dict[str, str]:  # names and values
-        "Rows, clusters and settings."
+        """Rows, clusters and settings.
+
+        Returns
+        -------
+        dict[str, str]
+            Names and values.
+        """
         from uqcal.errors.report import validation_facts
 
         return super().facts() | validation_facts(self)
 
     def plot_scores(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
                     ) -> Axes:  # the same axes
-        "Draw the ζ-scores of every statistic and reference, with the band of agreement."
+        """Draw the ζ-scores of every statistic and reference, with the band of agreement.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         shown = [(score, compared) for score in self.scores.values()
                  for compared in score.comparisons][::-1]
         ax = new_axes(ax, 7, 0.42 * max(len(shown), 4) + 1.2)
@@ -466,7 +592,65 @@ def validate_errors(
 ) -> Validation:  # `.verdict`, `.conclusion`, `.findings`, `.cautions`, `.step`, `.scores`
     """Find whether the predicted uncertainties agree with the errors, and decide each statistic.
 
-    Raises ValueError or TypeError for bad arguments. Source: Pernot (2024), Fig. 1, App. A."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    statistics : Sequence[str], default ("zms", "cc", "ence", "zmse")
+        Or "rce", "correlation", "nll".
+    conclusions : bool, default True
+        Whether to draw conclusions by tests that assume no distribution.
+    by : Any, optional
+        Array, Series, DataFrame or dict of columns to look along: numbers, or groups as
+        text.
+    groups : ArrayLike | None, optional
+        Labels of clusters of rows, shape (n,), if there are any.
+    observed : ArrayLike | None, optional
+        Observed values, shape (n,), in which units and limits of detection show; rows near
+        such a limit are left out.
+    tolerance : float, default 1.25
+        Largest harmless factor of errors to u, > 1; for bias, tolerance − 1.
+    distribution : Any, optional
+        Of error / uncertainty, if known: "normal", "t6" ….
+    distributions : Sequence[Any], default ("normal", "t6")
+        Two or more to compare where none is known.
+    n_bins : int, default 20
+        Bins of equal count for ENCE and ZMSE; both stay inconclusive above n // 2.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+    n_boot : int, default 5000
+        Bootstrap resamples, ≥ 1; of all draws fewer where points are many.
+    n_resamples : int | str, default "auto"
+        Shuffles for each conclusion, ≥ 1; "auto": 9,999, or less.
+    n_mc : int | str, default 10_000
+        Simulated sets for each distribution, ≥ 2; "auto": as needed.
+    confidence : float, default 0.95
+        Level of intervals, in (0, 1); tests reject at 1 − confidence.
+    n_calibration : int | None, optional
+        Errors to which uncertainties were fitted before, if any.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    Validation
+        `.verdict`, `.conclusion`, `.findings`, `.cautions`, `.step`, `.scores`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad arguments.
+
+    References
+    ----------
+    Pernot (2024), Fig. 1, App. A.
+    """
     whole = Sample(error, uncertainty, groups)
     given, repeats, doubts = _independent(whole)
     observed = read_observed(observed, given, error=error, uncertainty=uncertainty, groups=groups)

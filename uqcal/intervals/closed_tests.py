@@ -25,7 +25,18 @@ __all__ = ['uniform_law', 'count_law', 'closed_pvalues', 'closed_levels', 'decid
 # %% ../../nbs/intervals/90_closed_tests.ipynb #uniform-law
 def uniform_law(chance: float = 1.0,  # that there is anything to test, in [0, 1]
                 ) -> Callable:  # from x to the chance of a p-value of at most x
-    "The law of a p-value that is uniform where there is anything to test, and one elsewhere."
+    """The law of a p-value that is uniform where there is anything to test, and one elsewhere.
+
+    Parameters
+    ----------
+    chance : float, default 1.0
+        That there is anything to test, in [0, 1].
+
+    Returns
+    -------
+    Callable
+        From x to the chance of a p-value of at most x.
+    """
     return lambda x: chance * min(x, 1.0)
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #count-law
@@ -34,7 +45,22 @@ def count_law(n: int,  # number of rows, ≥ 1
               n_calibration: int | None = None,  # rows of the calibration; None for a known
                                                  # coverage
               ) -> Callable:  # from x to the chance of a p-value of at most x
-    "The law of the two-sided p-value of a count of covered rows."
+    """The law of the two-sided p-value of a count of covered rows.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows, ≥ 1.
+    average : float
+        Coverage, on average over calibrations, in (0, 1).
+    n_calibration : int | None, optional
+        Rows of the calibration; None for a known coverage.
+
+    Returns
+    -------
+    Callable
+        From x to the chance of a p-value of at most x.
+    """
     count = np.arange(n + 1)
     if n_calibration is None: chance = scipy.stats.binom.pmf(count, n, average)
     else:
@@ -71,7 +97,24 @@ def closed_pvalues(pvalues: Sequence[float],  # of m families, in (0, 1]
                    ) -> np.ndarray:  # shape (m,)
     """P-values adjusted by the closed test.
 
-    Source: Marcus, Peritz & Gabriel (1976)."""
+    Parameters
+    ----------
+    pvalues : Sequence[float]
+        Of m families, in (0, 1].
+    shares : Sequence[float]
+        Of the level, > 0.
+    laws : Sequence[Callable]
+        Of each p-value, if its hypothesis holds.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (m,).
+
+    References
+    ----------
+    Marcus, Peritz & Gabriel (1976).
+    """
     adjusted = np.array(pvalues, dtype=float)
     for those in _sets(adjusted.size):
         together = _size(min(pvalues[j] / shares[j] for j in those), those, shares, laws)
@@ -94,7 +137,24 @@ def closed_levels(pvalues: Sequence[float],  # of m families, in (0, 1]
                   laws: Sequence[Callable],  # of each p-value, if its hypothesis holds
                   level: float,  # of all families together, in (0, 1)
                   ) -> np.ndarray:  # shape (m,)
-    "The level at which each p-value rejects alone, the others being as they are, equation (3)."
+    """The level at which each p-value rejects alone, the others being as they are, equation (3).
+
+    Parameters
+    ----------
+    pvalues : Sequence[float]
+        Of m families, in (0, 1].
+    shares : Sequence[float]
+        Of the level, > 0.
+    laws : Sequence[Callable]
+        Of each p-value, if its hypothesis holds.
+    level : float
+        Of all families together, in (0, 1).
+
+    Returns
+    -------
+    np.ndarray
+        Shape (m,).
+    """
     found = np.full(len(pvalues), float(level))
     for those in _sets(found.size):
         c = _critical(those, shares, laws, level)
@@ -109,7 +169,23 @@ def deciding_levels(which: int,  # a family
                     laws: Sequence[Callable],  # of each p-value, if its hypothesis holds
                     level: float,  # of all families together, in (0, 1)
                     ) -> list[float]:
-    "All levels with which the p-value of a family is ever compared."
+    """All levels with which the p-value of a family is ever compared.
+
+    Parameters
+    ----------
+    which : int
+        A family.
+    shares : Sequence[float]
+        Of the level, > 0.
+    laws : Sequence[Callable]
+        Of each p-value, if its hypothesis holds.
+    level : float
+        Of all families together, in (0, 1).
+
+    Returns
+    -------
+    list[float]
+    """
     return [level, *(shares[which] * _critical(those, shares, laws, level)
                      for those in _sets(len(shares)) if which in those)]
 
@@ -178,7 +254,17 @@ def _least(table, ranks):
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #stepped
 class StepDown(NamedTuple):
-    "P-values of columns from the same shuffles; what `step_down` returns."
+    """P-values of columns from the same shuffles; what `step_down` returns.
+
+    Attributes
+    ----------
+    alone : np.ndarray
+        Of each column, shape (K,).
+    order : np.ndarray
+        Columns, the clearest first, shape (K,).
+    together : np.ndarray
+        `p_J` of equation (4), of each column in that order and all that follow.
+    """
 
     alone: np.ndarray  # of each column, shape (K,)
     order: np.ndarray  # columns, the clearest first, shape (K,)
@@ -190,7 +276,20 @@ def step_down(table: np.ndarray,  # statistics, the larger the clearer: the data
               ) -> StepDown:
     """P-values of all columns, and of what is left when the clearest ones are taken off.
 
-    Source: Westfall & Young (1993), § 2.8."""
+    Parameters
+    ----------
+    table : np.ndarray
+        Statistics, the larger the clearer: the data, then a row for each shuffle, shape (R
+        + 1, K).
+
+    Returns
+    -------
+    StepDown
+
+    References
+    ----------
+    Westfall & Young (1993), § 2.8.
+    """
     ranks = _ranked(table)
     order, least = _least(table, ranks)
     return StepDown(ranks[0], order, np.mean(least <= least[0] * (1 + 1e-9), axis=0))
@@ -204,7 +303,17 @@ def _drawn_as(sample):
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #shared
 class SharedShuffles(NamedTuple):
-    "Statistics along several columns; what `shared_shuffles` returns."
+    """Statistics along several columns; what `shared_shuffles` returns.
+
+    Attributes
+    ----------
+    table : np.ndarray
+        The data, then a row for each shuffle, shape (R + 1, K).
+    asked : list[int]
+        The columns, as positions in what was given.
+    method : str
+        How sets were drawn: "shuffles", "group shuffles", "signs" or "whole signs".
+    """
 
     table: np.ndarray  # the data, then a row for each shuffle, shape (R + 1, K)
     asked: list[int]  # the columns, as positions in what was given
@@ -233,7 +342,29 @@ def shared_shuffles(
                                    # p-values of all shuffles lie; none: all are drawn
     **work: Any,  # rng, n_jobs, progress, as for `under_shuffles`
 ) -> SharedShuffles | None:  # None where there is nothing to test
-    "The cumulative misses along several columns, from the same shuffles."
+    """The cumulative misses along several columns, from the same shuffles.
+
+    Parameters
+    ----------
+    sample : Sample
+        The misses as errors of 0 and 1, uncertainties of 1, and their clusters.
+    orders : Sequence[Ordering]
+        What is asked along.
+    by_signs : bool, default False
+        Whether rows stay in their order, and clusters get random signs.
+    n_resamples : int, default 9999
+        Number of shuffles, ≥ 1.
+    levels : Sequence[float], default ()
+        Stop once it is settled on which side of each of these the p-values of all shuffles
+        lie; none: all are drawn.
+    **work : Any
+        Rng, n_jobs, progress, as for `under_shuffles`.
+
+    Returns
+    -------
+    SharedShuffles | None
+        None where there is nothing to test.
+    """
     asked = [k for k, along in enumerate(orders) if _is_testable(sample, along)]
     if not asked: return None
     if by_signs: method = "signs"

@@ -47,8 +47,29 @@ def conformal_threshold(
     With groups the new point is a row of a new group, and groups count once each, whatever their
     number of rows.
 
-    Raises ValueError, TypeError for bad data, naming the argument. Source: Vovk, Gammerman and
-    Shafer (2005); for groups Lee, Barber and Willett (2023)."""
+    Parameters
+    ----------
+    scores : ArrayLike
+        Of the calibration points, shape (n,): the larger, the worse the fit.
+    level : float
+        The coverage that is wanted, in (0, 1).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,); None where all are independent.
+
+    Returns
+    -------
+    float
+        Infinite where there are too few points for the level.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    Vovk, Gammerman and Shafer (2005); for groups Lee, Barber and Willett (2023).
+    """
     check_labels_agree(scores=scores, groups=groups)
     values, level = read_vector(scores, "scores"), check_fraction(level, "level")
     return _threshold(values, level, _units(groups, values.size))
@@ -97,7 +118,20 @@ def as_decimals(
     low: np.ndarray,  # lower bounds, shape (n,)
     up: np.ndarray,  # upper bounds, shape (n,)
 ) -> np.ndarray:  # shape (n, 2)
-    "Bounds to fourteen digits of the larger, in which decimals that should be equal are equal."
+    """Bounds to fourteen digits of the larger, in which decimals that should be equal are equal.
+
+    Parameters
+    ----------
+    low : np.ndarray
+        Lower bounds, shape (n,).
+    up : np.ndarray
+        Upper bounds, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n, 2).
+    """
     size = np.max([np.where(np.isfinite(one), np.abs(one), 0.0) for one in (low, up)], axis=0)
     use = (size > 1e-8) & (size < 1e13)
     scale = 10.0**(13 - np.floor(np.log10(size, where=use, out=np.zeros(size.shape))))
@@ -169,13 +203,27 @@ class _Told(Storable):
                  confidence: float = 0.95,  # share of calibrations whose coverage lies between
                                             # `low` and `high`, in (0, 1)
                  ) -> pd.DataFrame:  # a row for each group, or one
-        """Thresholds, with the coverage they promise and its range: group, points, threshold
-        (lower and upper where there are two), promised, low, high.
+        """Thresholds, with the coverage they promise and its range: group, points, threshold (lower and upper where there are two), promised, low, high.
 
-        The range is that of (2), which no row has where rows are clustered, and what is promised
-        counts groups of rows once each; where scores are
-        equal to the threshold, what is promised is the least, and the upper end that of the points
-        inside. Raises NotFittedError before the fit."""
+        The range is that of (2), which no row has where rows are clustered, and what is
+        promised counts groups of rows once each; where scores are equal to the threshold, what
+        is promised is the least, and the upper end that of the points inside.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            Share of calibrations whose coverage lies between `low` and `high`, in (0, 1).
+
+        Returns
+        -------
+        pd.DataFrame
+            A row for each group, or one.
+
+        Raises
+        ------
+        NotFittedError
+            Before the fit.
+        """
         check_is_fitted(self)
         tail, rows = (1 - check_fraction(confidence, "confidence")) / 2, []
         if self._sides() == 1: sides = ("threshold",)
@@ -218,7 +266,28 @@ class _Told(Storable):
 class ConformalIntervals(_Told):
     """Intervals around predictions, from their predicted uncertainties, that cover as promised.
 
-    Source: Vovk, Gammerman and Shafer (2005); Papadopoulos, Gammerman and Vovk (2008)."""
+    Parameters
+    ----------
+    level : float, default 0.9
+        The coverage that is promised, in (0, 1).
+    by : str | None, optional
+        A feature of names, of which each group gets thresholds of its own; None for the
+        same for all.
+    scaling : Any, optional
+        A map of uncertainties or a `ErrorMap`, fitted to a part of the points; None leaves
+        uncertainties as predicted.
+    symmetric : bool, default True
+        False: a threshold for each end, for skewed errors.
+    share : float, default 0.5
+        Of the points, or groups, that the scaling is fitted to.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator, which draws that part; None draws fresh entropy: numbers differ
+        from run to run.
+
+    References
+    ----------
+    Vovk, Gammerman and Shafer (2005); Papadopoulos, Gammerman and Vovk (2008).
+    """
     correction_ = None
 
     def __init__(self,
@@ -269,7 +338,28 @@ class ConformalIntervals(_Told):
             ) -> Self:  # the object itself
         """Learn from the errors of a calibration set, which the model has not seen.
 
-        Raises ValueError, TypeError for bad data, naming the argument."""
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            Standard uncertainties, shape (n,), > 0.
+        error : ArrayLike
+            Errors, reference minus prediction, shape (n,), same unit.
+        by : Any, optional
+            DataFrame or dict of name → column, shape (n,) each.
+        groups : ArrayLike | None, optional
+            Labels of clusters, shape (n,), that count once each; None where all are
+            independent.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument.
+        """
         sample = Sample(error, uncertainty, groups)
         columns = read_columns(by, sample.n, error=error, uncertainty=uncertainty,
                                groups=groups)
@@ -294,8 +384,25 @@ class ConformalIntervals(_Told):
                                   # were there
         """The intervals of new predictions.
 
-        Raises ValueError, TypeError for bad data, naming the argument. Raises NotFittedError
-        before the fit."""
+        Parameters
+        ----------
+        prediction : ArrayLike
+            The model's predictions, shape (m,), unit of the errors.
+        uncertainty : ArrayLike
+            Their predicted standard uncertainties, shape (m,), > 0.
+        by : Any, optional
+            The columns of the fit for these points.
+
+        Returns
+        -------
+        np.ndarray
+            Bounds, shape (m, 2), lower first; infinite where too few points were there.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument. Raises NotFittedError before the fit.
+        """
         check_is_fitted(self)
         check_labels_agree(prediction=prediction, uncertainty=uncertainty)
         u = read_vector(uncertainty, "uncertainty", positive=True)
@@ -310,7 +417,28 @@ class ConformalIntervals(_Told):
 class ConformalBounds(_Told):
     """Lower and upper bounds, moved so that they cover as promised.
 
-    Source: Romano, Patterson and Candès (2019); per width, Sesia and Candès (2020)."""
+    Parameters
+    ----------
+    level : float, default 0.9
+        The coverage that is promised, in (0, 1).
+    by : str | None, optional
+        A feature of names, of which each group gets thresholds of its own; None for the
+        same for all.
+    symmetric : bool, default True
+        False: each bound is moved by a length of its own.
+    per_width : bool, default False
+        Whether lengths are shares of each interval's width.
+    scaling : Any, optional
+        A map of half widths, as of uncertainties, or a `ErrorMap`, fitted to half the
+        points: bounds then lie around middles.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator, which draws that half; None draws fresh entropy: numbers differ
+        from run to run.
+
+    References
+    ----------
+    Romano, Patterson and Candès (2019); per width, Sesia and Candès (2020).
+    """
     inner_ = None
 
     def __init__(self,
@@ -356,7 +484,28 @@ class ConformalBounds(_Told):
             ) -> Self:  # the object itself
         """Learn from the true values of a calibration set, which the model has not seen.
 
-        Raises ValueError, TypeError for bad data, naming the argument; for crossed bounds too."""
+        Parameters
+        ----------
+        y_true : ArrayLike
+            True values, shape (n,).
+        y_intervals : ArrayLike
+            Bounds, shape (n, 2), same unit, lower first.
+        by : Any, optional
+            DataFrame or dict of name → column, shape (n,) each.
+        groups : ArrayLike | None, optional
+            Labels of clusters, shape (n,), that count once each; None where all are
+            independent.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument; for crossed bounds too.
+        """
         check_labels_agree(y_true=y_true, y_intervals=y_intervals, groups=groups)
         check_no_sets(y_true, y_intervals)
         low, up, unit_length = self._bounds(y_intervals)
@@ -386,8 +535,24 @@ class ConformalBounds(_Told):
                                   # where too few points were there
         """The corrected bounds of new points.
 
-        Raises ValueError, TypeError for bad data, naming the argument. Raises NotFittedError
-        before the fit."""
+        Parameters
+        ----------
+        y_intervals : ArrayLike
+            Bounds that the model states, shape (m, 2), lower first.
+        by : Any, optional
+            The columns of the fit for these points.
+
+        Returns
+        -------
+        np.ndarray
+            Bounds, shape (m, 2), lower first; infinite where they were, and where too few
+            points were there.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument. Raises NotFittedError before the fit.
+        """
         check_is_fitted(self)
         low, up, unit_length = self._bounds(y_intervals)
         columns = read_columns(by, low.size, y_intervals=y_intervals)
@@ -443,7 +608,28 @@ def _copied_cases(label, prob):
 class ConformalSets(_Told):
     """Sets of labels, from predicted probabilities, that hold the true label as often as promised.
 
-    Source: Sadinle, Lei and Wasserman (2019); adaptive sets, Romano, Sesia and Candès (2020)."""
+    Parameters
+    ----------
+    level : float, default 0.9
+        The coverage that is promised, in (0, 1).
+    score : str, default "threshold"
+        "threshold", the smallest sets; "adaptive", larger ones where probabilities leave
+        doubt, none empty unless `randomised`.
+    by : str | None, optional
+        A feature of names, of which each group gets thresholds of its own; None for the
+        same for all.
+    by_class : bool, default False
+        Whether each class gets a threshold of its own.
+    randomised : bool, default False
+        Whether a random part of the last class counts, for smaller adaptive sets.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of those parts; None draws fresh entropy: numbers differ from run
+        to run.
+
+    References
+    ----------
+    Sadinle, Lei and Wasserman (2019); adaptive sets, Romano, Sesia and Candès (2020).
+    """
     edge_ = 0.0  # precision in which probabilities of the fit were given, where it is not double
 
     def __init__(self,
@@ -507,7 +693,30 @@ class ConformalSets(_Told):
             ) -> Self:  # the object itself
         """Learn from the labels of a calibration set, which the model has not seen.
 
-        Raises ValueError, TypeError for bad data, naming the argument."""
+        Parameters
+        ----------
+        y_true : ArrayLike
+            True classes, whole numbers from 0, shape (n,), or labels that `classes` names.
+        y_prob : ArrayLike
+            Predicted probabilities, shape (n, classes), rows sum to 1.
+        by : Any, optional
+            DataFrame or dict of name → column, shape (n,) each.
+        groups : ArrayLike | None, optional
+            Labels of clusters, shape (n,), that count once each; None where all are
+            independent.
+        classes : ArrayLike | None, optional
+            The label of each column; 0, 1, … unless given.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument.
+        """
         label, prob = check_multiclass(y_true, y_prob, classes)
         check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups)
         columns = read_columns(by, label.size, y_true=y_true, y_prob=y_prob, groups=groups)
@@ -534,8 +743,26 @@ class ConformalSets(_Told):
                 ) -> np.ndarray:  # which classes each set holds, booleans, shape (m, classes)
         """The sets of new points.
 
-        Raises ValueError, TypeError for bad data, naming the argument. Raises NotFittedError
-        before the fit."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Predicted probabilities, shape (m, classes), rows sum to 1.
+        by : Any, optional
+            The columns of the fit for these points.
+        rng : int | np.random.Generator | None, optional
+            Seed or generator, for randomised sets; None draws fresh entropy: numbers differ
+            from run to run.
+
+        Returns
+        -------
+        np.ndarray
+            Which classes each set holds, booleans, shape (m, classes).
+
+        Raises
+        ------
+        ValueError, TypeError
+            For bad data, naming the argument. Raises NotFittedError before the fit.
+        """
         check_is_fitted(self)
         rows = plain_array(y_prob, "y_prob", "an array of shape (n, classes)")
         _, prob = check_multiclass(np.zeros(len(rows) if rows.ndim else 1), rows)

@@ -99,7 +99,24 @@ def effective_number(
 ) -> float:  # from 1 to n
     """How many independent points say as much about a coverage as these rows.
 
-    Source: Korn and Graubard (1998), with equation (1)."""
+    Parameters
+    ----------
+    covered : np.ndarray
+        Whether each row is covered, booleans, shape (n,).
+    group : np.ndarray | None
+        The group of each row, whole numbers, shape (n,), or None.
+    confidence : float, default 0.95
+        Level of the interval that it is for, in (0, 1).
+
+    Returns
+    -------
+    float
+        From 1 to n.
+
+    References
+    ----------
+    Korn and Graubard (1998), with equation (1).
+    """
     n, share = covered.size, covered.mean()
     if group is None: return float(n)
     code = np.unique(group, return_inverse=True)[1]
@@ -139,7 +156,13 @@ class _Count:
     def share(self) -> float: return self.hits / self.worth
 
     def limits(self, low_tail, high_tail):
-        "One-sided limits of Clopper and Pearson, each with a tail of its own."
+        """One-sided limits of Clopper and Pearson, each with a tail of its own.
+
+        Parameters
+        ----------
+        low_tail
+        high_tail
+        """
         k, n = self.hits, self.worth
         if self.n_calibration is not None:
             return Interval(coverage_interval(k, n, 1 - 2 * low_tail, self.n_calibration)[0],
@@ -150,7 +173,12 @@ class _Count:
         return Interval(low, high)
 
     def pvalue(self, expected):
-        "Of so many or so few, twice the smaller tail."
+        """Of so many or so few, twice the smaller tail.
+
+        Parameters
+        ----------
+        expected
+        """
         k, n = self.hits, self.worth
         if self.is_exact: return tail_pvalue(*count_tails(k, n, expected, self.n_calibration))
         below = above = 1.0
@@ -168,7 +196,27 @@ def _counted(hits, group, confidence, n_calibration=None):
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-011
 @dataclass(frozen=True, kw_only=True)
 class CoverageAlong(Result):
-    "The coverage in parts of the points along one thing; part of `interval_report`."
+    """The coverage in parts of the points along one thing; part of `interval_report`.
+
+    Parameters
+    ----------
+    along : str
+        "width", "set size", "prediction", or a feature's name.
+    by : str
+        "values", or "groups" without an order.
+    claimed : float
+        The coverage that was claimed, or is promised.
+    overall : float
+        The coverage of all points.
+    confidence : float
+        Level of the parts' intervals.
+    parts : pd.DataFrame, optional
+        A row for each: first, last (values) or name; count, covered, coverage, low, high;
+        least, most (limits that hold for all parts together); floor, ceiling (one-sided, of
+        the part against the whole); is_small.
+    test : Any, optional
+        The test of no dependence; None where there is nothing to test.
+    """
 
     along: str  # "width", "set size", "prediction", or a feature's name
     by: str  # "values", or "groups" without an order
@@ -197,12 +245,27 @@ class CoverageAlong(Result):
         return words.coverage_along(self)
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each part."
+        """A row for each part.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.parts.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The coverage of each part with its interval, and what was claimed."
+        """The coverage of each part with its interval, and what was claimed.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         ax, table = new_axes(ax), self.parts
         shown = table if len(table) <= 20 else table.iloc[np.sort(
             np.argsort(-np.abs(table["coverage"].to_numpy() - self.overall), kind="stable")[:20])]
@@ -538,6 +601,62 @@ class IntervalReport(Report):
 
     The findings are called "coverage", "sides", "by width" or "by set size", "by prediction", and
     "by NAME".
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    n : int
+        Number of rows.
+    coverage : float
+        The coverage that was claimed.
+    covered : int
+        Number of covered rows.
+    mean_size : float
+        Mean width, infinite where one is, or number of classes.
+    score : float | None
+        Interval score, in the unit of the bounds, infinite where a width is; None for label
+        sets.
+    n_open : int
+        Intervals without a bound on one side or both.
+    n_classes : int
+        0 for intervals.
+    n_crossed : int
+        Pairs of bounds that were swapped.
+    n_empty : int
+        Label sets without any label.
+    n_calibration : int | None
+        Rows on which intervals were calibrated.
+    n_groups : int | None
+        Clusters of rows.
+    tolerance : float
+        The largest fault that does no harm, as a factor; the odds of a miss may differ by
+        twice the tolerance less one.
+    confidence : float
+        Level of intervals and verdict.
+    corrections : pd.DataFrame | None
+        Corrections: name, coverage, width, score, gain, gain_error (of the score), all held
+        out; None where nothing was tried.
+    held_out : np.ndarray | None
+        Bounds by the best of them, of each fold by a correction that has not seen it, shape
+        (n, 2); None where none helps.
+    correction : ConformalBounds | None
+        The best, fitted to all rows: `.predict(y_intervals, features)` corrects others;
+        None where none helps.
+    unchanged : str | None
+        The code of why there is none: "label_sets", "no_fault", "minor", "row_decides",
+        "few_rows", "few_for_level" or "no_gain".
     """
     n: int  # number of rows
     coverage: float  # the coverage that was claimed
@@ -581,17 +700,26 @@ class IntervalReport(Report):
 
     @property
     def why_unchanged(self) -> str:
-        """Why there is no `recalibrate_errors`, in words that follow "since"; empty where there is
-        one."""
+        """Why there is no `recalibrate_errors`, in words that follow "since"; empty where there is one."""
         if self.unchanged is None: return ""
         return words.why_unchanged(self.unchanged, _reasons(self))
 
     def along(self) -> tuple[Finding, ...]:
-        "The findings on coverage along something."
+        """The findings on coverage along something.
+
+        Returns
+        -------
+        tuple[Finding, ...]
+        """
         return tuple(finding for finding in self.findings if finding.kind == "coverage_by")
 
     def table_lines(self) -> list[str]:
-        "The coverage of the parts with the clearest fault, if they fit on a screen."
+        """The coverage of the parts with the clearest fault, if they fit on a screen.
+
+        Returns
+        -------
+        list[str]
+        """
         asked = [finding for finding in self.findings
                  if finding.pvalue is not None and finding.parts is not None
                  and finding.status != "valid"]
@@ -606,8 +734,13 @@ class IntervalReport(Report):
         return told
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        """\"findings\"; \"parts\", a row for all and for each part: question, part, count, covered,
-        coverage, low, high; and \"corrections\" where some were tried."""
+        """\"findings\"; \"parts\", a row for all and for each part: question, part, count, covered, coverage, low, high; and \"corrections\" where some were tried.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         told = super().tables() | {"parts": _parts_table(self)}
         if self.corrections is not None: told["corrections"] = self.corrections.copy()
         return told
@@ -615,9 +748,20 @@ class IntervalReport(Report):
     def draw(self, finding: Finding,  # one of the report
              ax: Any = None,  # axes to draw on; new ones unless given
              ) -> Any:  # the same axes
-        """The coverage of parts of the rows; for the coverage of all, that by width or the first
-        there
-        is."""
+        """The coverage of parts of the rows; for the coverage of all, that by width or the first there is.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Any
+            The same axes.
+        """
         if finding.kind == "coverage_by": return finding.plot(ax)
         asked = self.along()
         if not asked: raise ValueError("there are no parts to draw: no width, prediction or "
@@ -625,7 +769,13 @@ class IntervalReport(Report):
         return asked[0].plot(ax)
 
     def facts(self) -> dict[str, str]:  # names and values
-        "Rows, sizes and settings."
+        """Rows, sizes and settings.
+
+        Returns
+        -------
+        dict[str, str]
+            Names and values.
+        """
         return super().facts() | _page_facts(self)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #parts-table
@@ -724,7 +874,21 @@ def shown_parts(report: IntervalReport,  # what `interval_report` returned
                 most: int = 40,  # parts that are shown of each question; of more those that are
                                  # farthest from the whole
                 ) -> pd.DataFrame:  # of text
-    "The table of coverage by part as text, in percent."
+    """The table of coverage by part as text, in percent.
+
+    Parameters
+    ----------
+    report : IntervalReport
+        What `interval_report` returned.
+    most : int, default 40
+        Parts that are shown of each question; of more those that are farthest from the
+        whole.
+
+    Returns
+    -------
+    pd.DataFrame
+        Of text.
+    """
     table, rows = report.to_frame("parts"), []
     for question, part in table.groupby("question", sort=False):
         if len(part) > most:
@@ -780,11 +944,55 @@ def interval_report(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> IntervalReport:  # `.verdict`, `.conclusion`, `.findings`, `.step`, `.to_html()`
-    """Verdict on the coverage of intervals or label sets: on the whole and by width, prediction
-    and feature.
+    """Verdict on the coverage of intervals or label sets: on the whole and by width, prediction and feature.
 
-    Raises ValueError, TypeError for bad data, naming the argument; for crossed bounds unless they
-    are to be sorted."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, or classes for label sets, shape (n,), n ≥ 2.
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2), lower first, infinite where there is none; or sets, booleans
+        of shape (n, classes).
+    level : float
+        The coverage that was claimed, in (0, 1).
+    y_pred : ArrayLike | None, optional
+        Predictions, shape (n,), along which coverage is asked, too.
+    by : Any, optional
+        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
+        truth values as groups.
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,); None where all rows are independent.
+    classes : ArrayLike | None, optional
+        For label sets: the label of each column; 0, 1, … unless given.
+    n_calibration : int | None, optional
+        Rows on which a split conformal method was calibrated; None asks about these very
+        intervals.
+    sort_bounds : bool, default False
+        Whether crossed bounds are swapped, in place of being refused.
+    tolerance : float, default 1.25
+        The largest fault that does no harm, as a factor above 1: the odds of a miss may
+        differ by twice the tolerance less one, 1.5.
+    confidence : float, default 0.95
+        Level of intervals and verdict, in (0, 1).
+    n_resamples : int, default 9999
+        Shuffles for each question about parts.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    IntervalReport
+        `.verdict`, `.conclusion`, `.findings`, `.step`, `.to_html()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument; for crossed bounds unless they are to be sorted.
+    """
     level = check_fraction(level, "level")
     confidence = check_fraction(confidence, "confidence")
     draws = dict(n_resamples=check_count(n_resamples, "n_resamples"), rng=check_generator(rng),
@@ -1075,8 +1283,22 @@ def clusters_of_rows(y: np.ndarray,  # observed values, shape (n,)
                      bounds: np.ndarray,  # shape (n, 2)
                      groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,)
                      ) -> np.ndarray | None:  # a number for each row; None where each is its own
-    """The clusters that a report on these intervals counts: those given, or rows that repeat each
-    other."""
+    """The clusters that a report on these intervals counts: those given, or rows that repeat each other.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Observed values, shape (n,).
+    bounds : np.ndarray
+        Shape (n, 2).
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,).
+
+    Returns
+    -------
+    np.ndarray | None
+        A number for each row; None where each is its own.
+    """
     missed = Sample(((y < bounds[:, 0]) | (y > bounds[:, 1])) * 1.0, np.ones(y.size), groups)
     if groups is None: missed, _, _ = _without_repeats(missed, y, bounds, False)
     return _groups_of(missed, missed.groups is None and _is_one(y, bounds))

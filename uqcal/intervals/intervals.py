@@ -68,7 +68,23 @@ def read_bound(
 ) -> np.ndarray:  # float64, shape (n,)
     """Bounds of one side as numbers, infinite where there is none.
 
-    Raises ValueError, TypeError as `read_vector`, but for infinite values."""
+    Parameters
+    ----------
+    values : ArrayLike
+        The bounds of one side, shape (n,); −∞ or ∞ where there is none.
+    name : str
+        What the caller calls them.
+
+    Returns
+    -------
+    np.ndarray
+        `float64`, shape (n,).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `read_vector`, but for infinite values.
+    """
     array = read_array(values, name)
     if array.dtype.kind == "f": is_open = np.isinf(array)
     else: is_open = np.array([isinstance(one, (float, np.floating)) and bool(np.isinf(one))
@@ -93,7 +109,22 @@ def check_order(
 ) -> None:
     """Refuse pairs of bounds of which the lower one is above the upper one, or at the wrong end.
 
-    Raises ValueError for them."""
+    Parameters
+    ----------
+    low : np.ndarray
+        Lower bounds, shape (n,).
+    up : np.ndarray
+        Upper bounds, shape (n,).
+    names : Sequence[str]
+        What the caller calls lower and upper bounds.
+    pairs : str | None, optional
+        What the caller calls both, if they came in one array.
+
+    Raises
+    ------
+    ValueError
+        For them.
+    """
     refuse(names[0], "be finite, or -inf where there is no lower bound",
            (low == np.inf) & (up == np.inf), "infinite", low)
     refuse(names[1], "be finite, or inf where there is no upper bound",
@@ -120,8 +151,24 @@ def check_bounds(
                                            # whether there was but one level
     """Bounds as float64, none of them crossed.
 
-    Infinite bounds stand where there is none. Raises ValueError for crossed bounds and for what
-    `read_bound` refuses. Raises TypeError for anything but an array."""
+    Infinite bounds stand where there is none.
+
+    Parameters
+    ----------
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), lower first, infinite where there is none.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, bool]
+        Lower and upper bounds, each of shape (n, k), and whether there was but one level.
+
+    Raises
+    ------
+    ValueError
+        For crossed bounds and for what `read_bound` refuses. Raises TypeError for anything
+        but an array.
+    """
     expected = "(n, 2) or (n, 2, k)"
     array = _as_array(y_intervals, "y_intervals", expected)
     if array.shape[1] != 2:
@@ -163,7 +210,18 @@ def check_no_sets(
 ) -> None:
     """Refuse integers 0 and 1 in two columns beside outcomes 0 and 1, which could be label sets.
 
-    Raises ValueError for them."""
+    Parameters
+    ----------
+    y_true : Any
+        True values, or classes, shape (n,).
+    y_intervals : Any
+        What was claimed of them, shape (n, 2) or (n, 2, k).
+
+    Raises
+    ------
+    ValueError
+        For them.
+    """
     claimed = _as_array(y_intervals, "y_intervals", "(n, 2) or (n, 2, k)")
     if claimed.shape[1] != 2 or not _is_marks(claimed): return
     y = plain_array(y_true, "y_true")
@@ -240,7 +298,23 @@ def regression_mean_width_score(
                            # levels
     """Mean width of the intervals.
 
-    Raises ValueError for crossed bounds and for what `read_bound` refuses."""
+    Parameters
+    ----------
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), lower first.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        In the unit of the bounds, infinite where one is; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        For crossed bounds and for what `read_bound` refuses.
+    """
     check_labels_agree(y_intervals=y_intervals, sample_weight=sample_weight)
     low, up, single = check_bounds(y_intervals)
     return _mean(up - low, sample_weight, single)
@@ -255,7 +329,26 @@ def regression_coverage_score(
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Share of true values inside their intervals, bounds included.
 
-    Raises ValueError for crossed bounds and for what `read_vector` refuses."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), same unit, lower first, infinite where there is
+        none.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        Share from 0 to 1; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        For crossed bounds and for what `read_vector` refuses.
+    """
     _, _, _, covered, single = _check_intervals(y_true, y_intervals, sample_weight)
     return _mean(covered, sample_weight, single)
 
@@ -267,7 +360,23 @@ def classification_mean_width_score(
 ) -> float | np.ndarray:  # a number of classes; shape (k,) for k levels
     """Mean number of classes in a set.
 
-    Raises ValueError for sets that hold anything but True and False."""
+    Parameters
+    ----------
+    y_pred_set : ArrayLike
+        Booleans, shape (n, classes) or (n, classes, k).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        A number of classes; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        For sets that hold anything but True and False.
+    """
     check_labels_agree(y_pred_set=y_pred_set, sample_weight=sample_weight)
     member, single = _check_membership(y_pred_set)
     return _mean(member.sum(axis=1), sample_weight, single)
@@ -284,14 +393,50 @@ def classification_coverage_score(
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Share of true labels inside their sets.
 
-    Raises ValueError for labels that are no class number, and for sets that hold anything but True
-    and False."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, shape (n,): whole numbers from 0, or labels that `classes` names.
+    y_pred_set : ArrayLike
+        Which classes each set holds, booleans, shape (n, classes) or (n, classes, k).
+    classes : ArrayLike | None, optional
+        The label of each column; 0, 1, … unless given.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        Share from 0 to 1; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        For labels that are no class number, and for sets that hold anything but True and
+        False.
+    """
     covered, _, single = _check_sets(y_true, y_pred_set, sample_weight, classes=classes)
     return _mean(covered, sample_weight, single)
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-021
 class Statement(NamedTuple):
-    "Intervals or sets that were checked, of k levels."
+    """Intervals or sets that were checked, of k levels.
+
+    Attributes
+    ----------
+    covered : np.ndarray
+        Booleans, shape (n, k).
+    size : np.ndarray
+        Widths, infinite where a bound is, or numbers of classes, shape (n, k).
+    rounding : np.ndarray
+        Rounding error of a size, shape (k,).
+    n_classes : int
+        0 for intervals.
+    y_true : np.ndarray | None
+        True values, shape (n,); None for sets.
+    bounds : np.ndarray | None
+        Shape (n, 2, k), lower first; None for sets.
+    """
 
     covered: np.ndarray  # booleans, shape (n, k)
     size: np.ndarray  # widths, infinite where a bound is, or numbers of classes, shape (n, k)
@@ -310,7 +455,26 @@ def check_statement(
 ) -> Statement:  # which points are covered, and how large intervals or sets are
     """True values inside their intervals or sets, and the sizes of these.
 
-    Raises ValueError, TypeError for bad data, naming the argument."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, or classes for label sets, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
+        classes, k).
+    classes : ArrayLike | None, optional
+        For label sets: the label of each column; 0, 1, … unless given.
+
+    Returns
+    -------
+    Statement
+        Which points are covered, and how large intervals or sets are.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+    """
     array = _as_array(y_intervals, "y_intervals", "(n, 2), or (n, classes) of booleans")
     truths = array.dtype.kind == "b" or (array.dtype.kind == "O" and all(
         isinstance(v, (bool, np.bool_)) for v in array.ravel()))
@@ -334,7 +498,40 @@ def _check_levels(level, k):
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-023
 @dataclass(frozen=True, kw_only=True)
 class CoverageTest(SignificanceTest):
-    "Whether the coverage is what was claimed; what `coverage_test` returns."
+    """Whether the coverage is what was claimed; what `coverage_test` returns.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    confidence_interval : Interval
+        Of the coverage on average over calibrations; of these very intervals where there
+        was none.
+    own_interval : Interval
+        Of the coverage of these very intervals, by Clopper and Pearson.
+    confidence : float
+        Level of both.
+    coverage : float
+        The coverage that was claimed.
+    promised : float
+        What it means on average over calibrations; the same where there was none.
+    covered : int
+        Number of covered points.
+    n_calibration : int | None
+        Points on which the intervals were calibrated.
+    """
 
     confidence_interval: Interval  # of the coverage on average over calibrations; of these very
                                    # intervals where there was none
@@ -352,7 +549,17 @@ class CoverageTest(SignificanceTest):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The coverage with its interval, beside what was claimed."
+        """The coverage with its interval, beside what was claimed.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         ax = new_axes(ax, 6, 1.9)
         ax.axvline(self.promised, color="0.4", ls="--", lw=1)
         ax.annotate("claimed", (self.promised, 0.6), xytext=(4, 0), textcoords="offset points",
@@ -401,8 +608,39 @@ def coverage_test(
 ) -> CoverageTest | tuple[CoverageTest, ...]:  # a result for one number, a tuple of k for k
     """Exact test and interval of the coverage, for independent points.
 
-    Raises ValueError for several levels with a single claimed coverage. Source: Clopper & Pearson
-    (1934); Angelopoulos & Bates (2021), § 3.2."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, or classes for label sets, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
+        classes, k).
+    level : float | ArrayLike
+        The coverage that was claimed, in (0, 1); k numbers for k levels.
+    alternative : str, default "two-sided"
+        "two-sided", or coverage "less" or "greater" than claimed.
+    confidence : float, default 0.95
+        Level of the interval of the coverage, in (0, 1).
+    n_calibration : int | None, optional
+        Number of points on which a split conformal method was calibrated; None asks about
+        these very intervals.
+    classes : ArrayLike | None, optional
+        For label sets: the label of each column; 0, 1, … unless given.
+
+    Returns
+    -------
+    CoverageTest | tuple[CoverageTest, ...]
+        A result for one number, a tuple of k for k.
+
+    Raises
+    ------
+    ValueError
+        For several levels with a single claimed coverage.
+
+    References
+    ----------
+    Clopper & Pearson (1934); Angelopoulos & Bates (2021), § 3.2.
+    """
     confidence = check_fraction(confidence, "confidence")
     check_choice(alternative, "alternative", ALTERNATIVES)
     if n_calibration is not None: n_calibration = check_count(n_calibration, "n_calibration")
@@ -426,7 +664,31 @@ def coverage_of_counts(
 ) -> CoverageTest:  # the same as of `coverage_test`
     """Exact test and interval of the coverage from two numbers, all that it depends on.
 
-    Raises ValueError for fewer points of calibration than the level needs."""
+    Parameters
+    ----------
+    covered : int
+        Number of covered points, from 0 to n.
+    n : int
+        Number of points, ≥ 1.
+    level : float
+        The coverage that was claimed, in (0, 1).
+    alternative : str, default "two-sided"
+        As of `coverage_test`.
+    confidence : float, default 0.95
+        Level of the interval, in (0, 1).
+    n_calibration : int | None, optional
+        As of `coverage_test`.
+
+    Returns
+    -------
+    CoverageTest
+        The same as of `coverage_test`.
+
+    Raises
+    ------
+    ValueError
+        For fewer points of calibration than the level needs.
+    """
     average = promised_coverage(level, n_calibration)
     tails = count_tails(covered, n, average, n_calibration)
     return CoverageTest(
@@ -496,7 +758,31 @@ def regression_ssc_score(
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Coverage of the group that is covered least.
 
-    Raises what `regression_ssc` raises. Source: Angelopoulos & Bates (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), lower first.
+    num_bins : int, default 3
+        Number of groups, at most the number of distinct widths.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        Share from 0 to 1; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        As `regression_ssc`.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021).
+    """
     lowest = np.nanmin(regression_ssc(y_true, y_intervals, num_bins, sample_weight=sample_weight),
                        axis=-1)
     if lowest.ndim: return lowest
@@ -513,8 +799,32 @@ def regression_ssc(
                   # for a group without weight
     """Coverage in groups of about equal count, sorted by the width of the interval.
 
-    Raises ValueError if there are fewer distinct widths than groups. Source: Angelopoulos & Bates
-    (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), lower first.
+    num_bins : int, default 3
+        Number of groups, at most the number of distinct widths.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,); groups are formed by counts.
+
+    Returns
+    -------
+    np.ndarray
+        Coverage of each group, narrowest first, shape (num_bins,) or (k, num_bins); NaN for
+        a group without weight.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer distinct widths than groups.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021).
+    """
     _, low, up, covered, single = _check_intervals(y_true, y_intervals, sample_weight)
     weight, num_bins = check_weights(sample_weight, len(low)), check_count(num_bins, "num_bins")
     rounding = _rounding(low, up)
@@ -536,7 +846,33 @@ def classification_ssc_score(
 ) -> float | np.ndarray:  # share from 0 to 1; shape (k,) for k levels
     """Coverage of the sizes that are covered least; sizes that do not occur are left out.
 
-    Raises what `classification_ssc` raises. Source: Angelopoulos & Bates (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, shape (n,): whole numbers from 0, or labels that `classes` names.
+    y_pred_set : ArrayLike
+        Booleans, shape (n, classes) or (n, classes, k).
+    num_bins : int | None, optional
+        Number of groups of neighbouring sizes; a group for each size unless given.
+    classes : ArrayLike | None, optional
+        The label of each column; 0, 1, … unless given.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        Share from 0 to 1; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        As `classification_ssc`.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021).
+    """
     lowest = np.nanmin(classification_ssc(y_true, y_pred_set, num_bins, classes=classes,
                                           sample_weight=sample_weight), axis=-1)
     if lowest.ndim: return lowest
@@ -556,8 +892,34 @@ def classification_ssc(
                   # (k,); NaN for an empty group
     """Coverage by the size of the label set, smallest first.
 
-    Raises ValueError if num_bins exceeds the number of possible sizes. Source: Angelopoulos & Bates
-    (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, shape (n,): whole numbers from 0, or labels that `classes` names.
+    y_pred_set : ArrayLike
+        Booleans, shape (n, classes) or (n, classes, k).
+    num_bins : int | None, optional
+        Number of groups of neighbouring sizes; a group for each size unless given.
+    classes : ArrayLike | None, optional
+        The label of each column; 0, 1, … unless given.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    np.ndarray
+        Coverage for each group of sizes, shape (classes + 1,) or (num_bins,), after (k,);
+        NaN for an empty group.
+
+    Raises
+    ------
+    ValueError
+        If num_bins exceeds the number of possible sizes.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021).
+    """
     covered, member, single = _check_sets(y_true, y_pred_set, sample_weight, classes=classes)
     size, n_classes = member.sum(axis=1), member.shape[1]
     num_bins = num_bins if num_bins is None else check_count(num_bins, "num_bins",
@@ -571,7 +933,38 @@ def classification_ssc(
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-033
 @dataclass(frozen=True, kw_only=True)
 class StratifiedCoverage(SignificanceTest):
-    "The coverage of each group; what the functions of stratified coverage return."
+    """The coverage of each group; what the functions of stratified coverage return.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    coverage : float
+        The coverage that was claimed.
+    promised : float
+        What it means on average over calibrations; the same where there was none.
+    confidence : float
+        Level of the groups' intervals.
+    n_calibration : int | None
+        Points on which the intervals were calibrated.
+    kind : str
+        "width", "set size", "feature" or "name".
+    groups : pd.DataFrame
+        A row for each group: size_low and size_high, or feature_low and feature_high, or
+        name; count, covered, coverage, low, high, pvalue, pvalue_adjusted for all groups.
+    """
 
     coverage: float  # the coverage that was claimed
     promised: float  # what it means on average over calibrations; the same where there was none
@@ -589,12 +982,27 @@ class StratifiedCoverage(SignificanceTest):
         return words.stratified_coverage(self)
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each group."
+        """A row for each group.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.groups.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "Coverage against width, set size, feature or name, with intervals and the claimed level."
+        """Coverage against width, set size, feature or name, with intervals and the claimed level.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_groups(self, ax)
 
 
@@ -666,11 +1074,44 @@ def size_stratified_coverage(
     classes: ArrayLike | None = None,  # for label sets: the label of each column; 0, 1, … unless
                                        # given
 ) -> StratifiedCoverage | tuple[StratifiedCoverage, ...]:  # one for a number, a tuple of k for k
-    """Coverage by width or set size, with exact intervals and a test that all groups reach the
-    level.
+    """Coverage by width or set size, with exact intervals and a test that all groups reach the level.
 
-    Raises ValueError if there are fewer distinct sizes than groups. Source: Angelopoulos & Bates
-    (2021); Westfall & Young (1993)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, or classes for label sets, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
+        classes, k).
+    level : float | ArrayLike
+        The coverage that was claimed, in (0, 1); k numbers for k levels.
+    num_bins : int | None, optional
+        Groups; 3 groups of widths, or one for each of fewer widths and for each set size,
+        unless given.
+    alternative : str, default "less"
+        Coverage that is "less" than claimed, "greater", or "two-sided".
+    confidence : float, default 0.95
+        Level of each group's interval, in (0, 1).
+    n_calibration : int | None, optional
+        Number of points on which a split conformal method was calibrated; None asks about
+        these very intervals.
+    classes : ArrayLike | None, optional
+        For label sets: the label of each column; 0, 1, … unless given.
+
+    Returns
+    -------
+    StratifiedCoverage | tuple[StratifiedCoverage, ...]
+        One for a number, a tuple of k for k.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer distinct sizes than groups.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021); Westfall & Young (1993).
+    """
     options = _checked_options(alternative, confidence, n_calibration)
     checked = check_statement(y_true, y_intervals, classes)
     levels, single = _check_levels(level, checked.size.shape[1])
@@ -724,8 +1165,45 @@ def feature_stratified_coverage(
 ) -> StratifiedCoverage | tuple[StratifiedCoverage, ...]:  # one for a number, a tuple of k for k
     """Coverage along a feature, with exact intervals and a test that all groups reach the level.
 
-    Raises ValueError if there are fewer distinct numbers than groups, and for `num_bins` beside
-    names. Source: Angelopoulos & Bates (2021); Westfall & Young (1993)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, or classes for label sets, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
+        classes, k).
+    by : ArrayLike
+        A feature, shape (n,): numbers are cut into groups, text and truth values are
+        groups; codes that are numbers become groups by `.astype(str)`.
+    level : float | ArrayLike
+        The coverage that was claimed, in (0, 1); k numbers for k levels.
+    num_bins : int | None, optional
+        Groups of about equal count along numbers; 3, or one for each of fewer values,
+        unless given.
+    alternative : str, default "less"
+        Coverage that is "less" than claimed, "greater", or "two-sided".
+    confidence : float, default 0.95
+        Level of each group's interval, in (0, 1).
+    n_calibration : int | None, optional
+        Number of points on which a split conformal method was calibrated; None asks about
+        these very intervals.
+    classes : ArrayLike | None, optional
+        For label sets: the label of each column; 0, 1, … unless given.
+
+    Returns
+    -------
+    StratifiedCoverage | tuple[StratifiedCoverage, ...]
+        One for a number, a tuple of k for k.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer distinct numbers than groups, and for `num_bins` beside names.
+
+    References
+    ----------
+    Angelopoulos & Bates (2021); Westfall & Young (1993).
+    """
     options = _checked_options(alternative, confidence, n_calibration)
     check_labels_agree(y_true=y_true, y_intervals=y_intervals, by=by)
     checked = check_statement(y_true, y_intervals, classes)
@@ -863,13 +1341,27 @@ class _Features:
             self.scale, self.cells = 1.0, int(self.first[-1]) + 2 * _REACH + 1
 
     def rows(self, part=slice(None)):  # part: which of the widths
-        "The features themselves, of some of the widths."
+        """The features themselves, of some of the widths.
+
+        Parameters
+        ----------
+        part, default slice(None)
+            Part: which of the widths.
+        """
         if self.is_series: return _series_features(self.place[part], self.scale)
         return _grid_features(self.place[part])
 
     def combine(self, amount,  # of each width, shape (n,)
                 size=4096):  # widths in a piece, which stays near the processor
-        "The sum of amount × features."
+        """The sum of amount × features.
+
+        Parameters
+        ----------
+        amount
+            Of each width, shape (n,).
+        size, default 4096
+            Widths in a piece, which stays near the processor.
+        """
         total = np.zeros(self.cells)
         for start in range(0, amount.size, size):
             part = slice(start, start + size)
@@ -920,8 +1412,30 @@ def hsic(
 ) -> float | np.ndarray:  # ≥ 0; 0 if widths or outcomes are all equal; shape (k,) for k levels
     """Dependence between coverage and width: √trace(HKHL)/(n − 1), in O(n log n).
 
-    Raises ValueError for a single point or for kernel sizes ≤ 0. Source: Feldman, Bates & Romano
-    (2021); the square root is MAPIE's."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,), n ≥ 2.
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), lower first.
+    kernel_sizes : ArrayLike, default (1, 1)
+        `s` of the kernels exp(−d²/s), > 0: for widths (unit of y, squared) and for
+        coverage.
+
+    Returns
+    -------
+    float | np.ndarray
+        ≥ 0; 0 if widths or outcomes are all equal; shape (k,) for k levels.
+
+    Raises
+    ------
+    ValueError
+        For a single point or for kernel sizes ≤ 0.
+
+    References
+    ----------
+    Feldman, Bates & Romano (2021); the square root is MAPIE's.
+    """
     size_w, size_c = _check_kernel_sizes(kernel_sizes)
     y, low, up, covered, single = _check_intervals(y_true, y_intervals)
     if y.size < 2: raise ValueError("y_true must hold at least 2 values for hsic, got 1")
@@ -974,7 +1488,31 @@ def _kernel_size(width):
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-054
 @dataclass(frozen=True, kw_only=True)
 class HsicTest(SignificanceTest):
-    "Whether coverage depends on the width; what `hsic_test` returns."
+    """Whether coverage depends on the width; what `hsic_test` returns.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    covered : int
+        Number of covered points.
+    kernel_size_width : float
+        `s` of the kernel of the widths, unit of y, squared.
+    kernel_size_coverage : float
+        `s` of the kernel of the coverage.
+    """
 
     covered: int  # number of covered points
     kernel_size_width: float  # s of the kernel of the widths, unit of y, squared
@@ -987,7 +1525,17 @@ class HsicTest(SignificanceTest):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "HSIC of the data beside that of the shuffles."
+        """HSIC of the data beside that of the shuffles.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return plot_null(self, ax, xlabel="HSIC of coverage and width", ylabel="shuffles")
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-055
@@ -1002,11 +1550,41 @@ def hsic_test(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> HsicTest | Any:  # `.statistic`, `.pvalue`, `.plot()`; a tuple of k for k levels
-    """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes
-    are all equal.
+    """Permutation test that coverage does not depend on the width; p is 1 where widths or outcomes are all equal.
 
-    Raises TypeError for label sets and ValueError for a single point. Source: Gretton et al.
-    (2007), with permutation."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,), n ≥ 2.
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), lower first.
+    kernel_sizes : ArrayLike | None, optional
+        As in `hsic`; squared interquartile range of the widths, and 1, unless given.
+    n_resamples : int, default 9999
+        Number of shuffles, ≥ 1; fewer above 200,000 points.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    HsicTest | Any
+        `.statistic`, `.pvalue`, `.plot()`; a tuple of k for k levels.
+
+    Raises
+    ------
+    TypeError
+        For label sets.
+    ValueError
+        For a single point.
+
+    References
+    ----------
+    Gretton et al. (2007), with permutation.
+    """
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     checked = check_statement(y_true, y_intervals)
     if checked.n_classes:
@@ -1058,8 +1636,35 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
                                       # infinite
     """Coverage width-based criterion, the mean width taken as a share of the range of y_true.
 
-    Raises ValueError where y_true is constant, since its range is zero. Source: MAPIE; the
-    criterion of Khosravi et al. (2010) is another one."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,), not all equal.
+    y_pred_low : ArrayLike
+        Lower bounds, shape (n,), same unit.
+    y_pred_up : ArrayLike
+        Upper bounds, shape (n,), same unit.
+    eta : float
+        Weight of the coverage, from −700 up; usually ≥ 0.
+    confidence_level : float
+        The coverage that was claimed, in (0, 1).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float
+        At most 1 for η ≥ 0; larger is better; −∞ where a width is infinite.
+
+    Raises
+    ------
+    ValueError
+        Where y_true is constant, since its range is zero.
+
+    References
+    ----------
+    MAPIE; the criterion of Khosravi et al. (2010) is another one.
+    """
     level = check_fraction(confidence_level, "confidence_level")
     check_labels_agree(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up,
                        sample_weight=sample_weight)
@@ -1098,8 +1703,32 @@ def regression_mwi_score(
                            # (k,) for k levels
     """Mean Winkler interval score: width plus 2/α times the distance of what was missed.
 
-    Raises ValueError if there are several levels and not as many intervals. Source: Winkler (1972);
-    Gneiting & Raftery (2007), Eq. 43."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True values, shape (n,).
+    y_intervals : ArrayLike
+        Bounds, shape (n, 2) or (n, 2, k), same unit, lower first.
+    confidence_level : float | ArrayLike
+        The coverage that was claimed, in (0, 1); one, or one for each of k levels.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float | np.ndarray
+        In the unit of y, smaller is better, infinite where a width is; shape (k,) for k
+        levels.
+
+    Raises
+    ------
+    ValueError
+        If there are several levels and not as many intervals.
+
+    References
+    ----------
+    Winkler (1972); Gneiting & Raftery (2007), Eq. 43.
+    """
     y, low, up, _, single = _check_intervals(y_true, y_intervals, sample_weight)
     several = plain_array(confidence_level, "confidence_level").ndim > 0
     level = np.array([check_fraction(float(x), "confidence_level")
@@ -1117,10 +1746,24 @@ def score_of_ends(
     above: np.ndarray,  # how far they lie above the upper one, shape (n,); −∞ where it is none
     level: float,  # the coverage that was claimed, in (0, 1)
 ) -> np.ndarray:  # penalties ≥ 0, shape (n,)
-    """The score of the bounds that there are: of two the Winkler score, of one the pinball loss of
-    the quantile that it claims, over 1 − level, of none zero.
+    """The score of the bounds that there are: of two the Winkler score, of one the pinball loss of the quantile that it claims, over 1 − level, of none zero.
 
-    It compares bounds that are finite in the same rows and at the same ends."""
+    It compares bounds that are finite in the same rows and at the same ends.
+
+    Parameters
+    ----------
+    below : np.ndarray
+        How far values lie below the lower bound, shape (n,); −∞ where it is none.
+    above : np.ndarray
+        How far they lie above the upper one, shape (n,); −∞ where it is none.
+    level : float
+        The coverage that was claimed, in (0, 1).
+
+    Returns
+    -------
+    np.ndarray
+        Penalties ≥ 0, shape (n,).
+    """
     has_low, has_up = np.isfinite(below), np.isfinite(above)
     per_unit = np.where(has_low & has_up, 2.0, 1.0) / (1 - level)
     return sum(np.where(there, per_unit * np.maximum(beyond, 0) - np.where(there, beyond, 0.0), 0.0)

@@ -56,7 +56,16 @@ class _Levels:
         return bool((self.covered[:, :-1] <= self.covered[:, 1:]).all())
 
     def pvalue(self, j: int) -> float:
-        "Of so many or so few rows at level j, twice the smaller tail."
+        """Of so many or so few rows at level j, twice the smaller tail.
+
+        Parameters
+        ----------
+        j : int
+
+        Returns
+        -------
+        float
+        """
         n, level = self.worth[j], float(self.level[j])
         if self.group is None:
             return tail_pvalue(*count_tails(int(self.covered[:, j].sum()), self.n, level))
@@ -66,7 +75,18 @@ class _Levels:
         return tail_pvalue(below, above)
 
     def limits(self, j: int, low_tail: float, high_tail: float) -> tuple[float, float]:
-        "Limits of Clopper and Pearson at level j, each with a tail of its own."
+        """Limits of Clopper and Pearson at level j, each with a tail of its own.
+
+        Parameters
+        ----------
+        j : int
+        low_tail : float
+        high_tail : float
+
+        Returns
+        -------
+        tuple[float, float]
+        """
         n, low, high = self.worth[j], 0.0, 1.0
         k = self.share[j] * n
         if k > 0: low = float(stats.beta.ppf(low_tail, k, n - k + 1))
@@ -214,8 +234,34 @@ def _other(one, pvalues, families, alpha):
 # %% ../../nbs/intervals/127_several_levels.ipynb #sl-report
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LevelsReport(Report):
-    """All that is known about the coverage of intervals at several levels; what `levels_report`
-    returns."""
+    """All that is known about the coverage of intervals at several levels; what `levels_report` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    levels : pd.DataFrame
+        A row for each level: first (claimed), estimate (covered), low, high, pvalue.
+    asked : IntervalReport
+        On the level at which sides and columns are asked.
+    tolerance : float
+        The largest fault that does no harm, as a factor.
+    confidence : float
+        Level of limits and verdict.
+    scores : dict[str, float]
+        What `numbers` gives.
+    """
 
     levels: pd.DataFrame = field(repr=False)  # a row for each level: first (claimed), estimate
     # (covered), low, high, pvalue
@@ -255,12 +301,22 @@ class LevelsReport(Report):
         return dict(self.scores)
 
     def table_lines(self) -> list[str]:
-        """Claimed and covered shares, for the screen."""
+        """Claimed and covered shares, for the screen.
+
+        Returns
+        -------
+        list[str]
+        """
         return words.level_lines(self.levels)
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        """\"findings\"; \"parts\", a row for each part of a column; \"levels\", a row for each
-        level."""
+        """\"findings\"; \"parts\", a row for each part of a column; \"levels\", a row for each level.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         shown = self.levels.rename(columns={"first": "claimed", "estimate": "covered"})
         parts = self.asked.to_frame("parts").assign(level=self.asked.coverage)
         return super().tables() | {
@@ -270,7 +326,20 @@ class LevelsReport(Report):
     def draw(self, finding: Finding,  # one of the report
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """Covered against claimed shares; along a column, its parts."""
+        """Covered against claimed shares; along a column, its parts.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         if finding.kind == "coverage_by": return finding.plot(ax)
         ax, table = new_axes(ax, 5.2, 5.2), self.levels
         ax.plot([0, 1], [0, 1], ls="--", color="0.5", lw=1)
@@ -281,7 +350,13 @@ class LevelsReport(Report):
         return ax
 
     def facts(self) -> dict[str, str]:  # names and values
-        """Rows and settings."""
+        """Rows and settings.
+
+        Returns
+        -------
+        dict[str, str]
+            Names and values.
+        """
         return super().facts() | {
             "Sides and columns": f"asked at {100 * self.asked.coverage:g} %",
             "Tolerance": f"a factor of {self.tolerance:g}; for the odds of a miss "
@@ -345,12 +420,51 @@ def levels_report(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> LevelsReport:  # `.verdict`, `.conclusion`, `.findings`, `.levels`
-    """Whether intervals of several levels cover what they claim: each level, sides, and along
-    columns.
+    """Whether intervals of several levels cover what they claim: each level, sides, and along columns.
 
-    Raises ValueError for levels that are equal or out of range, crossed bounds and other shapes,
-    and what `interval_report` raises. Source: Clopper and Pearson (1934); Westfall and Young
-    (1993), § 2.3."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Observed values, shape (n,), n ≥ 2.
+    lower : ArrayLike
+        Lower bounds, shape (n, k), −inf where there is none.
+    upper : ArrayLike
+        Upper bounds, shape (n, k), inf where there is none.
+    levels : Sequence[float]
+        The coverage that each column claims, k of them, in (0, 1).
+    by : Any, optional
+        DataFrame or dict of name → column, shape (n,) each.
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,).
+    tolerance : float, default 1.25
+        The largest fault that does no harm, as a factor above 1.
+    confidence : float, default 0.95
+        Level of limits and verdict, in (0, 1).
+    n_resamples : int, default 9999
+        Sets drawn for the levels, and shuffles for columns.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    LevelsReport
+        `.verdict`, `.conclusion`, `.findings`, `.levels`.
+
+    Raises
+    ------
+    ValueError
+        For levels that are equal or out of range, crossed bounds and other shapes.
+    ValueError, TypeError
+        As `interval_report`.
+
+    References
+    ----------
+    Clopper and Pearson (1934); Westfall and Young (1993), § 2.3.
+    """
     check_labels_agree(y_true=y_true, lower=lower, upper=upper, groups=groups)
     y, low, high, level = _read(y_true, lower, upper, levels)
     read_features(by, Sample(np.zeros(y.size), np.ones(y.size)), y_true=y_true, groups=groups)

@@ -66,7 +66,26 @@ def calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                       ) -> float:  # in [0, 1]
     """Mean absolute difference of mean forecast and mean outcome over the bins, by share.
 
-    Source: Gupta and Ramdas (2023), Eq. 18."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    References
+    ----------
+    Gupta and Ramdas (2023), Eq. 18.
+    """
     y, q, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     _, ones, predicted = _bin_table(y, q, _edges(bin_width))
     return float(np.abs(predicted - ones).sum() / y.size)
@@ -81,7 +100,26 @@ def sharpness(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
               ) -> float:  # in [0, 1], at most the mean outcome
     """Mean over the bins, by share, of the squared mean outcome.
 
-    Source: Gupta and Ramdas (2023), Eq. 15."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+    Returns
+    -------
+    float
+        In [0, 1], at most the mean outcome.
+
+    References
+    ----------
+    Gupta and Ramdas (2023), Eq. 15.
+    """
     y, q, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones**2 / np.maximum(count, 1)) / y.size)
@@ -94,7 +132,24 @@ def refinement(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it
                                        # holds 0 and 1
                ) -> float:  # in [0, ¼]
-    "Mean over the bins, by share, of the outcomes' variance: their mean minus the sharpness."
+    """Mean over the bins, by share, of the outcomes' variance: their mean minus the sharpness.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+    Returns
+    -------
+    float
+        In [0, ¼].
+    """
     y, q, _ = check_binary(y_true, y_prob, pos_label=pos_label)
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones * (1 - ones / np.maximum(count, 1))) / y.size)
@@ -132,7 +187,24 @@ def running_calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), in the
                                                       # unless it
                                                       # holds 0 and 1
                               ) -> np.ndarray:  # shape (n,): of the first 1, 2, …, n steps
-    "`calibration_error` after every step, in O(n)."
+    """`calibration_error` after every step, in O(n).
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), in the order of time.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,): of the first 1, 2, …, n steps.
+    """
     return _both_running(y_true, y_prob, bin_width, pos_label)[0]
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-015b
@@ -143,7 +215,24 @@ def running_sharpness(y_true: ArrayLike,  # outcomes, shape (n,), in the order o
                       pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it
                                               # holds 0 and 1
                       ) -> np.ndarray:  # shape (n,): the sharpness of the first 1, 2, …, n steps
-    "`sharpness` after every step, in O(n)."
+    """`sharpness` after every step, in O(n).
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), in the order of time.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), in [0, 1].
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,): the sharpness of the first 1, 2, …, n steps.
+    """
     return _both_running(y_true, y_prob, bin_width, pos_label)[1]
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-018
@@ -166,13 +255,32 @@ class _Calibeater(OnlineForecaster):
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
                     ) -> Self:  # the object itself
-        "Learn one outcome, or several in order; the expert learns too."
+        """Learn one outcome, or several in order; the expert learns too.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,) in the order of time.
+        y_true : ArrayLike
+            Its outcome, 0 or 1, or outcomes of shape (n,).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
     def take_draws(self, before: Any,  # a forecaster of the same kind
                    ) -> None:
-        "Go on with the random draws of a forecaster that goes, and of its expert."
+        """Go on with the random draws of a forecaster that goes, and of its expert.
+
+        Parameters
+        ----------
+        before : Any
+            A forecaster of the same kind.
+        """
         for one in (self, before): one._begin()
         super().take_draws(before)
         if isinstance(self.expert_, OnlineForecaster): self.expert_.take_draws(before.expert_)
@@ -229,7 +337,22 @@ def _teach(expert, held, y):
 class Tracking(_Calibeater):
     """The mean outcome so far in the bin that the expert's forecast falls into.
 
-    Source: Foster and Hart (2023), § 4; Gupta and Ramdas (2023), Eq. 14."""
+    Parameters
+    ----------
+    expert : Any, optional
+        A forecaster with `predict` and `partial_fit`; None for the score itself.
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    initial : ArrayLike | None, optional
+        What empty bins forecast, in [0, 1]: a number, or one for each bin, shape (bins,);
+        mid-points unless given.
+    initial_weight : float, default 0
+        As how many outcomes `initial` counts, ≥ 0.
+
+    References
+    ----------
+    Foster and Hart (2023), § 4; Gupta and Ramdas (2023), Eq. 14.
+    """
 
     def __init__(self,
                  expert: Any = None,  # a forecaster with `predict` and `partial_fit`; None for the
@@ -252,7 +375,18 @@ class Tracking(_Calibeater):
 
     def issue(self, y_prob: np.ndarray,  # checked scores, shape (n,)
               ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each
-        "Forecasts of scores, with tickets that hold bins and what the expert keeps."
+        """Forecasts of scores, with tickets that hold bins and what the expert keeps.
+
+        Parameters
+        ----------
+        y_prob : np.ndarray
+            Checked scores, shape (n,).
+
+        Returns
+        -------
+        tuple[np.ndarray, list[Any]]
+            Forecasts, shape (n,), and a ticket for each.
+        """
         q, held = _ask(self._begin(), y_prob)
         bins = np.searchsorted(self.edges_, q, side="left")
         return self._stated()[bins], list(map(list, zip(bins.tolist(), held)))
@@ -260,7 +394,15 @@ class Tracking(_Calibeater):
     def book(self, tickets: list[Any],  # what `issue` gave, n of them
              y_true: np.ndarray,  # their checked outcomes, shape (n,), each 0.0 or 1.0
              ) -> None:
-        "Count outcomes in the bins that issued their forecasts, and teach the expert."
+        """Count outcomes in the bins that issued their forecasts, and teach the expert.
+
+        Parameters
+        ----------
+        tickets : list[Any]
+            What `issue` gave, n of them.
+        y_true : np.ndarray
+            Their checked outcomes, shape (n,), each 0.0 or 1.0.
+        """
         bins, held = map(list, zip(*tickets))
         self.expert_ = _teach(self._begin(), held, y_true)
         for sums, more in zip(self.state_[1:], (1, y_true)): np.add.at(sums, bins, more)
@@ -269,7 +411,18 @@ class Tracking(_Calibeater):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts in the present state, of the same shape
-        "The mean outcome of the bin that the expert's forecast falls into."
+        """The mean outcome of the bin that the expert's forecast falls into.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts in the present state, of the same shape.
+        """
         predicted = self._stated()
         return map_scores(y_prob, lambda p: predicted[self._bins(p)])
 
@@ -278,7 +431,20 @@ class Tracking(_Calibeater):
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
         y, p, _ = check_binary(y_true, y_prob)
         out = np.empty(p.size)
         q, expert = _run_expert(self._begin(), p, y)
@@ -333,7 +499,20 @@ def _hedge(bins, y, uniforms, pivots, ones, plays, cells):
 class FosterForecaster(Storable):
     """Calibrated forecasts of any sequence, without features.
 
-    Source: Foster (1999); the description of Gupta and Ramdas (2023), App. C."""
+    Parameters
+    ----------
+    n_cells : int, default 10
+        Forecasts are the mid-points of so many cells, ≥ 1.
+    pivot : int, default 0
+        The cell that is played first, from 0 to n_cells − 1.
+    rng : int | np.random.Generator | None, optional
+        A seed or generator for the draws; None draws fresh entropy: numbers differ from run
+        to run.
+
+    References
+    ----------
+    Foster (1999); the description of Gupta and Ramdas (2023), App. C.
+    """
 
     def __init__(self,
                  n_cells: int = 10,  # forecasts are the mid-points of so many cells, ≥ 1
@@ -354,13 +533,25 @@ class FosterForecaster(Storable):
     @locked
     def forecast_distribution(self
                               ) -> tuple[np.ndarray, np.ndarray]:  # two forecasts, their chances
-        "What the next forecast is drawn from; equal forecasts, chances 1 and 0, if not random."
+        """What the next forecast is drawn from; equal forecasts, chances 1 and 0, if not random.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Two forecasts, their chances.
+        """
         m = self._begin()
         return _announce(*_foster_pair(self.game_[0][0], self.game_[1][0], self.pivot), m)
 
     @locked
     def predict(self) -> float:  # the mid-point of a cell
-        "Draw the next forecast; it stands until its outcome is learnt."
+        """Draw the next forecast; it stands until its outcome is learnt.
+
+        Returns
+        -------
+        float
+            The mid-point of a cell.
+        """
         m = self._begin()
         if self.drawn_ is None:
             cell, chance = _foster_pair(self.game_[0][0], self.game_[1][0], self.pivot)
@@ -370,7 +561,18 @@ class FosterForecaster(Storable):
     @locked
     def partial_fit(self, y_true: int,  # the outcome, 0 or 1
                     ) -> FosterForecaster:  # the object itself
-        "Learn the outcome of the forecast that stands."
+        """Learn the outcome of the forecast that stands.
+
+        Parameters
+        ----------
+        y_true : int
+            The outcome, 0 or 1.
+
+        Returns
+        -------
+        FosterForecaster
+            The object itself.
+        """
         y = check_outcomes(boxed(y_true))
         if y.size != 1: raise ValueError(f"y_true must be one outcome, got {y.size}")
         self.predict()
@@ -385,7 +587,20 @@ class FosterForecaster(Storable):
                     uniforms: ArrayLike | None = None,  # numbers in [0, 1], shape (n,), each used
                     # if its step is random; drawn unless given
                     ) -> np.ndarray:  # forecasts, shape (n,)
-        "Forecast and learn a whole sequence, from the present state on."
+        """Forecast and learn a whole sequence, from the present state on.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        uniforms : ArrayLike | None, optional
+            Numbers in [0, 1], shape (n,), each used if its step is random; drawn unless given.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,).
+        """
         check_labels_agree(y_true=y_true, uniforms=uniforms)
         y, m = check_outcomes(y_true), self._begin()
         return (_play(self, np.zeros(y.size, dtype=np.int64), y, uniforms, np.array([self.pivot]))
@@ -426,8 +641,22 @@ def _play(game, bins, y, uniforms, pivots):
 class Hedging(_Calibeater):
     """One game of Foster's in each bin of the expert, with the bin as its pivot.
 
-    A forecast drawn by `predict` for one score stands until that score's outcome is learnt. Source:
-    Kuleshov and Ermon (2017); Gupta and Ramdas (2023), Eq. 17."""
+    A forecast drawn by `predict` for one score stands until that score's outcome is learnt.
+
+    Parameters
+    ----------
+    expert : Any, optional
+        Has `predict` and `partial_fit`; None for the score itself.
+    bin_width : float, default 0.1
+        Of bins and games' cells, a whole fraction of 1.
+    rng : int | np.random.Generator | None, optional
+        A seed or generator for the draws; None draws fresh entropy: numbers differ from run
+        to run.
+
+    References
+    ----------
+    Kuleshov and Ermon (2017); Gupta and Ramdas (2023), Eq. 17.
+    """
 
     def __init__(self,
                  expert: Any = None,  # has `predict` and `partial_fit`; None for the score itself
@@ -447,13 +676,35 @@ class Hedging(_Calibeater):
     def forecast_distribution(self,
                               y_prob: float,  # a score, in [0, 1]
                               ) -> tuple[np.ndarray, np.ndarray]:  # two forecasts and their chances
-        "What a score's forecast is drawn from; equal forecasts, chances 1 and 0, if not random."
+        """What a score's forecast is drawn from; equal forecasts, chances 1 and 0, if not random.
+
+        Parameters
+        ----------
+        y_prob : float
+            A score, in [0, 1].
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Two forecasts and their chances.
+        """
         b = self._bins(check_probabilities(boxed(y_prob)))[0]
         return _announce(*_foster_pair(self.game_[0][b], self.game_[1][b], b), self.edges_.size)
 
     def issue(self, y_prob: np.ndarray,  # checked scores, shape (n,)
               ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each
-        "Forecasts of scores, with tickets that hold bins, drawn cells and what the expert keeps."
+        """Forecasts of scores, with tickets that hold bins, drawn cells and what the expert keeps.
+
+        Parameters
+        ----------
+        y_prob : np.ndarray
+            Checked scores, shape (n,).
+
+        Returns
+        -------
+        tuple[np.ndarray, list[Any]]
+            Forecasts, shape (n,), and a ticket for each.
+        """
         q, held = _ask(self._begin(), y_prob)
         bins = np.searchsorted(self.edges_, q, side="left")
         cells = self._draw(bins)[1]
@@ -463,7 +714,15 @@ class Hedging(_Calibeater):
     def book(self, tickets: list[Any],  # what `issue` gave, n of them
              y_true: np.ndarray,  # their checked outcomes, shape (n,), each 0.0 or 1.0
              ) -> None:
-        "Count plays and outcomes of the cells that were announced, and teach the expert."
+        """Count plays and outcomes of the cells that were announced, and teach the expert.
+
+        Parameters
+        ----------
+        tickets : list[Any]
+            What `issue` gave, n of them.
+        y_true : np.ndarray
+            Their checked outcomes, shape (n,), each 0.0 or 1.0.
+        """
         bins, cells, held = map(list, zip(*tickets))
         self.expert_ = _teach(self._begin(), held, y_true)
         ones = y_true.astype(np.int64)
@@ -481,7 +740,18 @@ class Hedging(_Calibeater):
     @locked
     def predict(self, y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts drawn in the present state, of the same shape
-        "Draw a forecast for each score."
+        """Draw a forecast for each score.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts drawn in the present state, of the same shape.
+        """
         p, one = check_probabilities(boxed(y_prob)), np.ndim(y_prob) == 0
         bins = self._bins(p)
         if one and self.drawn_ is not None and self.drawn_[0] == p[0]:
@@ -500,7 +770,22 @@ class Hedging(_Calibeater):
                     uniforms: ArrayLike | None = None,  # numbers in [0, 1], shape (n,), each used
                     # if its step is random; drawn unless given
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        uniforms : ArrayLike | None, optional
+            Numbers in [0, 1], shape (n,), each used if its step is random; drawn unless given.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
         check_labels_agree(y_true=y_true, y_prob=y_prob, uniforms=uniforms)
         y, p, old = *check_binary(y_true, y_prob)[:2], self._begin()
         if uniforms is None and p.size == 1 and self.drawn_ is not None and self.drawn_[0] == p[0]:
@@ -518,7 +803,23 @@ def tops(*,
          initial_weight: float = 0,  # as how many outcomes `initial` counts
          **platt: Any,  # options of `OnlinePlattScaling`
          ) -> Tracking:
-    "Online Platt scaling with tracking."
+    """Online Platt scaling with tracking.
+
+    Parameters
+    ----------
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    initial : ArrayLike | None, optional
+        What empty bins forecast; mid-points unless given.
+    initial_weight : float, default 0
+        As how many outcomes `initial` counts.
+    **platt : Any
+        Options of `OnlinePlattScaling`.
+
+    Returns
+    -------
+    Tracking
+    """
     return Tracking(OnlinePlattScaling(**platt), bin_width=bin_width, initial=initial,
                     initial_weight=initial_weight)
 
@@ -528,7 +829,22 @@ def hops(*,
          rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
          **platt: Any,  # options of `OnlinePlattScaling`
          ) -> Hedging:
-    "Online Platt scaling with hedging."
+    """Online Platt scaling with hedging.
+
+    Parameters
+    ----------
+    bin_width : float, default 0.1
+        Width of the bins and cells, a whole fraction of 1.
+    rng : int | np.random.Generator | None, optional
+        A seed or generator for the draws; None draws fresh entropy: numbers differ from run
+        to run.
+    **platt : Any
+        Options of `OnlinePlattScaling`.
+
+    Returns
+    -------
+    Hedging
+    """
     return Hedging(OnlinePlattScaling(**platt), bin_width=bin_width, rng=rng)
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-034c
@@ -538,7 +854,23 @@ def tobs(*,
          initial_weight: float = 0,  # as how many outcomes `initial` counts
          **beta: Any,  # options of `OnlineBetaScaling`
          ) -> Tracking:
-    "Online beta scaling with tracking."
+    """Online beta scaling with tracking.
+
+    Parameters
+    ----------
+    bin_width : float, default 0.1
+        Width of the bins, a whole fraction of 1.
+    initial : ArrayLike | None, optional
+        What empty bins forecast; mid-points unless given.
+    initial_weight : float, default 0
+        As how many outcomes `initial` counts.
+    **beta : Any
+        Options of `OnlineBetaScaling`.
+
+    Returns
+    -------
+    Tracking
+    """
     return Tracking(OnlineBetaScaling(**beta), bin_width=bin_width, initial=initial,
                     initial_weight=initial_weight)
 
@@ -548,7 +880,22 @@ def hobs(*,
          rng: int | np.random.Generator | None = None,  # a seed or generator for the draws
          **beta: Any,  # options of `OnlineBetaScaling`
          ) -> Hedging:
-    "Online beta scaling with hedging."
+    """Online beta scaling with hedging.
+
+    Parameters
+    ----------
+    bin_width : float, default 0.1
+        Width of the bins and cells, a whole fraction of 1.
+    rng : int | np.random.Generator | None, optional
+        A seed or generator for the draws; None draws fresh entropy: numbers differ from run
+        to run.
+    **beta : Any
+        Options of `OnlineBetaScaling`.
+
+    Returns
+    -------
+    Hedging
+    """
     return Hedging(OnlineBetaScaling(**beta), bin_width=bin_width, rng=rng)
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-073
@@ -563,7 +910,17 @@ class _ByClass(Storable):
 
     def is_open(self, key: str | int,  # of a forecast
                 ) -> bool:
-        "Whether a forecast was issued under the key whose outcome is still out."
+        """Whether a forecast was issued under the key whose outcome is still out.
+
+        Parameters
+        ----------
+        key : str | int
+            Of a forecast.
+
+        Returns
+        -------
+        bool
+        """
         return any(part.is_open(key) for part in getattr(self, "parts_", ()))
 
     @locked
@@ -571,7 +928,21 @@ class _ByClass(Storable):
                  ) -> Self:  # the object itself
         """Give up on outcomes that will not come; nothing is learnt.
 
-        Raises ValueError for a key that has no open forecast."""
+        Parameters
+        ----------
+        key : Any
+            A sequence of keys that are open.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast.
+        """
         keys = _asked_for(self, key)
         for part in self.parts_: part.withdraw([one for one in keys if part.is_open(one)])
         return self
@@ -616,7 +987,16 @@ def _came(reduction, keys, y_true):
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-044
 class OneAgainstAll(_ByClass):
-    "A binary forecaster for each class, fed with that class's probability."
+    """A binary forecaster for each class, fed with that class's probability.
+
+    Parameters
+    ----------
+    forecaster : Any
+        A binary forecaster with `prequential` and `predict`, such as `tops()`; copied for
+        each class.
+    normalize : bool, default False
+        Whether the forecasts of a case are scaled to sum to 1.
+    """
 
     def __init__(self,
                  forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as
@@ -633,7 +1013,25 @@ class OneAgainstAll(_ByClass):
                  ) -> np.ndarray:  # shape (n, classes)
         """State forecasts, and keep what it takes to book their outcomes whenever they come.
 
-        Raises ValueError for a key whose forecast is still open, TypeError for what is no key."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes).
+        key : Any
+            `n` keys, text or whole numbers, under which outcomes will come.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes).
+
+        Raises
+        ------
+        ValueError
+            For a key whose forecast is still open.
+        TypeError
+            For what is no key.
+        """
         P, keys, parts = _to_keep(self, y_prob, key)
         return _scaled(np.column_stack([part.forecast(P[:, k], keys)
                                         for k, part in enumerate(parts)]), self.normalize)
@@ -645,7 +1043,23 @@ class OneAgainstAll(_ByClass):
                 ) -> np.ndarray:  # the forecasts that were issued, shape (n, classes)
         """Learn outcomes as their forecasts were issued; refused input changes nothing.
 
-        Raises ValueError for a key that has no open forecast, and other classes."""
+        Parameters
+        ----------
+        key : Any
+            Keys of n forecasts.
+        y_true : ArrayLike
+            Their classes, shape (n,), integers from 0.
+
+        Returns
+        -------
+        np.ndarray
+            The forecasts that were issued, shape (n, classes).
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast, and other classes.
+        """
         keys = _asked_for(self, key)
         label = _came(self, keys, y_true)
         return _scaled(np.column_stack([part.outcome(keys, label == k) for k, part in
@@ -654,7 +1068,18 @@ class OneAgainstAll(_ByClass):
     @locked
     def predict(self, y_prob: ArrayLike,  # class probabilities, shape (n, classes)
                 ) -> np.ndarray:  # shape (n, classes)
-        "Recalibrated probability of each class, in the present state."
+        """Recalibrated probability of each class, in the present state.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes).
+        """
         P = _class_probabilities(y_prob)
         parts = _parts(self, P.shape[1])
         return _scaled(np.column_stack([part.predict(P[:, k]) for k, part in enumerate(parts)]),
@@ -666,7 +1091,20 @@ class OneAgainstAll(_ByClass):
         y_prob: ArrayLike,  # class probabilities, shape (n, classes), in the order of time
         y_true: ArrayLike,  # classes, shape (n,), integers from 0
     ) -> np.ndarray:  # shape (n, classes)
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes), in the order of time.
+        y_true : ArrayLike
+            Classes, shape (n,), integers from 0.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes).
+        """
         label, P = check_multiclass(y_true, y_prob)
         parts = copy.deepcopy(_parts(self, P.shape[1]))
         made = np.column_stack([part.prequential(P[:, k], label == k)
@@ -678,7 +1116,16 @@ class OneAgainstAll(_ByClass):
 class TopLabel(_ByClass):
     """The likeliest class and the chance that it is right, by a forecaster for each such class.
 
-    Source: Gupta and Ramdas (2022)."""
+    Parameters
+    ----------
+    forecaster : Any
+        A binary forecaster with `prequential` and `predict`, such as `tops()`; copied for
+        each class.
+
+    References
+    ----------
+    Gupta and Ramdas (2022).
+    """
 
     def __init__(self,
                  forecaster: Any,  # a binary forecaster with `prequential` and `predict`, such as
@@ -694,7 +1141,25 @@ class TopLabel(_ByClass):
     ) -> tuple[np.ndarray, np.ndarray]:  # classes announced and the chance of each, shape (n,)
         """State forecasts, and keep what it takes to book their outcomes whenever they come.
 
-        Raises ValueError for a key whose forecast is still open, TypeError for what is no key."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes).
+        key : Any
+            `n` keys, text or whole numbers, under which outcomes will come.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Classes announced and the chance of each, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            For a key whose forecast is still open.
+        TypeError
+            For what is no key.
+        """
         P, keys, parts = _to_keep(self, y_prob, key)
         top, chance = P.argmax(axis=1), np.empty(len(keys))
         for k in np.unique(top):
@@ -710,7 +1175,23 @@ class TopLabel(_ByClass):
     ) -> tuple[np.ndarray, np.ndarray]:  # what was announced, and the chances that were predicted
         """Learn outcomes as their forecasts were issued; refused input changes nothing.
 
-        Raises ValueError for a key that has no open forecast, and other classes."""
+        Parameters
+        ----------
+        key : Any
+            Keys of n forecasts.
+        y_true : ArrayLike
+            Their classes, shape (n,), integers from 0.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            What was announced, and the chances that were predicted.
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast, and other classes.
+        """
         keys = _asked_for(self, key)
         label, chance = _came(self, keys, y_true), np.empty(len(keys))
         top = np.array([next(k for k, part in enumerate(self.parts_) if part.is_open(one))
@@ -725,7 +1206,18 @@ class TopLabel(_ByClass):
         self,
         y_prob: ArrayLike,  # class probabilities, shape (n, classes)
     ) -> tuple[np.ndarray, np.ndarray]:  # classes announced and the chance of each, shape (n,)
-        "The likeliest class of each case and its recalibrated chance, in the present state."
+        """The likeliest class of each case and its recalibrated chance, in the present state.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes).
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Classes announced and the chance of each, shape (n,).
+        """
         P = _class_probabilities(y_prob)
         top, parts, chance = P.argmax(axis=1), _parts(self, P.shape[1]), np.empty(P.shape[0])
         for k in np.unique(top): chance[top == k] = parts[k].predict(P[top == k, k])
@@ -737,7 +1229,20 @@ class TopLabel(_ByClass):
         y_prob: ArrayLike,  # class probabilities, shape (n, classes), in the order of time
         y_true: ArrayLike,  # classes, shape (n,), integers from 0
     ) -> tuple[np.ndarray, np.ndarray]:  # classes announced and the chance of each, shape (n,)
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Class probabilities, shape (n, classes), in the order of time.
+        y_true : ArrayLike
+            Classes, shape (n,), integers from 0.
+
+        Returns
+        -------
+        tuple[np.ndarray, np.ndarray]
+            Classes announced and the chance of each, shape (n,).
+        """
         label, P = check_multiclass(y_true, y_prob)
         parts = copy.deepcopy(_parts(self, P.shape[1]))
         top, chance = P.argmax(axis=1), np.empty(label.size)

@@ -75,7 +75,31 @@ def _watch_squares(square, ell, first, threshold, wealth, table, fair, centre, p
 # %% ../../nbs/online/61_error_monitor.ipynb #cell-008
 @dataclass(frozen=True, kw_only=True)
 class UncertaintyAlarm(Result):
-    "What rang a monitor of errors: the stretch that is likeliest to have gone wrong, and how."
+    """What rang a monitor of errors: the stretch that is likeliest to have gone wrong, and how.
+
+    Attributes
+    ----------
+    outcome : int
+        The number of the error at which it rang, counted from 1.
+    since : int
+        The number of the first error of the stretch, an estimate of the change.
+    likelier : float
+        What a stake on the rival was multiplied by in the stretch.
+    run_length : int
+        Errors from one false alarm to the next, on average, at least.
+    kurtosis : float
+        Largest kurtosis for which that holds.
+    n : int
+        Errors of the stretch on which the rival bet.
+    square : float
+        Mean Z² of those; 1 is right.
+    direction : str
+        "too small" or "too large".
+    side : str
+        Of which u: "all", "small" or "large".
+    middle : float
+        The geometric mean of u, which parts small from large.
+    """
 
     outcome: int  # the number of the error at which it rang, counted from 1
     since: int  # the number of the first error of the stretch, an estimate of the change
@@ -102,9 +126,22 @@ class UncertaintyAlarm(Result):
 class UncertaintyMonitor(Bell):
     """A watch over predicted uncertainties that may be read after every error, for ever.
 
-    Where each squared error has the mean u² given all before it, and Z a kurtosis that is bounded,
-    the mean number of errors from one alarm to the next is at least `run_length`. After an alarm it
-    begins afresh. Source: Roberts (1966); Shin, Ramdas and Rinaldo (2024) for the sum."""
+    Where each squared error has the mean u² given all before it, and Z a kurtosis that is
+    bounded, the mean number of errors from one alarm to the next is at least `run_length`.
+    After an alarm it begins afresh.
+
+    Parameters
+    ----------
+    run_length : int, default 1_000_000
+        Errors from one false alarm to the next, on average, at least; ≥ 1.
+    kurtosis : float, default 9.0
+        The largest mean of Z⁴ that right uncertainties may have, ≥ 1; infinite to listen
+        for too small ones only.
+
+    References
+    ----------
+    Roberts (1966); Shin, Ramdas and Rinaldo (2024) for the sum.
+    """
     shares = _SHARES
 
     def __init__(self,
@@ -118,7 +155,17 @@ class UncertaintyMonitor(Bell):
 
     def fresh(self, outcomes: int,  # errors so far
               ) -> tuple[np.ndarray, ...]:
-        "A state without evidence."
+        """A state without evidence.
+
+        Parameters
+        ----------
+        outcomes : int
+            Errors so far.
+
+        Returns
+        -------
+        tuple[np.ndarray, ...]
+        """
         limit = self.kurtosis
         if isinstance(limit, (bool, np.bool_)) or not isinstance(limit, numbers.Real):
             raise TypeError(f"kurtosis must be a number, got {type(limit).__name__}")
@@ -132,14 +179,42 @@ class UncertaintyMonitor(Bell):
               first: int,  # position to begin from
               path: np.ndarray,  # gets the sum after each, shape (n,)
               ) -> int:
-        "Where it rings; n if it doesn't."
+        """Where it rings; n if it doesn't.
+
+        Parameters
+        ----------
+        given : tuple[np.ndarray, ...]
+            Squares of Z and logarithms of u, each of shape (n,).
+        first : int
+            Position to begin from.
+        path : np.ndarray
+            Gets the sum after each, shape (n,).
+
+        Returns
+        -------
+        int
+        """
         return _watch_squares(*given, first, float(self.run_length), *self.state_, path)
 
     def found(self, square: float,  # Z² where it rang
               ell: float,  # the logarithm of u there
               total: float,  # the sum
               ) -> tuple[Any, ...]:
-        "What `alarm` is told of what rang."
+        """What `alarm` is told of what rang.
+
+        Parameters
+        ----------
+        square : float
+            Z² where it rang.
+        ell : float
+            The logarithm of u there.
+        total : float
+            The sum.
+
+        Returns
+        -------
+        tuple[Any, ...]
+        """
         wealth, table, _, centre = self.state_
         k = int(wealth[1].argmax())
         return (self.outcomes_, int(wealth[2, k]), float(wealth[1, k]), k, int(table[0, k]),
@@ -153,7 +228,29 @@ class UncertaintyMonitor(Bell):
               square: float,  # their mean Z²
               middle: float,  # the geometric mean of u
               ) -> UncertaintyAlarm:
-        "The alarm that was found."
+        """The alarm that was found.
+
+        Parameters
+        ----------
+        place : int
+            The number at which it rang.
+        since : int
+            The number of the first error of the stretch.
+        likelier : float
+            What a stake on the rival was multiplied by.
+        k : int
+            The rival.
+        n : int
+            Errors on which it bet.
+        square : float
+            Their mean Z².
+        middle : float
+            The geometric mean of u.
+
+        Returns
+        -------
+        UncertaintyAlarm
+        """
         return UncertaintyAlarm(
             outcome=place, since=since, likelier=likelier, run_length=int(self.run_length),
             kurtosis=float(self.kurtosis), n=n, square=square, middle=middle,
@@ -166,7 +263,20 @@ class UncertaintyMonitor(Bell):
                                              # of time
                     error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
                     ) -> MonitorReading:  # the record of these errors
-        "Watch a stretch of the stream, from the present state on, through all its alarms."
+        """Watch a stretch of the stream, from the present state on, through all its alarms.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            Standard uncertainties, shape (n,), > 0, in the order of time.
+        error : ArrayLike
+            Errors, reference minus prediction, shape (n,), same unit.
+
+        Returns
+        -------
+        MonitorReading
+            The record of these errors.
+        """
         return self.through(_squares(error, uncertainty))
 
     @locked
@@ -175,7 +285,20 @@ class UncertaintyMonitor(Bell):
                                              # in the order of time
                     error: ArrayLike,  # its error, or errors of shape (n,)
                     ) -> Self:  # the object itself
-        "Watch one error, or several; `alarm_` then holds the latest alarm."
+        """Watch one error, or several; `alarm_` then holds the latest alarm.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            A standard uncertainty > 0, or several of shape (n,) in the order of time.
+        error : ArrayLike
+            Its error, or errors of shape (n,).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.prequential(boxed(uncertainty), boxed(error))
         return self
 
@@ -185,7 +308,20 @@ class UncertaintyMonitor(Bell):
                     error: ArrayLike,  # their errors, shape (n,), same unit
                     ) -> int | None:  # position of the error at which it rang, from 0; None if it
                     # did not
-        "Watch until the first alarm and no further."
+        """Watch until the first alarm and no further.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            Standard uncertainties, shape (n,), > 0.
+        error : ArrayLike
+            Their errors, shape (n,), same unit.
+
+        Returns
+        -------
+        int | None
+            Position of the error at which it rang, from 0; None if it did not.
+        """
         given = _squares(error, uncertainty)
         taken, rang = self.advance(given, 0, np.empty(given[0].size))
         if rang: return taken - 1

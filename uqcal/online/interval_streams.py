@@ -106,14 +106,36 @@ class _Streamed(Storable):
     def prequential(self,
                     scores: ArrayLike,  # shape (n,), ≥ 0, in the order of time: larger is worse
                     ) -> np.ndarray:  # thresholds, shape (n,), each from before its score was seen
-        "State and learn a whole stream, from the present state on; refused input changes nothing."
+        """State and learn a whole stream, from the present state on; refused input changes nothing.
+
+        Parameters
+        ----------
+        scores : ArrayLike
+            Shape (n,), ≥ 0, in the order of time: larger is worse.
+
+        Returns
+        -------
+        np.ndarray
+            Thresholds, shape (n,), each from before its score was seen.
+        """
         return np.maximum(self._run(self._checked(scores)), 0.0)
 
     @locked
     def update(self,
                scores: ArrayLike,  # a score ≥ 0, or scores of shape (n,) in the order of time
                ) -> Self:  # the object itself
-        "Learn one score, or several in order."
+        """Learn one score, or several in order.
+
+        Parameters
+        ----------
+        scores : ArrayLike
+            A score ≥ 0, or scores of shape (n,) in the order of time.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self._run(self._checked(boxed(scores)))
         return self
 
@@ -121,7 +143,17 @@ class _Streamed(Storable):
 class QuantileTracker(_Streamed):
     """A threshold that rises after each miss and falls after each outcome that was covered, Eq. 1.
 
-    Source: Angelopoulos, Candès and Tibshirani (2023), § 2.1, on the logarithm of scores."""
+    Parameters
+    ----------
+    level : float, default 0.9
+        The coverage that is wanted, in (0, 1).
+    step : float, default 0.05
+        `η`, how far the threshold's logarithm moves, in (0, 1).
+
+    References
+    ----------
+    Angelopoulos, Candès and Tibshirani (2023), § 2.1, on the logarithm of scores.
+    """
 
     def __init__(self,
                  level: float = 0.9,  # the coverage that is wanted, in (0, 1)
@@ -232,7 +264,19 @@ class _Windowed(_Streamed):
 class AdaptiveConformal(_Windowed):
     """The conformal quantile of the last scores at a level that adapts, Eq. 4.
 
-    Source: Gibbs and Candès (2021), Eq. 2."""
+    Parameters
+    ----------
+    level : float, default 0.9
+        The coverage that is wanted, in (0, 1).
+    step : float, default 0.005
+        `γ`, how far a miss moves the level that is asked, in (0, 1).
+    window : int, default 1000
+        Scores that are kept, ≥ 1.
+
+    References
+    ----------
+    Gibbs and Candès (2021), Eq. 2.
+    """
 
     def __init__(self,
                  level: float = 0.9,  # the coverage that is wanted, in (0, 1)
@@ -311,7 +355,17 @@ def _aggregated_run(predicted, scores, alpha, experts, ordered, ring, told, out)
 class AggregatedAdaptive(_Windowed):
     """Adaptive conformal levels of eight step sizes, averaged by how each has done: DtACI, Eq. 6.
 
-    Source: Gibbs and Candès (2024), Algorithm 2."""
+    Parameters
+    ----------
+    level : float, default 0.9
+        The coverage that is wanted, in (0, 1).
+    window : int, default 1000
+        Scores that are kept, ≥ 1.
+
+    References
+    ----------
+    Gibbs and Candès (2024), Algorithm 2.
+    """
 
     def __init__(self,
                  level: float = 0.9,  # the coverage that is wanted, in (0, 1)
@@ -386,7 +440,15 @@ class _Spoken(Desk):
 class OnlineIntervals(_Spoken):
     """Intervals around predictions ± u that cover as promised in the long run.
 
-    Source: Gibbs and Candès (2021); Angelopoulos, Candès and Tibshirani (2023)."""
+    Parameters
+    ----------
+    tracker : Any, optional
+        A tracker of scores |error|/u; None for `QuantileTracker()`.
+
+    References
+    ----------
+    Gibbs and Candès (2021); Angelopoulos, Candès and Tibshirani (2023).
+    """
 
     def __init__(self,
                  tracker: Any = None,  # a tracker of scores |error|/u; None for `QuantileTracker()`
@@ -401,7 +463,26 @@ class OnlineIntervals(_Spoken):
                  ) -> float | np.ndarray:  # half-widths about the predictions, of the same shape
         """State intervals, and keep what it takes to book their errors whenever they come.
 
-        Raises ValueError for a key that is still open, TypeError for what is no key."""
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            A standard uncertainty > 0, or several of shape (n,).
+        key : Any
+            Text or a whole number under which the error will come; a sequence of n keys for n
+            uncertainties.
+
+        Returns
+        -------
+        float | np.ndarray
+            Half-widths about the predictions, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For a key that is still open.
+        TypeError
+            For what is no key.
+        """
         check_labels_agree(uncertainty=uncertainty, key=key)
         u = read_vector(boxed(uncertainty), "uncertainty", positive=True)
         several = np.ndim(uncertainty) > 0
@@ -414,7 +495,18 @@ class OnlineIntervals(_Spoken):
     def predict(self,
                 uncertainty: ArrayLike,  # a standard uncertainty > 0, or several of shape (n,)
                 ) -> float | np.ndarray:  # half-widths in the present state, of the same shape
-        "Half-widths in the present state; nothing is learnt."
+        """Half-widths in the present state; nothing is learnt.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            A standard uncertainty > 0, or several of shape (n,).
+
+        Returns
+        -------
+        float | np.ndarray
+            Half-widths in the present state, of the same shape.
+        """
         u = read_vector(boxed(uncertainty), "uncertainty", positive=True)
         made = self._now()._threshold() * u
         if np.ndim(uncertainty) > 0: return made
@@ -427,7 +519,23 @@ class OnlineIntervals(_Spoken):
                 ) -> float | np.ndarray:  # the half-widths that were issued, of the same shape
         """Learn errors as their intervals were issued; refused input changes nothing.
 
-        Raises ValueError for a key that has no open forecast."""
+        Parameters
+        ----------
+        key : Any
+            The key of a forecast, or a sequence of n of them.
+        error : ArrayLike
+            Its error, reference minus prediction, or errors of shape (n,).
+
+        Returns
+        -------
+        float | np.ndarray
+            The half-widths that were issued, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast.
+        """
         check_labels_agree(error=error, key=key)
         values, several = read_vector(boxed(error), "error"), np.ndim(error) > 0
         keys, found = self.check_open(key, values.size, several, "values of error")
@@ -443,7 +551,20 @@ class OnlineIntervals(_Spoken):
                                              # of time
                     error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
                     ) -> np.ndarray:  # half-widths, shape (n,), each issued before its error
-        "State and learn a whole stream, from the present state on; refused input changes nothing."
+        """State and learn a whole stream, from the present state on; refused input changes nothing.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            Standard uncertainties, shape (n,), > 0, in the order of time.
+        error : ArrayLike
+            Errors, reference minus prediction, shape (n,), same unit.
+
+        Returns
+        -------
+        np.ndarray
+            Half-widths, shape (n,), each issued before its error.
+        """
         check_labels_agree(uncertainty=uncertainty, error=error)
         values, u = check_errors(error, uncertainty)
         return self._through(values, u) * u
@@ -454,7 +575,20 @@ class OnlineIntervals(_Spoken):
                                              # in the order of time
                     error: ArrayLike,  # its error, or errors of shape (n,)
                     ) -> Self:  # the object itself
-        "Learn one error, or several in order."
+        """Learn one error, or several in order.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            A standard uncertainty > 0, or several of shape (n,) in the order of time.
+        error : ArrayLike
+            Its error, or errors of shape (n,).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.prequential(boxed(uncertainty), boxed(error))
         return self
 
@@ -507,8 +641,21 @@ def _counted(made, y):
 class OnlineBounds(_Spoken):
     """Bounds, moved so that they cover as promised in the long run: each side by itself, or both.
 
-    Source: Angelopoulos, Candès and Tibshirani (2023), § 2.1, for each side; for one factor about
-    the middle Gibbs and Candès (2021), and Sesia and Candès (2020) for its score."""
+    Parameters
+    ----------
+    tracker : Any, optional
+        A tracker of distances from the middle in half-widths, which moves both bounds by
+        one factor; None: each side by itself.
+    level : float, default 0.9
+        The coverage that is wanted, in (0, 1), where tracker is None.
+    steps : float | str, default 0.05
+        `η`, how far an outcome moves a bound, in widths, or "mixed", where tracker is None.
+
+    References
+    ----------
+    Angelopoulos, Candès and Tibshirani (2023), § 2.1, for each side; for one factor about
+    the middle Gibbs and Candès (2021), and Sesia and Candès (2020) for its score.
+    """
 
     def __init__(self,
                  tracker: Any = None,  # a tracker of distances from the middle in half-widths,
@@ -552,8 +699,7 @@ class OnlineBounds(_Spoken):
     @property
     @locked
     def bound_(self) -> float | None:
-        """How far the coverage so far can be from the level at most, with the outcomes seen; None
-        without a promise."""
+        """How far the coverage so far can be from the level at most, with the outcomes seen; None without a promise."""
         sides = self._sides()
         if sides is None: return getattr(self.tracker_, "bound_", None)
         if sides.bound_ is None: return None
@@ -562,8 +708,7 @@ class OnlineBounds(_Spoken):
     @property
     @locked
     def one_sided_(self) -> bool:
-        """Whether coverage can be more than the bound allows, since more was covered than was
-        booked so."""
+        """Whether coverage can be more than the bound allows, since more was covered than was booked so."""
         sides = self._sides()
         if sides is None: return bool(self.coverage_ > self.tracker_.coverage_)
         if not sides.outcomes_: return False
@@ -589,8 +734,26 @@ class OnlineBounds(_Spoken):
                  ) -> np.ndarray:  # bounds in the present state, of the same shape
         """State bounds, and keep what it takes to book their outcomes whenever they come.
 
-        Raises ValueError for a key that is still open and for crossed bounds, TypeError for what is
-        no key."""
+        Parameters
+        ----------
+        y_intervals : ArrayLike
+            Bounds that the model states, shape (n, 2), lower first; or two numbers.
+        key : Any
+            Text or a whole number under which the outcome will come; a sequence of n keys for n
+            intervals.
+
+        Returns
+        -------
+        np.ndarray
+            Bounds in the present state, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For a key that is still open and for crossed bounds.
+        TypeError
+            For what is no key.
+        """
         check_labels_agree(y_intervals=y_intervals, key=key)
         given, several = _rows(y_intervals)
         middle, half = _halves(given)
@@ -609,7 +772,23 @@ class OnlineBounds(_Spoken):
                 y_intervals: ArrayLike,  # bounds that the model states, shape (n, 2), lower first;
                                          # or two numbers
                 ) -> np.ndarray:  # bounds in the present state, of the same shape
-        "Bounds in the present state; nothing is learnt. Raises ValueError for crossed bounds."
+        """Bounds in the present state; nothing is learnt.
+
+        Parameters
+        ----------
+        y_intervals : ArrayLike
+            Bounds that the model states, shape (n, 2), lower first; or two numbers.
+
+        Returns
+        -------
+        np.ndarray
+            Bounds in the present state, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For crossed bounds.
+        """
         given, several = _rows(y_intervals)
         (middle, half), sides = _halves(given), self._sides()
         if sides is None: made = _bounds(middle, half, self._now()._threshold())
@@ -624,7 +803,23 @@ class OnlineBounds(_Spoken):
                 ) -> np.ndarray:  # the bounds that were issued, shape (2,) or (n, 2)
         """Learn true values as their bounds were issued; refused input changes nothing.
 
-        Raises ValueError for a key that has no open forecast."""
+        Parameters
+        ----------
+        key : Any
+            The key of a forecast, or a sequence of n of them.
+        y_true : ArrayLike
+            Its true value, or values of shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            The bounds that were issued, shape (2,) or (n, 2).
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast.
+        """
         check_labels_agree(y_true=y_true, key=key)
         y, several = read_vector(boxed(y_true), "y_true"), np.ndim(y_true) > 0
         keys, found = self.check_open(key, y.size, several, "values of y_true")
@@ -649,7 +844,23 @@ class OnlineBounds(_Spoken):
                     ) -> np.ndarray:  # bounds, shape (n, 2), each issued before its outcome
         """State and learn a whole stream, from the present state on; refused input changes nothing.
 
-        Raises ValueError for crossed bounds, for those of no width, and for bad data."""
+        Parameters
+        ----------
+        y_true : ArrayLike
+            True values, shape (n,), in the order of time.
+        y_intervals : ArrayLike
+            Bounds that the model states, shape (n, 2), same unit, lower first.
+
+        Returns
+        -------
+        np.ndarray
+            Bounds, shape (n, 2), each issued before its outcome.
+
+        Raises
+        ------
+        ValueError
+            For crossed bounds, for those of no width, and for bad data.
+        """
         check_labels_agree(y_true=y_true, y_intervals=y_intervals)
         if plain_array(y_true, "y_true").size > 1: check_no_sets(y_true, y_intervals)
         (middle, half), y = _halves(y_intervals), read_vector(y_true, "y_true")
@@ -668,7 +879,20 @@ class OnlineBounds(_Spoken):
                                         # time
                     y_intervals: ArrayLike,  # its bounds, two numbers or of shape (n, 2)
                     ) -> Self:  # the object itself
-        "Learn one outcome, or several in order."
+        """Learn one outcome, or several in order.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            A true value, or several of shape (n,) in the order of time.
+        y_intervals : ArrayLike
+            Its bounds, two numbers or of shape (n, 2).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         check_labels_agree(y_true=y_true, y_intervals=y_intervals)
         self.prequential(boxed(y_true), _rows(y_intervals)[0])
         return self

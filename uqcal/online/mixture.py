@@ -175,7 +175,16 @@ def _mixture_book(tickets, y, share, maps, beta, bins, weight, pair, steps):
 class OnlineMixture(OnlineForecaster):
     """Recalibration on a stream by a mixture of eight experts: no setting needs to be chosen.
 
-    Source: Vovk (1990); Herbster and Warmuth (1998)."""
+    Parameters
+    ----------
+    share : float, default 1e-4
+        Of the weight that is handed out afresh at each step, at least, in (0, 1); at step t
+        at least 1/(t + 1).
+
+    References
+    ----------
+    Vovk (1990); Herbster and Warmuth (1998).
+    """
 
     def __init__(self,
                  *,
@@ -215,10 +224,24 @@ class OnlineMixture(OnlineForecaster):
     def regret_bound(self,
                      *experts: str,  # names of experts, each followed until the next takes over
                      ) -> float:  # nats, for the outcomes learnt so far
-        """How far the log loss can be above that of a sequence of experts, however outcomes were
-        chosen.
+        """How far the log loss can be above that of a sequence of experts, however outcomes were chosen.
 
-        Eq. 6, and its twin for the calibeater. Source: Herbster and Warmuth (1998)."""
+        Eq. 6, and its twin for the calibeater.
+
+        Parameters
+        ----------
+        *experts : str
+            Names of experts, each followed until the next takes over.
+
+        Returns
+        -------
+        float
+            Nats, for the outcomes learnt so far.
+
+        References
+        ----------
+        Herbster and Warmuth (1998).
+        """
         chosen = [_EXPERTS.index(check_choice(name, "experts", _EXPERTS)) for name in experts]
         if not chosen: raise ValueError("experts must name one expert at least, got none")
         T = int(self._now()[5][0])
@@ -233,7 +256,20 @@ class OnlineMixture(OnlineForecaster):
                             y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                             y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                             ) -> pd.DataFrame:  # columns: experts, mixture, calibeaten, forecast
-        "The same with all that was predicted: a row for each outcome, a column for each expert."
+        """The same with all that was predicted: a row for each outcome, a column for each expert.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        pd.DataFrame
+            Columns: experts, mixture, calibeaten, forecast.
+        """
         y, p, _ = check_binary(y_true, y_prob)
         made, wide = self._run(p, y, table=1)
         return pd.DataFrame(np.clip(wide, _FLOOR, _CEILING),
@@ -243,7 +279,18 @@ class OnlineMixture(OnlineForecaster):
     def issue(self,
               y_prob: np.ndarray,  # checked scores, shape (n,)
               ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each
-        "Forecasts, with what it takes to book their outcomes; learns nothing."
+        """Forecasts, with what it takes to book their outcomes; learns nothing.
+
+        Parameters
+        ----------
+        y_prob : np.ndarray
+            Checked scores, shape (n,).
+
+        Returns
+        -------
+        tuple[np.ndarray, list[Any]]
+            Forecasts, shape (n,), and a ticket for each.
+        """
         made, wide = self._run(y_prob, None, table=1)
         return made, np.column_stack([y_prob, wide]).tolist()
 
@@ -252,21 +299,50 @@ class OnlineMixture(OnlineForecaster):
              tickets: list[Any],  # what `issue` gave, n of them
              y_true: np.ndarray,  # their checked outcomes, shape (n,), each 0.0 or 1.0
              ) -> None:
-        "Learn outcomes, in order, each as its forecast was issued."
+        """Learn outcomes, in order, each as its forecast was issued.
+
+        Parameters
+        ----------
+        tickets : list[Any]
+            What `issue` gave, n of them.
+        y_true : np.ndarray
+            Their checked outcomes, shape (n,), each 0.0 or 1.0.
+        """
         state, held = self._now(), np.array(tickets)
         held[:, 0] = inner_scores(np.ascontiguousarray(held[:, 0]), self.ends_, True)
         _mixture_book(held, y_true, float(self.share), *state)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The present map from score to recalibrated probability."
+        """The present map from score to recalibrated probability.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return plot_map(self, ax)
 
     @locked
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts in the present state, of the same shape
-        "The recalibrated probability of each score, in the present state; never 0 or 1."
+        """The recalibrated probability of each score, in the present state; never 0 or 1.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts in the present state, of the same shape.
+        """
         return map_scores(y_prob, lambda p: self._run(p, None)[0])
 
     @locked
@@ -274,7 +350,20 @@ class OnlineMixture(OnlineForecaster):
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
                     ) -> Self:  # the object itself
-        "Learn one outcome, or several in order."
+        """Learn one outcome, or several in order.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,) in the order of time.
+        y_true : ArrayLike
+            Its outcome, 0 or 1, or outcomes of shape (n,).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
@@ -283,6 +372,19 @@ class OnlineMixture(OnlineForecaster):
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a stream, from the present state on; refused input changes nothing."
+        """Forecast and learn a stream, from the present state on; refused input changes nothing.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
         y, p, _ = check_binary(y_true, y_prob)
         return self._run(p, y)[0]

@@ -131,7 +131,23 @@ def _watch(q, y, first, threshold, wealth, table, learnt, centre, path):
 # %% ../../nbs/online/49_monitor.ipynb #cell-013
 @dataclass(frozen=True, kw_only=True)
 class Alarm(Result):
-    "What rang a monitor: the stretch of outcomes that is likeliest to have gone wrong, and how."
+    """What rang a monitor: the stretch of outcomes that is likeliest to have gone wrong, and how.
+
+    Attributes
+    ----------
+    outcome : int
+        The number of the outcome at which it rang, counted from 1.
+    since : int
+        The number of the first outcome of the stretch, an estimate of the change.
+    likelier : float
+        How many times likelier the stretch is under a rival than as predicted; infinite for
+        what can't happen where probabilities are right.
+    run_length : int
+        Outcomes from one false alarm to the next, on average, at least.
+    sums : np.ndarray
+        Of the stretch, shape (bins, 5): position of a bin that has outcomes, their number,
+        sums of what was predicted, of what happened and of q(1 − q).
+    """
     outcome: int  # the number of the outcome at which it rang, counted from 1
     since: int  # the number of the first outcome of the stretch, an estimate of the change
     likelier: float  # how many times likelier the stretch is under a rival than as predicted;
@@ -159,7 +175,8 @@ class Alarm(Result):
     def direction(self) -> str:
         """Which way: "too low", "too high", "overconfident", "underconfident", "mixed", "unclear".
 
-        "mixed" where some bins are too low and others too high, without an order."""
+        "mixed" where some bins are too low and others too high, without an order.
+        """
         bins = self.to_frame()
         return _direction(_surprise_of_all(bins), _surprise(bins).to_numpy())
 
@@ -189,8 +206,12 @@ class Alarm(Result):
         return probability_alarm_sentence(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each bin with outcomes: low, high, outcomes, predicted, happened,
-        standard_error."""
+        """A row for each bin with outcomes: low, high, outcomes, predicted, happened, standard_error.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         b, n, predicted, happened, variance = self.sums.T
         return pd.DataFrame({"low": np.r_[0.0, _EDGES][b.astype(int)],
                              "high": np.r_[_EDGES, 1.0][b.astype(int)],
@@ -225,7 +246,22 @@ def _direction(total, z):
 # %% ../../nbs/online/49_monitor.ipynb #cell-017
 @dataclass(frozen=True, kw_only=True)
 class MonitorReading(Result):
-    "A monitor's record of some outcomes: its sum after each, and the alarms among them."
+    """A monitor's record of some outcomes: its sum after each, and the alarms among them.
+
+    Attributes
+    ----------
+    run_length : int
+        Outcomes from one false alarm to the next, on average, at least.
+    start : int
+        Outcomes watched before these.
+    total : np.ndarray
+        The sum over all possible changes after each outcome, shape (n,); begins anew after
+        an alarm.
+    alarms : tuple[Any, ...]
+        In their order.
+    kurtosis : float | None
+        Of scaled errors, up to which that run length holds; None where nothing is assumed.
+    """
 
     run_length: int  # outcomes from one false alarm to the next, on average, at least
     start: int  # outcomes watched before these
@@ -247,14 +283,29 @@ class MonitorReading(Result):
         return reading_sentence(self)
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each outcome: the sum after it, and whether it rang."
+        """A row for each outcome: the sum after it, and whether it rang.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         index = pd.RangeIndex(self.start + 1, self.start + self.total.size + 1, name="outcome")
         return pd.DataFrame({"total": self.total}, index=index).assign(
             rang=index.isin([alarm.outcome for alarm in self.alarms]))
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The sum against time, with the threshold, the alarms and the changes they point at."
+        """The sum against time, with the threshold, the alarms and the changes they point at.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         ax, reach = new_axes(ax, 6.5, 4), np.log10(self.run_length)
         height = np.log10(np.clip(self.total, 0.1, 1e3 * self.run_length))
         ax.plot(self.start + 1 + np.arange(self.total.size), height, color="#0072B2", lw=1)
@@ -272,7 +323,8 @@ class Detector(Storable):
 
     A monitor adds what is its own: `fresh`, a state without evidence, whose first array holds each
     rival's sum in its first row and whose last number counts outcomes; `shares` of the rivals;
-    `watch`, which goes through outcomes until an alarm; and `found` and `alarm`, what rang."""
+    `watch`, which goes through outcomes until an alarm; and `found` and `alarm`, what rang.
+    """
 
     obeyed = None  # all settings, whenever they are set
 
@@ -290,7 +342,13 @@ class Detector(Storable):
 
     @locked
     def restart(self) -> Self:  # the object itself
-        "Begin afresh, as after an alarm; outcomes and alarms are still counted."
+        """Begin afresh, as after an alarm; outcomes and alarms are still counted.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self._begin()
         self.state_ = self.fresh(self.outcomes_)
         return self
@@ -300,7 +358,22 @@ class Detector(Storable):
                 first: int,  # position to begin from
                 path: np.ndarray,  # gets the sum after each outcome, shape (n,)
                 ) -> tuple[int, bool]:  # how many outcomes were watched, and whether it rang
-        "Watch until an alarm or the end."
+        """Watch until an alarm or the end.
+
+        Parameters
+        ----------
+        given : tuple[np.ndarray, ...]
+            What `watch` reads, checked, each of shape (n,).
+        first : int
+            Position to begin from.
+        path : np.ndarray
+            Gets the sum after each outcome, shape (n,).
+
+        Returns
+        -------
+        tuple[int, bool]
+            How many outcomes were watched, and whether it rang.
+        """
         self._begin()
         at = self.watch(given, first, path)
         rang = at < path.size
@@ -343,7 +416,18 @@ class Bell(Detector):
 
     def through(self, given: tuple[np.ndarray, ...],  # what `watch` reads, each of shape (n,)
                 ) -> MonitorReading:  # the record of these outcomes
-        "Watch a stretch of the stream, from the present state on, through all its alarms."
+        """Watch a stretch of the stream, from the present state on, through all its alarms.
+
+        Parameters
+        ----------
+        given : tuple[np.ndarray, ...]
+            What `watch` reads, each of shape (n,).
+
+        Returns
+        -------
+        MonitorReading
+            The record of these outcomes.
+        """
         self._begin()
         start, first, path, alarms = self.outcomes_, 0, np.empty(given[0].size), []
         while first < path.size:
@@ -374,9 +458,19 @@ def _found(q, y, total, wealth, table, outcomes):
 class CalibrationMonitor(Bell):
     """A watch over predicted probabilities that may be read after every outcome, for ever.
 
-    Where each probability is right given all outcomes before it, the mean number of outcomes from
-    one alarm to the next is at least `run_length`. After an alarm it begins afresh. Source: Roberts
-    (1966); Pollak (1985); Shin, Ramdas and Rinaldo (2024)."""
+    Where each probability is right given all outcomes before it, the mean number of
+    outcomes from one alarm to the next is at least `run_length`. After an alarm it begins
+    afresh.
+
+    Parameters
+    ----------
+    run_length : int, default 1_000_000
+        Outcomes from one false alarm to the next, on average, at least; ≥ 1.
+
+    References
+    ----------
+    Roberts (1966); Pollak (1985); Shin, Ramdas and Rinaldo (2024).
+    """
     shares = _SHARES
 
     def __init__(self,
@@ -388,7 +482,17 @@ class CalibrationMonitor(Bell):
 
     def fresh(self, outcomes: int,  # outcomes so far
               ) -> tuple[np.ndarray, ...]:
-        "A state without evidence."
+        """A state without evidence.
+
+        Parameters
+        ----------
+        outcomes : int
+            Outcomes so far.
+
+        Returns
+        -------
+        tuple[np.ndarray, ...]
+        """
         return _fresh(outcomes)
 
     def watch(self,
@@ -396,14 +500,42 @@ class CalibrationMonitor(Bell):
               first: int,  # position to begin from
               path: np.ndarray,  # gets the sum after each, shape (n,)
               ) -> int:
-        "Where it rings; n if it doesn't."
+        """Where it rings; n if it doesn't.
+
+        Parameters
+        ----------
+        given : tuple[np.ndarray, ...]
+            Probabilities and outcomes, each of shape (n,).
+        first : int
+            Position to begin from.
+        path : np.ndarray
+            Gets the sum after each, shape (n,).
+
+        Returns
+        -------
+        int
+        """
         return _watch(*given, first, float(self.run_length), *self.state_, path)
 
     def found(self, q: float,  # what was predicted where it rang
               y: float,  # what came
               total: float,  # the sum
               ) -> tuple[Any, ...]:
-        "What `alarm` is told of what rang."
+        """What `alarm` is told of what rang.
+
+        Parameters
+        ----------
+        q : float
+            What was predicted where it rang.
+        y : float
+            What came.
+        total : float
+            The sum.
+
+        Returns
+        -------
+        tuple[Any, ...]
+        """
         return _found(q, y, total, *self.state_[:2], self.outcomes_)
 
     def alarm(self, place: int,  # the number at which it rang
@@ -411,7 +543,23 @@ class CalibrationMonitor(Bell):
               likelier: float,  # the likelihood ratio of the stretch
               sums: np.ndarray,  # of the stretch, by bin
               ) -> Alarm:
-        "The alarm that was found."
+        """The alarm that was found.
+
+        Parameters
+        ----------
+        place : int
+            The number at which it rang.
+        since : int
+            The number of the first outcome of the stretch.
+        likelier : float
+            The likelihood ratio of the stretch.
+        sums : np.ndarray
+            Of the stretch, by bin.
+
+        Returns
+        -------
+        Alarm
+        """
         return Alarm(outcome=place, since=since, likelier=likelier, sums=sums,
                      run_length=int(self.run_length))
 
@@ -421,7 +569,20 @@ class CalibrationMonitor(Bell):
                     y_true: ArrayLike,  # their outcomes, shape (n,), each 0 or 1
                     ) -> int | None:  # position of the outcome at which it rang, from 0; None if
                     # it did not
-        "Watch until the first alarm and no further."
+        """Watch until the first alarm and no further.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Probabilities to judge, shape (n,), as predicted.
+        y_true : ArrayLike
+            Their outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        int | None
+            Position of the outcome at which it rang, from 0; None if it did not.
+        """
         y, q, _ = check_binary(y_true, y_prob)
         taken, rang = self.advance((q, y), 0, np.empty(q.size))
         if rang: return taken - 1
@@ -432,7 +593,20 @@ class CalibrationMonitor(Bell):
                     y_prob: ArrayLike,  # probabilities to judge, shape (n,), as predicted
                     y_true: ArrayLike,  # their outcomes, shape (n,), each 0 or 1
                     ) -> MonitorReading:  # the record of these outcomes
-        "Watch a stretch of the stream, from the present state on, through all its alarms."
+        """Watch a stretch of the stream, from the present state on, through all its alarms.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Probabilities to judge, shape (n,), as predicted.
+        y_true : ArrayLike
+            Their outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        MonitorReading
+            The record of these outcomes.
+        """
         y, q, _ = check_binary(y_true, y_prob)
         return self.through((q, y))
 
@@ -441,7 +615,20 @@ class CalibrationMonitor(Bell):
                     y_prob: ArrayLike,  # a probability, or several of shape (n,) as they came
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
                     ) -> Self:  # the object itself
-        "Watch one outcome, or several; `alarm_` then holds the latest alarm."
+        """Watch one outcome, or several; `alarm_` then holds the latest alarm.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A probability, or several of shape (n,) as they came.
+        y_true : ArrayLike
+            Its outcome, 0 or 1, or outcomes of shape (n,).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
@@ -454,7 +641,16 @@ class RestartingForecaster(OnlineForecaster):
     """An online forecaster that begins anew when a monitor of its own forecasts rings.
 
     The monitor is listened to from when the forecasts' summed q(1 − q) has reached 50 since the
-    start, and later where it rings again soon."""
+    start, and later where it rings again soon.
+
+    Parameters
+    ----------
+    forecaster : OnlineForecaster
+        As it is to begin, and to begin anew; copied.
+    run_length : int, default 1_000_000
+        Of the monitor: outcomes from one needless restart to the next, on average, at
+        least; ≥ 1.
+    """
     obeyed = ("run_length",)
 
     def __init__(self,
@@ -498,7 +694,13 @@ class RestartingForecaster(OnlineForecaster):
 
     @locked
     def begin_here(self) -> Self:  # the object itself
-        "Take the present state for the one to begin anew from; the monitor begins afresh."
+        """Take the present state for the one to begin anew from; the monitor begins afresh.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.start_ = copy.deepcopy(self._begin())
         self.monitor_ = CalibrationMonitor(run_length=self.run_length)
         self.rest_, self.told_ = _REST, 0.0
@@ -506,12 +708,29 @@ class RestartingForecaster(OnlineForecaster):
 
     def take_draws(self, before: Any,  # a forecaster of the same kind
                    ) -> None:
-        "Go on with the random draws of a forecaster that goes."
+        """Go on with the random draws of a forecaster that goes.
+
+        Parameters
+        ----------
+        before : Any
+            A forecaster of the same kind.
+        """
         self._begin().take_draws(before._begin())
 
     def issue(self, y_prob: np.ndarray,  # checked scores, shape (n,)
               ) -> tuple[np.ndarray, list[Any]]:  # forecasts, shape (n,), and a ticket for each
-        "Forecasts of scores, with tickets that hold what the forecaster keeps."
+        """Forecasts of scores, with tickets that hold what the forecaster keeps.
+
+        Parameters
+        ----------
+        y_prob : np.ndarray
+            Checked scores, shape (n,).
+
+        Returns
+        -------
+        tuple[np.ndarray, list[Any]]
+            Forecasts, shape (n,), and a ticket for each.
+        """
         made, held = self._begin().issue(y_prob)
         return made, [[self.restarts_, p, q, one]
                       for p, q, one in zip(y_prob.tolist(), made.tolist(), held)]
@@ -519,7 +738,15 @@ class RestartingForecaster(OnlineForecaster):
     def book(self, tickets: list[Any],  # what `issue` gave, n of them
              y_true: np.ndarray,  # their checked outcomes, shape (n,), each 0.0 or 1.0
              ) -> None:
-        "Learn outcomes; those of a forecaster that has gone teach the present one by their score."
+        """Learn outcomes; those of a forecaster that has gone teach the present one by their score.
+
+        Parameters
+        ----------
+        tickets : list[Any]
+            What `issue` gave, n of them.
+        y_true : np.ndarray
+            Their checked outcomes, shape (n,), each 0.0 or 1.0.
+        """
         for (restarts, p, q, held), y in zip(tickets, y_true):
             predicted, happened = np.array([q]), np.array([y])
             if restarts != self.restarts_: self._begin().partial_fit([p], happened)
@@ -532,7 +759,20 @@ class RestartingForecaster(OnlineForecaster):
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
                     ) -> Self:  # the object itself
-        "Learn one outcome, or several in order."
+        """Learn one outcome, or several in order.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,) in the order of time.
+        y_true : ArrayLike
+            Its outcome, 0 or 1, or outcomes of shape (n,).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
@@ -540,7 +780,18 @@ class RestartingForecaster(OnlineForecaster):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts in the present state, of the same shape
-        "What the forecaster states now."
+        """What the forecaster states now.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts in the present state, of the same shape.
+        """
         return self._begin().predict(y_prob)
 
     @locked
@@ -548,7 +799,20 @@ class RestartingForecaster(OnlineForecaster):
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a stream, from the present state on, with a restart at each alarm."
+        """Forecast and learn a stream, from the present state on, with a restart at each alarm.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
         y, p, _ = check_binary(y_true, y_prob)
         made, first = np.empty(p.size), 0
         while first < p.size:

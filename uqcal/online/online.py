@@ -41,8 +41,26 @@ def best_in_hindsight(features: ArrayLike,  # shape (n, d)
                       ) -> np.ndarray:  # parameters, shape (d,)
     """The fixed parameters with the least total log-loss on a whole stream, by maximum likelihood.
 
-    Raises ValueError where no finite parameters are best (the features separate the outcomes) and
-    no radius is given."""
+    Parameters
+    ----------
+    features : ArrayLike
+        Shape (n, d).
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    radius : float | None, optional
+        The parameters' largest length, > 0; None for no limit.
+
+    Returns
+    -------
+    np.ndarray
+        Parameters, shape (d,).
+
+    Raises
+    ------
+    ValueError
+        Where no finite parameters are best (the features separate the outcomes) and no
+        radius is given.
+    """
     x, y = _stream(features, y_true)
     if radius is not None: _check_positive(radius, "radius")
     if 0 < np.abs(x).max() < 1e-100:
@@ -62,7 +80,24 @@ def regret(features: ArrayLike,  # shape (n, d)
            y_prob: ArrayLike,  # forecasts, shape (n,), each made before its outcome
            against: ArrayLike,  # the fixed parameters to compare with, shape (d,)
            ) -> np.ndarray:  # nats, shape (n,); may be negative
-    "The regret against fixed parameters after each step, Eq. 2."
+    """The regret against fixed parameters after each step, Eq. 2.
+
+    Parameters
+    ----------
+    features : ArrayLike
+        Shape (n, d).
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Forecasts, shape (n,), each made before its outcome.
+    against : ArrayLike
+        The fixed parameters to compare with, shape (d,).
+
+    Returns
+    -------
+    np.ndarray
+        Nats, shape (n,); may be negative.
+    """
     check_labels_agree(features=features, y_true=y_true, y_prob=y_prob)
     x, y = _stream(features, y_true)
     y, q, _ = check_binary(y, y_prob)
@@ -241,7 +276,18 @@ class _Optimizer(Storable):
     def predict(self,
                 features: ArrayLike,  # a row of d numbers, or rows of shape (n, d)
                 ) -> float | np.ndarray:  # the probability of outcome 1: a number, or shape (n,)
-        "Forecasts in the present state."
+        """Forecasts in the present state.
+
+        Parameters
+        ----------
+        features : ArrayLike
+            A row of d numbers, or rows of shape (n, d).
+
+        Returns
+        -------
+        float | np.ndarray
+            The probability of outcome 1: a number, or shape (n,).
+        """
         made = self._forecast(_rows(features, self._now()[0].size))
         if np.ndim(features) == 1: return float(made[0])
         return made
@@ -252,7 +298,20 @@ class _Optimizer(Storable):
                # time
                y: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
                ) -> Self:  # the object itself
-        "Learn one outcome, or several in order."
+        """Learn one outcome, or several in order.
+
+        Parameters
+        ----------
+        features : ArrayLike
+            A row of d numbers, or rows of shape (n, d) in the order of time.
+        y : ArrayLike
+            Its outcome, 0 or 1, or outcomes of shape (n,).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         check_labels_agree(features=features, y=y)
         self.prequential(_rows(features), boxed(y))
         return self
@@ -262,7 +321,20 @@ class _Optimizer(Storable):
                     features: ArrayLike,  # shape (n, d), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        features : ArrayLike
+            Shape (n, d), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
         x, y = _stream(features, y_true, self._now()[0].size)
         out = np.empty(y.size)
         self._run(x, y, out)
@@ -280,7 +352,21 @@ def _check_positive(value, name):
 class OnlineNewtonStep(_Optimizer):
     """Online Newton steps on the logistic loss.
 
-    Source: Hazan, Agarwal and Kale (2007); Hazan (2016), Algorithm 12."""
+    Parameters
+    ----------
+    start : ArrayLike
+        Parameters before any outcome, shape (d,).
+    gamma : float, default 0.1
+        Curvature that is relied on, > 0; steps are 1/gamma long.
+    rho : float, default 100.0
+        A starts at rho times the unit matrix, > 0.
+    radius : float, default 100.0
+        Parameters stay in a ball of this radius around 0.
+
+    References
+    ----------
+    Hazan, Agarwal and Kale (2007); Hazan (2016), Algorithm 12.
+    """
     _positive = ("gamma", "rho", "radius")
 
     def __init__(self,
@@ -311,8 +397,22 @@ class OnlineNewtonStep(_Optimizer):
                      ) -> float:  # nats
         """The bound of Eq. 5 on the regret so far, where it is a theorem.
 
-        Raises ValueError where `gamma` is too large for the radius and the features that came, or
-        where start or `against` lie outside the ball."""
+        Parameters
+        ----------
+        against : ArrayLike
+            The fixed parameters to compare with, shape (d,).
+
+        Returns
+        -------
+        float
+            Nats.
+
+        Raises
+        ------
+        ValueError
+            Where `gamma` is too large for the radius and the features that came, or where start
+            or `against` lie outside the ball.
+        """
         u, start = read_vector(against, "against"), read_vector(self.start, "start")
         if u.size != start.size:
             raise ValueError(f"against must hold {start.size} numbers, as start, got {u.size}")
@@ -357,7 +457,19 @@ def _gradient_run(features, y, theta, count, step, radius, out):
 class OnlineGradientDescent(_Optimizer):
     """Gradient steps of length step/√t on the logistic loss.
 
-    Source: Zinkevich (2003)."""
+    Parameters
+    ----------
+    start : ArrayLike
+        Parameters before any outcome, shape (d,).
+    step : float, default 0.1
+        Length of the first step per unit of gradient, > 0.
+    radius : float, default 100.0
+        Parameters stay in a ball of this radius around 0.
+
+    References
+    ----------
+    Zinkevich (2003).
+    """
     _positive = ("step", "radius")
 
     def __init__(self,
@@ -420,8 +532,25 @@ def _aioli_run(features, y, theta, H, b, factor, learn, out):
 class Aioli(_Optimizer):
     """Improper online logistic regression with quadratic surrogates.
 
-    Its parameters depend on the features that the forecast is for; `coef_` holds those of the
-    latest outcome learnt. Source: Jézéquel, Gaillard and Rudi (2020), Algorithm 1."""
+    Its parameters depend on the features that the forecast is for; `coef_` holds those of
+    the latest outcome learnt.
+
+    Parameters
+    ----------
+    start : ArrayLike
+        `coef_` before any outcome, shape (d,); it does not enter the forecasts, the penalty
+        pulls to `centre`.
+    factor : float, default 0.1
+        Curvature of the surrogates relative to that of the loss, > 0; 1/(1 + BR) in theory.
+    ridge : float, default 1.0
+        Penalty on the squared distance from `centre`, > 0.
+    centre : ArrayLike | None, optional
+        Where the penalty vanishes, shape (d,): the origin, unless given.
+
+    References
+    ----------
+    Jézéquel, Gaillard and Rudi (2020), Algorithm 1.
+    """
     _positive = ("factor", "ridge")
 
     def __init__(self,
@@ -480,7 +609,25 @@ def _aggregate_run(features, y, theta, points, log_weight, learn, out):
 class AggregatingForecaster(_Optimizer):
     """A Bayesian mixture over many fixed parameters.
 
-    `coef_` is the posterior mean of the parameters. Source: Vovk (1990); Foster et al. (2018)."""
+    `coef_` is the posterior mean of the parameters.
+
+    Parameters
+    ----------
+    start : ArrayLike
+        Where the points lie around, shape (d,).
+    radius : float, default 3.0
+        Half the edge of the grid's cube, or the radius of the ball that is drawn from.
+    n_points : int, default 441
+        How many parameters are kept, ≥ 1; a grid takes the largest d-th power below it.
+    method : str, default "grid"
+        "grid" or "sampling".
+    rng : int | np.random.Generator | None, default 0
+        A seed or generator for the sample.
+
+    References
+    ----------
+    Vovk (1990); Foster et al. (2018).
+    """
     _positive = ("radius",)
 
     def __init__(self,
@@ -541,7 +688,18 @@ class _OnlineScaling(OnlineForecaster):
     @locked
     def predict(self, y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts in the present state, of the same shape
-        "The recalibrated probability of each score, in the present state."
+        """The recalibrated probability of each score, in the present state.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts in the present state, of the same shape.
+        """
         engine = self._engine()
         return map_scores(y_prob, lambda p: engine._forecast(_features_of(self, p, False)))
 
@@ -550,7 +708,20 @@ class _OnlineScaling(OnlineForecaster):
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, 0 or 1, or outcomes of shape (n,)
                     ) -> Self:  # the object itself
-        "Learn one outcome, or several in order."
+        """Learn one outcome, or several in order.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,) in the order of time.
+        y_true : ArrayLike
+            Its outcome, 0 or 1, or outcomes of shape (n,).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
@@ -559,7 +730,20 @@ class _OnlineScaling(OnlineForecaster):
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a stream, from the present state on; refused input changes nothing."
+        """Forecast and learn a stream, from the present state on; refused input changes nothing.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
         y, p, _ = check_binary(y_true, y_prob)
         engine, out = self._engine(), np.empty(p.size)
         for i in range(0, p.size, 65536):
@@ -569,7 +753,17 @@ class _OnlineScaling(OnlineForecaster):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The present map from score to recalibrated probability."
+        """The present map from score to recalibrated probability.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return plot_map(self, ax)
 
     def _engine(self): return _make_engine(self)
@@ -578,7 +772,26 @@ class _OnlineScaling(OnlineForecaster):
 class OnlinePlattScaling(_OnlineScaling):
     """Platt scaling that learns from every outcome.
 
-    Source: Gupta and Ramdas (2023), Algorithm 1."""
+    Parameters
+    ----------
+    optimizer : BaseEstimator | None, optional
+        An optimiser of two parameters to use in place of `OnlineNewtonStep`; it is cloned.
+    start : ArrayLike, default (1.0, 0.0)
+        Slope and offset before any outcome, shape (2,): the identity.
+    gamma : float, default 0.1
+        Curvature that the Newton steps rely on, > 0.
+    rho : float, default 100.0
+        Their matrix A starts at rho times the unit matrix, > 0.
+    radius : float, default 100.0
+        Parameters stay in a ball of this radius around 0.
+    clip : float | None, optional
+        Scores nearer than this to 0 or 1 are moved to it, in (0, ½), as the published code
+        does with 1e-5; None moves 0 and 1 alone.
+
+    References
+    ----------
+    Gupta and Ramdas (2023), Algorithm 1.
+    """
     _features, _d = staticmethod(platt_features), 2
 
     def __init__(self,
@@ -600,7 +813,27 @@ class OnlinePlattScaling(_OnlineScaling):
 class OnlineBetaScaling(_OnlineScaling):
     """Beta scaling that learns from every outcome.
 
-    Source: Gupta and Ramdas (2023), App. B."""
+    Parameters
+    ----------
+    optimizer : BaseEstimator | None, optional
+        An optimiser of three parameters to use in place of `OnlineNewtonStep`; it is
+        cloned.
+    start : ArrayLike, default (1.0, -1.0, 0.0)
+        Coefficients of ln p, ln(1 − p) and 1 before any outcome, shape (3,): the identity.
+    gamma : float, default 0.1
+        Curvature that the Newton steps rely on, > 0.
+    rho : float, default 25.0
+        Their matrix A starts at rho times the unit matrix, > 0.
+    radius : float, default 100.0
+        Parameters stay in a ball of this radius around 0.
+    clip : float | None, optional
+        Scores nearer than this to 0 or 1 are moved to it, in (0, ½), as the published code
+        does with 1e-5; None moves 0 and 1 alone.
+
+    References
+    ----------
+    Gupta and Ramdas (2023), App. B.
+    """
     _features, _d = staticmethod(beta_features), 3
 
     def __init__(self,

@@ -141,7 +141,30 @@ def gain_finding(gain: float,  # by how much the score of what was written is be
                  ) -> Finding:  # "valid" for a gain, "invalid" for a loss, of more than 1.96 errors
     """What online recalibration gained in a proper score.
 
-    Source: Lai, Gross & Shen (2011)."""
+    Parameters
+    ----------
+    gain : float
+        By how much the score of what was written is better, per row.
+    error : float
+        Its standard error.
+    is_heavy : bool
+        Whether tails are too heavy for a gain to be shown.
+    score : str
+        "log" or "brier".
+    n : int
+        Outcomes.
+    is_selected : bool, default False
+        Whether outcomes that came differ from those that are out.
+
+    Returns
+    -------
+    Finding
+        "valid" for a gain, "invalid" for a loss, of more than 1.96 errors.
+
+    References
+    ----------
+    Lai, Gross & Shen (2011).
+    """
     if not n: status, reason = "inconclusive", "no outcomes"
     elif not gain: status, reason = "inconclusive", "equal"
     elif abs(gain) <= 1.96 * error: status, reason = "inconclusive", "chance"
@@ -156,7 +179,16 @@ def gain_finding(gain: float,  # by how much the score of what was written is be
 class OnlineScaling(Desk):
     """Standard uncertainties, recalibrated as errors come: seven maps mixed by their likelihood.
 
-    Source: Vovk (1990); Herbster and Warmuth (1998)."""
+    Parameters
+    ----------
+    share : float, default 1e-4
+        Of the weight that is handed out afresh at each step, at least, in (0, 1); at step t
+        at least 1/(t + 1).
+
+    References
+    ----------
+    Vovk (1990); Herbster and Warmuth (1998).
+    """
 
     def __init__(self,
                  *,
@@ -202,7 +234,8 @@ class OnlineScaling(Desk):
         """Mean gain in normal log score over u as predicted, its standard error, and a doubt.
 
         In nats per error; the doubt is whether u was made smaller while tails are too heavy to
-        tell a gain from chance."""
+        tell a gain from chance.
+        """
         *_, told, far = self._now()
         n, _, own, theirs, *spread, moved = told.tolist()
         if not n: return 0.0, 0.0, False
@@ -226,7 +259,18 @@ class OnlineScaling(Desk):
                 uncertainty: ArrayLike,  # a standard uncertainty > 0, or several of shape (n,)
                 ) -> float | np.ndarray:  # recalibrated ones in the present state, of the same
                                           # shape
-        "Recalibrated uncertainties in the present state; nothing is learnt."
+        """Recalibrated uncertainties in the present state; nothing is learnt.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            A standard uncertainty > 0, or several of shape (n,).
+
+        Returns
+        -------
+        float | np.ndarray
+            Recalibrated ones in the present state, of the same shape.
+        """
         u = read_vector(boxed(uncertainty), "uncertainty", positive=True)
         made = self._stated(u)[0]
         if np.ndim(uncertainty) > 0: return made
@@ -241,7 +285,26 @@ class OnlineScaling(Desk):
                                            # shape
         """State recalibrated uncertainties, and keep what it takes to book their errors.
 
-        Raises ValueError for a key that is still open, TypeError for what is no key."""
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            A standard uncertainty > 0, or several of shape (n,).
+        key : Any
+            Text or a whole number under which the error will come; a sequence of n keys for n
+            uncertainties.
+
+        Returns
+        -------
+        float | np.ndarray
+            Recalibrated ones in the present state, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For a key that is still open.
+        TypeError
+            For what is no key.
+        """
         check_labels_agree(uncertainty=uncertainty, key=key)
         u = read_vector(boxed(uncertainty), "uncertainty", positive=True)
         several = np.ndim(uncertainty) > 0
@@ -259,7 +322,23 @@ class OnlineScaling(Desk):
                 ) -> float | np.ndarray:  # the uncertainties that were issued, of the same shape
         """Learn errors as their uncertainties were issued; refused input changes nothing.
 
-        Raises ValueError for a key that has no open forecast."""
+        Parameters
+        ----------
+        key : Any
+            The key of a forecast, or a sequence of n of them.
+        error : ArrayLike
+            Its error, reference minus prediction, or errors of shape (n,).
+
+        Returns
+        -------
+        float | np.ndarray
+            The uncertainties that were issued, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast.
+        """
         check_labels_agree(error=error, key=key)
         values, several = read_vector(boxed(error), "error"), np.ndim(error) > 0
         keys, found = self.check_open(key, values.size, several, "values of error")
@@ -276,7 +355,20 @@ class OnlineScaling(Desk):
                                              # of time
                     error: ArrayLike,  # errors, reference minus prediction, shape (n,), same unit
                     ) -> np.ndarray:  # recalibrated ones, shape (n,), each issued before its error
-        "State and learn a whole stream, from the present state on; refused input changes nothing."
+        """State and learn a whole stream, from the present state on; refused input changes nothing.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            Standard uncertainties, shape (n,), > 0, in the order of time.
+        error : ArrayLike
+            Errors, reference minus prediction, shape (n,), same unit.
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated ones, shape (n,), each issued before its error.
+        """
         values, u = check_errors(error, uncertainty)
         return self._run(u, values)[0]
 
@@ -286,6 +378,19 @@ class OnlineScaling(Desk):
                                              # in the order of time
                     error: ArrayLike,  # its error, or errors of shape (n,)
                     ) -> Self:  # the object itself
-        "Learn one error, or several in order."
+        """Learn one error, or several in order.
+
+        Parameters
+        ----------
+        uncertainty : ArrayLike
+            A standard uncertainty > 0, or several of shape (n,) in the order of time.
+        error : ArrayLike
+            Its error, or errors of shape (n,).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.prequential(boxed(uncertainty), boxed(error))
         return self

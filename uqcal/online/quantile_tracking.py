@@ -185,10 +185,20 @@ def _quantile_rows(quantiles, q):
 
 # %% ../../nbs/online/121_quantile_tracking.ipynb #qt-class
 class OnlineQuantiles(Desk):
-    """Quantiles, each moved by its own outcomes so that its level holds in the long run, Eqs 1 to
-    4.
+    """Quantiles, each moved by its own outcomes so that its level holds in the long run, Eqs 1 to 4.
 
-    Source: Angelopoulos, Candès and Tibshirani (2023), § 2.1, for one level."""
+    Parameters
+    ----------
+    levels : Sequence[float], default (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+        Of the columns, rising, in (0, 1), at least two.
+    steps : float | str, default 0.05
+        `η`, how far an outcome moves a quantile, in outer widths, in (0, 1); "mixed": six
+        of them, weighted by their past, with no promise.
+
+    References
+    ----------
+    Angelopoulos, Candès and Tibshirani (2023), § 2.1, for one level.
+    """
 
     def __init__(self,
                  levels: Sequence[float] = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95),  # of the
@@ -219,20 +229,62 @@ class OnlineQuantiles(Desk):
         return self.state_
 
     def begin(self) -> Self:  # the object itself
-        "Nothing learnt yet; settings are checked. Raises ValueError for levels that don't rise."
+        """Nothing learnt yet; settings are checked.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError
+            For levels that don't rise.
+        """
         self._now()
         return self
 
     def read(self, quantiles: Any,  # shape (n, q), rising in each row; or one row
              ) -> tuple[np.ndarray, bool]:  # rows, and whether there were several
-        "Checked quantiles. Raises ValueError for crossing ones."
+        """Checked quantiles.
+
+        Parameters
+        ----------
+        quantiles : Any
+            Shape (n, q), rising in each row; or one row.
+
+        Returns
+        -------
+        tuple[np.ndarray, bool]
+            Rows, and whether there were several.
+
+        Raises
+        ------
+        ValueError
+            For crossing ones.
+        """
         return _quantile_rows(quantiles, self.levels_.size)
 
     def run(self, rows: np.ndarray,  # checked quantiles, shape (n, q)
             y: np.ndarray,  # checked outcomes, shape (n,)
             held: list[Any] | None = None,  # tickets under which the rows were issued
             ) -> np.ndarray:  # what was played, shape (n, q), each row before its outcome
-        "Play and learn rows in order, from the present state on."
+        """Play and learn rows in order, from the present state on.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Checked quantiles, shape (n, q).
+        y : np.ndarray
+            Checked outcomes, shape (n,).
+        held : list[Any] | None, optional
+            Tickets under which the rows were issued.
+
+        Returns
+        -------
+        np.ndarray
+            What was played, shape (n, q), each row before its outcome.
+        """
         state, out = self._now(), np.empty(rows.shape)
         if held is None: tickets = np.empty((0, 1))
         else: tickets = np.array(held, float)
@@ -241,7 +293,18 @@ class OnlineQuantiles(Desk):
 
     def issue(self, rows: np.ndarray,  # checked quantiles, shape (n, q)
               ) -> tuple[np.ndarray, list[Any]]:  # what is played, shape (n, q), and tickets
-        "Play rows in the present state; nothing is learnt."
+        """Play rows in the present state; nothing is learnt.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Checked quantiles, shape (n, q).
+
+        Returns
+        -------
+        tuple[np.ndarray, list[Any]]
+            What is played, shape (n, q), and tickets.
+        """
         hidden, weight, _, told, _ = self._now()
         held = np.empty((len(rows), 1 + hidden.size + rows.shape[1]))
         out = np.empty(rows.shape)
@@ -252,7 +315,23 @@ class OnlineQuantiles(Desk):
     def predict(self,
                 quantiles: ArrayLike,  # shape (n, q), rising in each row; or one row of q numbers
                 ) -> np.ndarray:  # quantiles in the present state, of the same shape
-        "Quantiles in the present state; nothing is learnt. Raises ValueError for crossing ones."
+        """Quantiles in the present state; nothing is learnt.
+
+        Parameters
+        ----------
+        quantiles : ArrayLike
+            Shape (n, q), rising in each row; or one row of q numbers.
+
+        Returns
+        -------
+        np.ndarray
+            Quantiles in the present state, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For crossing ones.
+        """
         self._now()
         rows, several = self.read(quantiles)
         made = self.issue(rows)[0]
@@ -267,8 +346,26 @@ class OnlineQuantiles(Desk):
                  ) -> np.ndarray:  # quantiles in the present state, of the same shape
         """State quantiles, and keep what it takes to book their outcomes whenever they come.
 
-        Raises ValueError for a key that is still open and for crossing quantiles, TypeError for
-        what is no key."""
+        Parameters
+        ----------
+        quantiles : ArrayLike
+            Shape (n, q), rising in each row; or one row of q numbers.
+        key : Any
+            Text or a whole number under which the outcome will come; a sequence of n keys for n
+            rows.
+
+        Returns
+        -------
+        np.ndarray
+            Quantiles in the present state, of the same shape.
+
+        Raises
+        ------
+        ValueError
+            For a key that is still open and for crossing quantiles.
+        TypeError
+            For what is no key.
+        """
         check_labels_agree(quantiles=quantiles, key=key)
         self._now()
         rows, several = self.read(quantiles)
@@ -286,7 +383,23 @@ class OnlineQuantiles(Desk):
                 ) -> np.ndarray:  # the quantiles that were issued, shape (q,) or (n, q)
         """Learn outcomes as their quantiles were issued; refused input changes nothing.
 
-        Raises ValueError for a key that has no open forecast."""
+        Parameters
+        ----------
+        key : Any
+            The key of a forecast, or a sequence of n of them.
+        y_true : ArrayLike
+            Its outcome, or outcomes of shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            The quantiles that were issued, shape (q,) or (n, q).
+
+        Raises
+        ------
+        ValueError
+            For a key that has no open forecast.
+        """
         check_labels_agree(y_true=y_true, key=key)
         y, several = read_vector(boxed(y_true), "y_true"), np.ndim(y_true) > 0
         keys, found = self.check_open(key, y.size, several, "values of y_true")
@@ -303,7 +416,23 @@ class OnlineQuantiles(Desk):
                     ) -> np.ndarray:  # quantiles, shape (n, q), each row issued before its outcome
         """State and learn a whole stream, from the present state on; refused input changes nothing.
 
-        Raises ValueError for crossing quantiles and for bad data."""
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Outcomes, shape (n,), in the order of time.
+        quantiles : ArrayLike
+            Shape (n, q), rising in each row, same unit.
+
+        Returns
+        -------
+        np.ndarray
+            Quantiles, shape (n, q), each row issued before its outcome.
+
+        Raises
+        ------
+        ValueError
+            For crossing quantiles and for bad data.
+        """
         check_labels_agree(y_true=y_true, quantiles=quantiles)
         self._now()
         y, (rows, _) = read_vector(y_true, "y_true"), self.read(quantiles)
@@ -317,7 +446,20 @@ class OnlineQuantiles(Desk):
                     y_true: ArrayLike,  # an outcome, or several of shape (n,) in the order of time
                     quantiles: ArrayLike,  # its quantiles, q numbers or of shape (n, q)
                     ) -> Self:  # the object itself
-        "Learn one outcome, or several in order."
+        """Learn one outcome, or several in order.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            An outcome, or several of shape (n,) in the order of time.
+        quantiles : ArrayLike
+            Its quantiles, q numbers or of shape (n, q).
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         check_labels_agree(y_true=y_true, quantiles=quantiles)
         self._now()
         self.prequential(boxed(y_true), self.read(quantiles)[0])
@@ -347,8 +489,7 @@ class OnlineQuantiles(Desk):
     @property
     @locked
     def bound_(self) -> float | None:
-        """How far each share can be from its level at most, Eq. 4, with the rows seen; None for
-        mixed steps."""
+        """How far each share can be from its level at most, Eq. 4, with the rows seen; None for mixed steps."""
         reach, seen = self._now()[2], self.outcomes_
         if self.steps_.size > 1: return None
         if not seen: return math.inf
@@ -365,7 +506,16 @@ class OnlineQuantiles(Desk):
 
 # %% ../../nbs/online/121_quantile_tracking.ipynb #qt-members-class
 class OnlineMembers(OnlineQuantiles):
-    "Members of an ensemble, each moved as the quantile of its rank."
+    """Members of an ensemble, each moved as the quantile of its rank.
+
+    Parameters
+    ----------
+    members : int, default 20
+        Of each row, ≥ 2.
+    steps : float | str, default 0.05
+        `η`, how far an outcome moves a member, in ranges of the ensemble, in (0, 1);
+        "mixed": six of them, with no promise.
+    """
 
     def __init__(self,
                  members: int = 20,  # of each row, ≥ 2
@@ -383,14 +533,40 @@ class OnlineMembers(OnlineQuantiles):
 
     def read(self, quantiles: Any,  # members, shape (n, m), in any order; or one row
              ) -> tuple[np.ndarray, bool]:  # rows, and whether there were several
-        "Rows of members, and whether there were several."
+        """Rows of members, and whether there were several.
+
+        Parameters
+        ----------
+        quantiles : Any
+            Members, shape (n, m), in any order; or one row.
+
+        Returns
+        -------
+        tuple[np.ndarray, bool]
+            Rows, and whether there were several.
+        """
         return _read_rows(quantiles, self.levels_.size)
 
     def run(self, rows: np.ndarray,  # checked members, shape (n, m)
             y: np.ndarray,  # checked outcomes, shape (n,)
             held: list[Any] | None = None,  # tickets under which the rows were issued
             ) -> np.ndarray:  # what was played, shape (n, m), each row before its outcome
-        "Play and learn rows in order, from the present state on."
+        """Play and learn rows in order, from the present state on.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Checked members, shape (n, m).
+        y : np.ndarray
+            Checked outcomes, shape (n,).
+        held : list[Any] | None, optional
+            Tickets under which the rows were issued.
+
+        Returns
+        -------
+        np.ndarray
+            What was played, shape (n, m), each row before its outcome.
+        """
         order = np.argsort(rows, axis=1, kind="stable")
         made, played = np.empty(rows.shape), super().run(np.take_along_axis(rows, order, 1), y,
                                                          held)
@@ -399,7 +575,18 @@ class OnlineMembers(OnlineQuantiles):
 
     def issue(self, rows: np.ndarray,  # checked members, shape (n, m)
               ) -> tuple[np.ndarray, list[Any]]:  # what is played, shape (n, m), and tickets
-        "Play rows in the present state; nothing is learnt."
+        """Play rows in the present state; nothing is learnt.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Checked members, shape (n, m).
+
+        Returns
+        -------
+        tuple[np.ndarray, list[Any]]
+            What is played, shape (n, m), and tickets.
+        """
         order = np.argsort(rows, axis=1, kind="stable")
         played, held = super().issue(np.take_along_axis(rows, order, 1))
         made = np.empty(rows.shape)

@@ -31,7 +31,57 @@ __all__ = ['PartitionedErrors', 'errors_of_partitions']
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-012
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartitionedErrors(Report):
-    "Errors and uncertainties in a table of many parts; what `errors_of_partitions` returns."
+    """Errors and uncertainties in a table of many parts; what `errors_of_partitions` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    pvalues : dict[str, float]
+        Of those of "bias", "average" and "consistency" that the limits serve, the last two
+        without the bias where one is shown.
+    adjusted : dict[str, float]
+        The same, adjusted by Holm's method.
+    not_asked : dict[str, str]
+        Of the others, the code of the reason.
+    mean : float
+        Of z, the errors over their uncertainties.
+    mean_interval : Interval
+        Of its expectation; without ends where no bias is asked.
+    zms : float
+        Mean of the squares of z, 1 where errors have the predicted size on average.
+    zms_interval : Interval
+        Of its expectation; from 0 to ∞ where no size is asked.
+    kuiper : float
+        Range of the sums of z²/ZMS − 1 along the uncertainties, over n.
+    bias_kuiper : float
+        Range of the sums of z − z² mean/ZMS along the uncertainties, over n.
+    without_bias : PartitionedErrors | None
+        The same of errors less their bias, where one is shown.
+    copies : float
+        Rows to each that counts as a case of its own.
+    n : int
+        Rows.
+    n_partitions : int
+        Parts of the table.
+    n_passes : int
+        How many times all of them were read.
+    confidence : float
+        Level of intervals and verdict.
+    tolerance : float
+        Largest factor between errors and uncertainties that does no harm.
+    """
     pvalues: dict[str, float]  # of those of "bias", "average" and "consistency" that the limits
                                # serve, the last two without the bias where one is shown
     adjusted: dict[str, float]  # the same, adjusted by Holm's method
@@ -261,9 +311,36 @@ def errors_of_partitions(
 ) -> PartitionedErrors:  # `.verdict`, `.conclusion`, `.zms`, `.mean`, `.kuiper`
     """Bias, average size and consistency of errors in a table that no memory holds.
 
-    Raises ValueError or TypeError for bad input, with the partition in which it is; ImportError
-    without Dask. Source: Kuiper (1960) for the limit of the walk's range, Hall (1992) for
-    those of the means."""
+    Parameters
+    ----------
+    frame : Any
+        As of `calibration_of_partitions`.
+    error : str | tuple[str, str], default "error"
+        The column of errors; or those of true and of predicted values, of which it is the
+        difference.
+    uncertainty : str, default "uncertainty"
+        The column of standard uncertainties > 0, in the same unit.
+    confidence : float, default 0.95
+        Level of intervals and verdict, in (0, 1).
+    tolerance : float, default 1.25
+        Largest factor between errors and uncertainties that does no harm, > 1.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    PartitionedErrors
+        `.verdict`, `.conclusion`, `.zms`, `.mean`, `.kuiper`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, with the partition in which it is; ImportError without Dask.
+
+    References
+    ----------
+    Kuiper (1960) for the limit of the walk's range, Hall (1992) for those of the means.
+    """
     confidence, asked = check_fraction(confidence, "confidence"), (error, uncertainty)
     tolerance = check_tolerance(tolerance)
     parts = parts_of(frame, [*([error] if isinstance(error, str) else error), uncertainty])
@@ -390,7 +467,15 @@ class _Bias(NamedTuple):
              z,  # errors over their uncertainties, shape (n,)
              u,  # the uncertainties, shape (n,)
              ):  # shape (n,)
-        "What a bias leaves of z."
+        """What a bias leaves of z.
+
+        Parameters
+        ----------
+        z
+            Errors over their uncertainties, shape (n,).
+        u
+            The uncertainties, shape (n,).
+        """
         group, t = _along(self.edges, u)
         return self.stretch * (z - self.offset[group] - self.slope[group] * t)
 

@@ -67,8 +67,27 @@ def parts_of(
 ) -> list[Any]:  # a promise of Dask for each part, of its columns by name
     """The parts of a table, each a promise of some of its columns.
 
-    Raises TypeError for another kind of table, ValueError for a column that is missing or named
-    twice and for columns in different chunks, ImportError without Dask."""
+    Parameters
+    ----------
+    frame : Any
+        A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series.
+    names : list[str]
+        The columns that are wanted, all different.
+
+    Returns
+    -------
+    list[Any]
+        A promise of Dask for each part, of its columns by name.
+
+    Raises
+    ------
+    TypeError
+        For another kind of table.
+    ValueError
+        For a column that is missing or named twice and for columns in different chunks.
+    ImportError
+        Without Dask.
+    """
     delayed = _dask().delayed
     if isinstance(frame, Mapping): columns = frame
     else: columns = getattr(frame, "columns", None)
@@ -104,7 +123,28 @@ def over_parts(
 ) -> tuple | None:  # what the table has to say; None where no part said anything
     """What all parts of a table say together, merged in their order, eight at a time.
 
-    Raises ImportError without Dask."""
+    Parameters
+    ----------
+    parts : list[Any]
+        What `parts_of` returns.
+    task : Callable
+        Called as task(columns, place, options) on each part; a tuple of what it has to say,
+        or None.
+    rules : tuple[Callable, ...]
+        For each of these, what merges that of two parts.
+    *options : Any
+        What the task is told, the same for all parts.
+
+    Returns
+    -------
+    tuple | None
+        What the table has to say; None where no part said anything.
+
+    Raises
+    ------
+    ImportError
+        Without Dask.
+    """
     delayed = _dask().delayed
     shared = delayed(options, traverse=False)  # sent to a worker once, not with each part
     found = [delayed(task)(part, place, shared) for place, part in enumerate(parts)]
@@ -116,7 +156,18 @@ def over_parts(
 @contextlib.contextmanager
 def in_part(place: int,  # number of the part, from 0
             ) -> Iterator[None]:  # for a with statement
-    """A context in which refusals say in which part something was wrong."""
+    """A context in which refusals say in which part something was wrong.
+
+    Parameters
+    ----------
+    place : int
+        Number of the part, from 0.
+
+    Yields
+    ------
+    Iterator[None]
+        For a with statement.
+    """
     try: yield
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} (in partition {place}, counted from 0)") from None
@@ -142,7 +193,25 @@ def positive_parts(
 ) -> list[Any]:  # as `parts_of` returns them; outcomes are 0.0 and 1.0
     """The parts of a table whose outcomes are two labels, of which a part may hold one alone.
 
-    Raises ValueError or TypeError where the table holds more labels than two, or not this one."""
+    Parameters
+    ----------
+    parts : list[Any]
+        What `parts_of` returns.
+    name : str
+        The column of outcomes.
+    pos_label : Any
+        The label that counts as 1; None leaves all as they are.
+
+    Returns
+    -------
+    list[Any]
+        As `parts_of` returns them; outcomes are 0.0 and 1.0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Where the table holds more labels than two, or not this one.
+    """
     if pos_label is None: return parts
     found = over_parts(parts, _labels_of, (set.union,), name)
     if found is None: return parts
@@ -196,7 +265,17 @@ _MOST_ROWS = 2**22  # that are fetched, to be sorted
 
 # %% ../../nbs/parts/64_partitions.ipynb #f8c40005
 class Cells(NamedTuple):
-    "What is known of the rows in each cell."
+    """What is known of the rows in each cell.
+
+    Attributes
+    ----------
+    sums : np.ndarray
+        Count, sum of the steps, sum of the steps up, …, shape (cells, 3 or more).
+    least : np.ndarray
+        Smallest score, infinite without rows, shape (cells,).
+    most : np.ndarray
+        Largest, shape (cells,).
+    """
     sums: np.ndarray  # count, sum of the steps, sum of the steps up, …, shape (cells, 3 or more)
     least: np.ndarray  # smallest score, infinite without rows, shape (cells,)
     most: np.ndarray  # largest, shape (cells,)
@@ -210,7 +289,24 @@ def tabulated_cells(key: np.ndarray,  # of rows, ascending, shape (n,)
                     edges: np.ndarray,  # where cells end, ascending, shape (m,)
                     *others: np.ndarray,  # more columns to be added up, shape (n,)
                     ) -> Cells:  # one for each edge
-    "The cells of rows that are sorted by their key."
+    """The cells of rows that are sorted by their key.
+
+    Parameters
+    ----------
+    key : np.ndarray
+        Of rows, ascending, shape (n,).
+    steps : np.ndarray
+        Of a walk, shape (n,).
+    edges : np.ndarray
+        Where cells end, ascending, shape (m,).
+    *others : np.ndarray
+        More columns to be added up, shape (n,).
+
+    Returns
+    -------
+    Cells
+        One for each edge.
+    """
     stop = np.searchsorted(key, edges, side="right")
     start = np.concatenate([[0], stop[:-1]])
     held = np.flatnonzero(stop > start)
@@ -282,7 +378,20 @@ def _finer(columns, place, options):
 def finer_edges(cells: Cells,  # what is known of them
                 is_open: np.ndarray,  # those to be cut, shape (m,)
                 ) -> np.ndarray:  # without those that are there
-    "More edges, within open cells, in proportion to their rows."
+    """More edges, within open cells, in proportion to their rows.
+
+    Parameters
+    ----------
+    cells : Cells
+        What is known of them.
+    is_open : np.ndarray
+        Those to be cut, shape (m,).
+
+    Returns
+    -------
+    np.ndarray
+        Without those that are there.
+    """
     count = cells.sums[is_open, 0]
     wanted = min(count.sum() / 64, 2**20)
     low, high = (ends[is_open].view(np.int64) for ends in (cells.least, cells.most))
@@ -305,7 +414,26 @@ def reach_of_walk(parts: list[Any],  # what `parts_of` returns
                   edges: np.ndarray,  # where cells end, shape (m,)
                   cells: Cells,  # what is known of them
                   ) -> tuple[float, float, int]:  # in the unit of the steps
-    "Highest and lowest point of the walk, and how many times all parts were read for them."
+    """Highest and lowest point of the walk, and how many times all parts were read for them.
+
+    Parameters
+    ----------
+    parts : list[Any]
+        What `parts_of` returns.
+    rows : Callable
+        Keys of a part in their order and the steps of its rows.
+    asked : tuple
+        What `rows` is told beside columns and place.
+    edges : np.ndarray
+        Where cells end, shape (m,).
+    cells : Cells
+        What is known of them.
+
+    Returns
+    -------
+    tuple[float, float, int]
+        In the unit of the steps.
+    """
     high = low = n_passes = 0
     cells, before = Cells(cells.sums[:, :3], cells.least, cells.most.copy()), np.inf
     while True:
@@ -396,8 +524,63 @@ def _limit(walk, binned, confidence, wide=1.0):
 # %% ../../nbs/parts/64_partitions.ipynb #cell-094
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartitionedCalibration(Report):
-    """The calibration of probabilities in a table of many parts; what `calibration_of_partitions`
-    returns."""
+    """The calibration of probabilities in a table of many parts; what `calibration_of_partitions` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    limit : float
+        No true mean difference over a fifth of the weight is larger in size, (4).
+    brier : float
+        Mean squared difference of outcome and probability.
+    predicted : float
+        Mean of the predicted probabilities.
+    observed : float
+        Share of ones.
+    drift : float
+        Sum of outcomes minus probabilities, in standard deviations.
+    contradicted : int
+        Rows predicted to be impossible that occurred, or to be certain that did not.
+    first_contradiction : tuple[int, int] | None
+        Partition and row in it, counted from 0.
+    is_rounded : bool
+        Whether p-values of walks are too large, since equal scores make few steps.
+    n_bets : float
+        Variance in bets of the largest weight; the limits take 100.
+    n : int
+        Rows of positive weight.
+    n_partitions : int
+        Parts of the table.
+    n_passes : int
+        How many times all of them were read.
+    confidence : float
+        Level of intervals and verdict.
+    local_tolerance : float
+        Mean difference over a fifth of the rows that does no harm.
+    tests : tuple[CalibrationTest, ...]
+        Those of the three that the limits serve.
+    adjusted : tuple[float, ...]
+        Their p-values adjusted by Holm's method.
+    error : CalibrationError
+        Calibration errors within bins, with intervals.
+    diagram : ReliabilityDiagram
+        Observed against predicted.
+    graph : pd.DataFrame
+        The walk at some thousand scores: score, share of the weight up to it, cumulative
+        difference.
+    """
     limit: float  # no true mean difference over a fifth of the weight is larger in size, (4)
     brier: float  # mean squared difference of outcome and probability
     predicted: float  # mean of the predicted probabilities
@@ -446,21 +629,50 @@ class PartitionedCalibration(Report):
         return {str(name): float(value) for name, value in _frame_of(self)["value"].items()}
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        """\"findings\", \"parts\", and \"statistics\": a row for each number: value, low, high,
-        pvalue, adjusted."""
+        """\"findings\", \"parts\", and \"statistics\": a row for each number: value, low, high, pvalue, adjusted.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"statistics": _frame_of(self)}
 
     def draw(self, finding: Finding,  # one of the report
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The reliability diagram, whatever the finding."
+        """The reliability diagram, whatever the finding.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         ax = self.diagram.plot(ax)
         ax.set(xlabel="predicted probability", ylabel="observed share of events")
         return ax
 
     def plot_walk(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
                   ) -> Axes:  # the same axes
-        "The cumulative differences."
+        """The cumulative differences.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         ax = new_axes(ax)
         ax.axhline(0, color="0.6", lw=0.8)
         ax.plot(self.graph["share"], self.graph["cumulative"], color="#0072B2", lw=1.2)
@@ -507,7 +719,20 @@ def _cautions(found):
 def step_in_parts(findings: Sequence[Finding],  # of a table in parts
                   few: tuple[str, ...] = ("few",),  # reasons for which a sample in memory helps
                   ) -> Step | None:  # None where there is nothing to do
-    "What to do next; None where sums say all that is asked."
+    """What to do next; None where sums say all that is asked.
+
+    Parameters
+    ----------
+    findings : Sequence[Finding]
+        Of a table in parts.
+    few : tuple[str, ...], default ("few",)
+        Reasons for which a sample in memory helps.
+
+    Returns
+    -------
+    Step | None
+        None where there is nothing to do.
+    """
     if any(finding.facts.get("contradicted") for finding in findings):
         return Step(verb="check", why="certain_in_parts")
     if any(finding.status == "invalid" for finding in findings):
@@ -553,8 +778,48 @@ def calibration_of_partitions(
 ) -> PartitionedCalibration:  # `.verdict`, `.conclusion`, `.tests`, `.error`, `.plot()`
     """Tests, errors, score and verdict for probabilities in a table that no memory holds.
 
-    Raises ValueError or TypeError for bad input, with the partition in which it is; ImportError
-    without Dask. Source: Arrieta-Ibarra et al. (2022) for the two tests that follow the walk."""
+    Parameters
+    ----------
+    frame : Any
+        A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
+        chunks.
+    y_true : str, default "outcome"
+        The column of outcomes, each 0 or 1.
+    y_prob : str, default "score"
+        The column of predicted probabilities of 1.
+    sample_weight : str | None, optional
+        The column of weights ≥ 0; None for equal ones.
+    pos_label : Any, optional
+        Which of two labels in the column of outcomes counts as 1, unless it holds 0 and 1.
+    n_bins : int, default 15
+        Bins of equal width for the calibration error and the diagram.
+    local_tolerance : float, default 0.05
+        Mean difference over a fifth of the rows that does no harm, in (0, 1).
+    confidence : float, default 0.95
+        Level of intervals and verdict, in (0, 1).
+    n_boot : int, default 5000
+        Sets of noise drawn for the lower ends of the errors' intervals.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores, for the noise; the parts go where Dask sends them.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    PartitionedCalibration
+        `.verdict`, `.conclusion`, `.tests`, `.error`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, with the partition in which it is; ImportError without Dask.
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022) for the two tests that follow the walk.
+    """
     local_tolerance = check_fraction(local_tolerance, "local_tolerance")
     confidence = check_fraction(confidence, "confidence")
     bins = np.arange(check_count(n_bins, "n_bins", maximum=10_000) + 1) / n_bins
@@ -602,7 +867,18 @@ def _answer(found, extent, confidence):
 # %% ../../nbs/parts/64_partitions.ipynb #cell-101p
 def bars_of_parts(progress: bool,  # whether bars are wanted
                   ) -> Any:  # for a with statement
-    "A context in which Dask shows bars on standard error, where they are wanted."
+    """A context in which Dask shows bars on standard error, where they are wanted.
+
+    Parameters
+    ----------
+    progress : bool
+        Whether bars are wanted.
+
+    Returns
+    -------
+    Any
+        For a with statement.
+    """
     if not progress: return contextlib.nullcontext()
     from dask.diagnostics import ProgressBar
     return ProgressBar(out=sys.stderr)
@@ -631,11 +907,42 @@ def coverage_of_partitions(
     n_calibration: int | None = None,  # number of points on which a split conformal method was
                                        # calibrated; None asks about these very intervals
 ) -> CoverageTest:  # the same as of `coverage_test` in memory
-    """Exact test and interval of the coverage, for independent rows of a table that no memory
-    holds.
+    """Exact test and interval of the coverage, for independent rows of a table that no memory holds.
 
-    Raises ValueError or TypeError for bad input, with the partition in which it is; ImportError
-    without Dask. Source: Clopper & Pearson (1934)."""
+    Parameters
+    ----------
+    frame : Any
+        As of `calibration_of_partitions`.
+    y_true : str, default "value"
+        The column of true values.
+    lower : str, default "lower"
+        The column of lower bounds, in the same unit; −∞ where there is none.
+    upper : str, default "upper"
+        The column of upper bounds, in the same unit; ∞ where there is none.
+    level : float
+        The claimed level, in (0, 1).
+    alternative : str, default "two-sided"
+        "two-sided", or coverage "less" or "greater" than claimed.
+    confidence : float, default 0.95
+        Level of the interval of the coverage, in (0, 1).
+    n_calibration : int | None, optional
+        Number of points on which a split conformal method was calibrated; None asks about
+        these very intervals.
+
+    Returns
+    -------
+    CoverageTest
+        The same as of `coverage_test` in memory.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, with the partition in which it is; ImportError without Dask.
+
+    References
+    ----------
+    Clopper & Pearson (1934).
+    """
     options = dict(alternative=check_choice(alternative, "alternative", ALTERNATIVES),
                    confidence=check_fraction(confidence, "confidence"),
                    n_calibration=None if n_calibration is None else check_count(

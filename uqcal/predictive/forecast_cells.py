@@ -22,7 +22,28 @@ __all__ = ['ForecastCells', 'cell_polynomials', 'pit_polynomials', 'forecast_cel
 # %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-class
 @dataclass(frozen=True, kw_only=True)
 class ForecastCells(Result):
-    """The cell of each row, with the probabilities of all cells; what `forecast_cells` returns."""
+    """The cell of each row, with the probabilities of all cells; what `forecast_cells` returns.
+
+    Attributes
+    ----------
+    kind : str
+        "table", "ranks" or "pit".
+    edges : np.ndarray
+        PIT at the edges of the cells, from 0 to 1, shape (K + 1,); of a PIT the edges of
+        the cells that sizes and pictures use.
+    lowest : np.ndarray
+        The lowest cell that each outcome touches, from 0, shape (n,).
+    highest : np.ndarray
+        The highest one; another where outcomes are tied.
+    pit : np.ndarray
+        PIT of each row: the middle of its cell, shape (n,).
+    rows : np.ndarray
+        Orthonormal polynomials of each row, shape (n, J).
+    placement : np.ndarray
+        Shares in which a row of each pattern of ties stands in the cells, shape (P, K).
+    pattern : np.ndarray
+        The pattern of each row, from 0, shape (n,).
+    """
 
     kind: str  # "table", "ranks" or "pit"
     edges: np.ndarray = field(repr=False)  # PIT at the edges of the cells, from 0 to 1, shape
@@ -77,7 +98,20 @@ def cell_polynomials(edges: np.ndarray,  # PIT at the edges of the cells, from 0
                                          # 1,)
                      degree: int = 4,  # the highest degree; at most K − 1
                      ) -> np.ndarray:  # shape (K, J): a column for each degree from 1
-    "Polynomials of the middle PIT, orthonormal under the cells' probabilities, leading sign +."
+    """Polynomials of the middle PIT, orthonormal under the cells' probabilities, leading sign +.
+
+    Parameters
+    ----------
+    edges : np.ndarray
+        PIT at the edges of the cells, from 0 to 1, shape (K + 1,).
+    degree : int, default 4
+        The highest degree; at most K − 1.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (K, J): a column for each degree from 1.
+    """
     probability, middle = np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
     degree = min(degree, probability.size - 1)
     at = 2 * middle - 1
@@ -90,7 +124,20 @@ def cell_polynomials(edges: np.ndarray,  # PIT at the edges of the cells, from 0
 def pit_polynomials(pit: np.ndarray,  # from 0 to 1, shape (n,)
                     degree: int = 4,  # the highest degree
                     ) -> np.ndarray:  # shape (n, degree)
-    "Legendre polynomials, orthonormal under the uniform law on [0, 1]."
+    """Legendre polynomials, orthonormal under the uniform law on [0, 1].
+
+    Parameters
+    ----------
+    pit : np.ndarray
+        From 0 to 1, shape (n,).
+    degree : int, default 4
+        The highest degree.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n, degree).
+    """
     scale = np.sqrt(2 * np.arange(1, degree + 1) + 1)
     return np.polynomial.legendre.legvander(2 * pit - 1, degree)[:, 1:] * scale
 
@@ -183,8 +230,31 @@ def forecast_cells(
 ) -> ForecastCells:
     """The cell of each outcome under its predictive distribution, and what it says.
 
-    Raises TypeError for another kind of statement, ValueError for other lengths and for a cdf
-    that is none. Source: Neyman (1937); Jolliffe & Primo (2008)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        What happened, shape (n,), n ≥ 2.
+    statement : Any
+        Quantiles, Samples or Distribution, n rows.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator, for outcomes that equal members or lie at a jump; None draws
+        fresh entropy: numbers differ from run to run.
+
+    Returns
+    -------
+    ForecastCells
+
+    Raises
+    ------
+    TypeError
+        For another kind of statement.
+    ValueError
+        For other lengths and for a cdf that is none.
+
+    References
+    ----------
+    Neyman (1937); Jolliffe & Primo (2008).
+    """
     statement = read_statement(statement)
     if not isinstance(statement, (Quantiles, Samples, Distribution)):
         raise TypeError("statement must be Quantiles, Samples or Distribution, got "
@@ -200,7 +270,19 @@ def placed_at(cells: ForecastCells,  # of a table, from `forecast_cells`
               where: str,  # "lowest", "highest", "inner" or "outer": of the cells that a row
                            # touches
               ) -> ForecastCells:
-    "The cells with all tied outcomes at one end of what they touch: what ties leave open."
+    """The cells with all tied outcomes at one end of what they touch: what ties leave open.
+
+    Parameters
+    ----------
+    cells : ForecastCells
+        Of a table, from `forecast_cells`.
+    where : str
+        "lowest", "highest", "inner" or "outer": of the cells that a row touches.
+
+    Returns
+    -------
+    ForecastCells
+    """
     middle = 0.5 * (cells.edges[1:] + cells.edges[:-1])
     is_far = np.abs(middle[cells.highest] - 0.5) > np.abs(middle[cells.lowest] - 0.5)
     between = (cells.edges[cells.lowest + 1] <= 0.5) & (cells.edges[cells.highest] >= 0.5)
@@ -218,7 +300,20 @@ def below_levels(
     cells: ForecastCells,  # from `forecast_cells`
     level: float,  # one of the levels of a table; of ranks and PITs any between 0 and 1
 ) -> tuple[np.ndarray, np.ndarray]:  # shape (n,) each, from 0 to 1
-    "Which outcomes lie below the quantile of a level, and which at most there."
+    """Which outcomes lie below the quantile of a level, and which at most there.
+
+    Parameters
+    ----------
+    cells : ForecastCells
+        From `forecast_cells`.
+    level : float
+        One of the levels of a table; of ranks and PITs any between 0 and 1.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Shape (n,) each, from 0 to 1.
+    """
     if cells.kind == "table":
         k = int(np.abs(cells.levels - level).argmin())
         return (cells.highest <= k).astype(float), (cells.lowest <= k).astype(float)

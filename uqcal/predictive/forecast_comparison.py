@@ -34,7 +34,17 @@ _ROWS = 10_000  # of the rows that sizes and tolerances are found from
 
 @dataclass(frozen=True)
 class ForecastScoring:
-    "How rows of quantiles or members are scored, and what corrects them."
+    """How rows of quantiles or members are scored, and what corrects them.
+
+    Parameters
+    ----------
+    levels : tuple[float, ...] | None, optional
+        Of quantiles; None: members.
+    fair : bool, default False
+        Whether members are a sample.
+    name : str, default "crps"
+        Of the score.
+    """
 
     levels: tuple[float, ...] | None = None  # of quantiles; None: members
     fair: bool = False  # whether members are a sample
@@ -43,13 +53,37 @@ class ForecastScoring:
     def points(self, y: np.ndarray,  # observed values, shape (n,)
                values: np.ndarray,  # quantiles or members, shape (n, k)
                ) -> np.ndarray:  # penalties, shape (n,)
-        "The score of each row."
+        """The score of each row.
+
+        Parameters
+        ----------
+        y : np.ndarray
+            Observed values, shape (n,).
+        values : np.ndarray
+            Quantiles or members, shape (n, k).
+
+        Returns
+        -------
+        np.ndarray
+            Penalties, shape (n,).
+        """
         if self.levels is None: return crps_of_samples(y, values, fair=self.fair)
         return crps_of_quantiles(y, values, self.levels)
 
     def steps(self, n_units: int,  # independent rows
               ) -> tuple[str, ...]:  # none for fewer than 20, nor by the fair score
-        "Corrections that so many rows can teach, in their order, and flat spreads at the end."
+        """Corrections that so many rows can teach, in their order, and flat spreads at the end.
+
+        Parameters
+        ----------
+        n_units : int
+            Independent rows.
+
+        Returns
+        -------
+        tuple[str, ...]
+            None for fewer than 20, nor by the fair score.
+        """
         if n_units < 20 or self.fair: return ()
         return "shift", "factor", "flat"
 
@@ -57,7 +91,22 @@ class ForecastScoring:
               y: np.ndarray,  # of training rows, shape (n,)
               values: np.ndarray,  # shape (n, k)
               ) -> dict[str, Any]:  # by step: a map of (y, values) to a corrected pair
-        "What these rows teach, each correction on top of those before it."
+        """What these rows teach, each correction on top of those before it.
+
+        Parameters
+        ----------
+        steps : Sequence[str]
+            From `steps`.
+        y : np.ndarray
+            Of training rows, shape (n,).
+        values : np.ndarray
+            Shape (n, k).
+
+        Returns
+        -------
+        dict[str, Any]
+            By step: a map of (y, values) to a corrected pair.
+        """
         parts = _Parts.of(self, y, values)
         shift = parts.shift()
         factor, same = parts.factor(shift), parts.flat().factor(shift)
@@ -70,14 +119,38 @@ class ForecastScoring:
     def sizes(self, y: np.ndarray,  # shape (n,)
               values: np.ndarray,  # shape (n, k)
               ) -> dict[str, float]:  # by step
-        "The best shift and factor."
+        """The best shift and factor.
+
+        Parameters
+        ----------
+        y : np.ndarray
+            Shape (n,).
+        values : np.ndarray
+            Shape (n, k).
+
+        Returns
+        -------
+        dict[str, float]
+            By step.
+        """
         parts = _Parts.of(self, y[:_ROWS], values[:_ROWS])
         shift = parts.shift()
         return {"shift": shift, "factor": parts.factor(shift)}
 
     def harmless(self, columns: Sequence[np.ndarray],  # observed values and quantiles or members
                  ) -> tuple[float, tuple[str, float]]:  # and what would cost as much
-        "A difference in score that does no harm: what spreads wrong by a factor of 1.25 cost."
+        """A difference in score that does no harm: what spreads wrong by a factor of 1.25 cost.
+
+        Parameters
+        ----------
+        columns : Sequence[np.ndarray]
+            Observed values and quantiles or members.
+
+        Returns
+        -------
+        tuple[float, tuple[str, float]]
+            And what would cost as much.
+        """
         parts = _Parts.of(replace(self, fair=False), *(column[:_ROWS] for column in columns))
         shift = parts.shift()
         best = parts.factor(shift)
@@ -98,7 +171,14 @@ class _Parts:
 
     @classmethod
     def of(cls, scoring, y, values):
-        "The parts of checked rows."
+        """The parts of checked rows.
+
+        Parameters
+        ----------
+        scoring
+        y
+        values
+        """
         k, inner = values.shape[1], np.zeros(y.size)
         if scoring.levels is None:
             inner = np.sort(values, axis=1) @ ((2 * np.arange(k) + 1 - k) / (k * k))
@@ -108,7 +188,13 @@ class _Parts:
         return cls(y - middle, middle, values - middle[:, None], level, weight, inner)
 
     def mean_score(self, shift, factor):
-        "The mean score after a shift and a factor."
+        """The mean score after a shift and a factor.
+
+        Parameters
+        ----------
+        shift
+        factor
+        """
         left = (self.error - shift)[:, None] - factor * self.apart
         linear = left @ (self.weight * self.level)
         np.minimum(left, 0, out=left)
@@ -121,7 +207,12 @@ class _Parts:
         return _least(lambda a: self.mean_score(a, factor), *ends)
 
     def factor(self, shift):
-        "The factor on all spreads that scores best; 1 where there is none."
+        """The factor on all spreads that scores best; 1 where there is none.
+
+        Parameters
+        ----------
+        shift
+        """
         size, reach = self.spread().mean(), np.abs(self.error - shift).mean()
         if not min(size, reach) > 0: return 1.0
         most = np.log(reach / size) + np.array([-3.0, 3.0])
@@ -132,14 +223,25 @@ class _Parts:
         return np.abs(self.apart) @ self.weight
 
     def flat(self, size=None):
-        "The same with one spread for all rows, their mean unless it is given."
+        """The same with one spread for all rows, their mean unless it is given.
+
+        Parameters
+        ----------
+        size, optional
+        """
         spread = self.spread()
         if size is None: size = spread.mean()
         scale = np.divide(size, spread, out=np.ones_like(spread), where=spread > 0)
         return replace(self, apart=self.apart * scale[:, None], inner=self.inner * scale)
 
     def made(self, shift, factor):
-        "Quantiles or members after a shift and a factor."
+        """Quantiles or members after a shift and a factor.
+
+        Parameters
+        ----------
+        shift
+        factor
+        """
         made = (self.middle + shift)[:, None] + factor * self.apart
         return np.maximum.accumulate(made, axis=1) if (self.level[0] < self.level[-1]) else made
 
@@ -154,24 +256,62 @@ def _least(loss, low, high):
 # %% ../../nbs/predictive/128_forecast_comparison.ipynb #fc-rows
 @dataclass(frozen=True)
 class RowScoring:
-    "Rows whose scores are known, of distributions that nothing is fitted to."
+    """Rows whose scores are known, of distributions that nothing is fitted to.
+
+    Parameters
+    ----------
+    name : str, default "crps"
+        Of the score.
+    """
 
     name: str = "crps"  # of the score
 
     def points(self, score: np.ndarray,  # of each row, shape (n,)
                ) -> np.ndarray:  # the same
-        "The score of each row."
+        """The score of each row.
+
+        Parameters
+        ----------
+        score : np.ndarray
+            Of each row, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            The same.
+        """
         return score
 
     def steps(self, n_units: int,  # independent rows
               ) -> tuple[str, ...]:  # none
-        "Corrections that are fitted: none."
+        """Corrections that are fitted: none.
+
+        Parameters
+        ----------
+        n_units : int
+            Independent rows.
+
+        Returns
+        -------
+        tuple[str, ...]
+            None.
+        """
         return ()
 
     def harmless(self, columns: Sequence[np.ndarray],  # scores
                  ) -> tuple[float, tuple[str, float]]:  # and what would cost as much
-        """A difference in score that does no harm: what a std wrong by a factor of 1.25 costs a
-        normal distribution."""
+        """A difference in score that does no harm: what a std wrong by a factor of 1.25 costs a normal distribution.
+
+        Parameters
+        ----------
+        columns : Sequence[np.ndarray]
+            Scores.
+
+        Returns
+        -------
+        tuple[float, tuple[str, float]]
+            And what would cost as much.
+        """
         factor = np.array([1.25, 0.8])
         share = np.mean(np.sqrt(2 + 2 * factor**2) - factor) - 1
         return float(share * columns[0].mean()), ("spread", 1.25)
@@ -293,8 +433,46 @@ def compare_forecasts(
     Tables are compared at common levels, ensembles with unlike numbers of members by the fair
     CRPS, and unlike kinds as quantiles at common levels; cautions say so.
 
-    Raises ValueError, TypeError for bad data, naming the argument, and for tables without a common
-    level. Source: Gneiting & Raftery (2007); Diebold & Mariano (1995)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Observed values, shape (n,), n ≥ 3.
+    models : Mapping[str, Statement]
+        By name, Quantiles, Samples, Distribution or MeanStd of the same rows; kinds may
+        differ.
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,).
+    in_time : bool, default False
+        Whether rows follow each other in time, so that neighbours may be correlated; not
+        with groups.
+    margin : float | None, optional
+        A mean difference that does no harm, > 0, in the unit of the values; None: what
+        spreads wrong by a factor of 1.25 cost.
+    confidence : float, default 0.95
+        Level of all intervals together, in (0, 1).
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    ModelComparison
+        `.conclusion`, `.best`, `.findings`, `.step`, `.models`, `.pairs`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument, and for tables without a common level.
+
+    References
+    ----------
+    Gneiting & Raftery (2007); Diebold & Mariano (1995).
+    """
     y, models = _read(y_true, models)
     if margin is not None and not read_number(margin, "margin", minimum=0) > 0:
         raise ValueError("margin must be above 0, got 0")

@@ -54,14 +54,41 @@ def pit_bets(low: np.ndarray,  # cdf just below each outcome, shape (n,)
              high: np.ndarray,  # cdf at each outcome, shape (n,)
              ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # the middle of the PIT, its
              # expected distance from .5, times two, each (n,); what rivals win, shape (n, 48)
-    "Bets on densities, Eq. 1; where the cdf has no jump, low and high are the same."
+    """Bets on densities, Eq. 1; where the cdf has no jump, low and high are the same.
+
+    Parameters
+    ----------
+    low : np.ndarray
+        Cdf just below each outcome, shape (n,).
+    high : np.ndarray
+        Cdf at each outcome, shape (n,).
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, np.ndarray]
+        The middle of the PIT, its expected distance from .5, times two, each (n,); what
+        rivals win, shape (n, 48).
+    """
     return (low + high) / 2, np.full(low.size, 0.5), _mean_density(low, high)
 
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-member-bets
 def member_bets(y: np.ndarray,  # outcomes, shape (n,)
                 rows: np.ndarray,  # members, shape (n, m), in any order
                 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # as `pit_bets`
-    "Bets on the rank of an outcome among members; of tied ranks each is as likely as the other."
+    """Bets on the rank of an outcome among members; of tied ranks each is as likely as the other.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes, shape (n,).
+    rows : np.ndarray
+        Members, shape (n, m), in any order.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, np.ndarray]
+        As `pit_bets`.
+    """
     m = rows.shape[1]
     low, high = (rows < y[:, None]).sum(axis=1), (rows <= y[:, None]).sum(axis=1) + 1
     code = low * (m + 2) + high
@@ -80,7 +107,22 @@ def table_bets(y: np.ndarray,  # outcomes, shape (n,)
                rows: np.ndarray,  # quantiles, shape (n, q), rising
                levels: np.ndarray,  # their levels, shape (q,)
                ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # as `pit_bets`
-    "Bets on the cell of an outcome among quantiles; for ties, the least over atoms there may be."
+    """Bets on the cell of an outcome among quantiles; for ties, the least over atoms there may be.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes, shape (n,).
+    rows : np.ndarray
+        Quantiles, shape (n, q), rising.
+    levels : np.ndarray
+        Their levels, shape (q,).
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, np.ndarray]
+        As `pit_bets`.
+    """
     edge = np.r_[0.0, levels, 1.0]
     low, high = (rows < y[:, None]).sum(axis=1), (rows <= y[:, None]).sum(axis=1)
     cells, where = np.unique(low * edge.size + high, return_inverse=True)
@@ -142,7 +184,34 @@ def _watch_cells(middle, apart, won, first, threshold, wealth, best, table, lane
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-alarm
 @dataclass(frozen=True, kw_only=True)
 class ForecastAlarm(Result):
-    "What rang a monitor of forecasts: the stretch that is likeliest to have gone wrong, and how."
+    """What rang a monitor of forecasts: the stretch that is likeliest to have gone wrong, and how.
+
+    Attributes
+    ----------
+    outcome : int
+        The number of the outcome at which it rang, counted from 1.
+    since : int
+        The number of the first outcome of the stretch, an estimate of the change.
+    likelier : float
+        What a stake on the leading rival was multiplied by in the stretch, by each of the
+        detectors on average.
+    run_length : int
+        Outcomes from one false alarm to the next, on average, at least.
+    horizon : int
+        Detectors that take turns; the run length is proved for one.
+    n : int
+        Outcomes of the stretch.
+    a : float
+        Of the leading rival, a beta density of the PIT.
+    b : float
+        Its other parameter.
+    middle : float
+        Mean PIT of the stretch; .5 is calibrated.
+    apart : float
+        Mean distance of the PIT from .5 in the stretch.
+    calibrated : float
+        What that is on average while forecasts are right.
+    """
 
     outcome: int  # the number of the outcome at which it rang, counted from 1
     since: int  # the number of the first outcome of the stretch, an estimate of the change
@@ -180,10 +249,20 @@ class ForecastAlarm(Result):
 
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-monitor
 class ForecastMonitor(Bell):
-    """A watch over quantiles, ensembles or densities that may be read after every outcome, for
-    ever.
+    """A watch over quantiles, ensembles or densities that may be read after every outcome, for ever.
 
-    Source: Roberts (1966) for the sum; Shin, Ramdas and Rinaldo (2024) for bets in it."""
+    Parameters
+    ----------
+    run_length : int, default 1_000_000
+        Outcomes from one false alarm to the next, on average, at least; ≥ 1.
+    horizon : int, default 1
+        Rows over which errors follow each other, such as the steps that a forecast looks
+        ahead, ≥ 1.
+
+    References
+    ----------
+    Roberts (1966) for the sum; Shin, Ramdas and Rinaldo (2024) for bets in it.
+    """
 
     def __init__(self,
                  *,
@@ -196,7 +275,22 @@ class ForecastMonitor(Bell):
 
     def fresh(self, outcomes: int,  # outcomes so far
               ) -> tuple[np.ndarray, ...]:
-        "A state without evidence. Raises ValueError for a horizon below 1."
+        """A state without evidence.
+
+        Parameters
+        ----------
+        outcomes : int
+            Outcomes so far.
+
+        Returns
+        -------
+        tuple[np.ndarray, ...]
+
+        Raises
+        ------
+        ValueError
+            For a horizon below 1.
+        """
         lanes = check_count(self.horizon, "horizon", maximum=1000)
         return (np.zeros((lanes, _A.size)), np.zeros((2, _A.size)), np.zeros((4, _A.size)),
                 np.zeros(lanes), np.array([float(outcomes)]))
@@ -213,7 +307,21 @@ class ForecastMonitor(Bell):
               first: int,  # position to begin from
               path: np.ndarray,  # gets the sum after each, shape (n,)
               ) -> int:
-        "Where it rings; n if it doesn't."
+        """Where it rings; n if it doesn't.
+
+        Parameters
+        ----------
+        given : tuple[np.ndarray, ...]
+            Middles, distances and bets, as `pit_bets` gives.
+        first : int
+            Position to begin from.
+        path : np.ndarray
+            Gets the sum after each, shape (n,).
+
+        Returns
+        -------
+        int
+        """
         return _watch_cells(*given, first, float(self.run_length), *self.state_, path)
 
     def found(self, middle: float,  # of the PIT where it rang
@@ -221,7 +329,23 @@ class ForecastMonitor(Bell):
               won: np.ndarray,  # by each rival
               total: float,  # the sum
               ) -> tuple[Any, ...]:
-        "What `alarm` is told of what rang."
+        """What `alarm` is told of what rang.
+
+        Parameters
+        ----------
+        middle : float
+            Of the PIT where it rang.
+        apart : float
+            Expected there.
+        won : np.ndarray
+            By each rival.
+        total : float
+            The sum.
+
+        Returns
+        -------
+        tuple[Any, ...]
+        """
         _, best, table, _, _ = self.state_
         k = int(best[0].argmax())
         n, *sums = table[:, k].tolist()
@@ -237,7 +361,31 @@ class ForecastMonitor(Bell):
               apart: float,  # their mean distance from .5, times two
               calibrated: float,  # what that should be
               ) -> ForecastAlarm:
-        "The alarm that was found."
+        """The alarm that was found.
+
+        Parameters
+        ----------
+        place : int
+            The number at which it rang.
+        since : int
+            The number of the first outcome of the stretch.
+        likelier : float
+            What a stake on the rival was multiplied by.
+        k : int
+            The rival.
+        n : int
+            Outcomes of the stretch.
+        middle : float
+            Their mean PIT.
+        apart : float
+            Their mean distance from .5, times two.
+        calibrated : float
+            What that should be.
+
+        Returns
+        -------
+        ForecastAlarm
+        """
         return ForecastAlarm(
             outcome=place, since=since, likelier=likelier, run_length=int(self.run_length),
             horizon=int(self.horizon), n=n, a=float(_A[k]), b=float(_B[k]), middle=middle,
@@ -248,7 +396,20 @@ class ForecastMonitor(Bell):
                     y_true: ArrayLike,  # outcomes, shape (n,), in the order of time
                     statement: Quantiles | Samples | Distribution,  # what was predicted for them
                     ) -> MonitorReading:  # the record of these outcomes
-        "Watch a stretch of the stream, from the present state on, through all its alarms."
+        """Watch a stretch of the stream, from the present state on, through all its alarms.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Outcomes, shape (n,), in the order of time.
+        statement : Quantiles | Samples | Distribution
+            What was predicted for them.
+
+        Returns
+        -------
+        MonitorReading
+            The record of these outcomes.
+        """
         y = statement.read_observed(y_true)
         if y.size <= _BLOCK or isinstance(statement, Distribution):
             return self.through(_bets(y, statement))
@@ -263,7 +424,20 @@ class ForecastMonitor(Bell):
                     y_true: ArrayLike,  # an outcome, or several of shape (n,) in the order of time
                     statement: Quantiles | Samples | Distribution,  # what was predicted for them
                     ) -> Self:  # the object itself
-        "Watch one outcome, or several; `alarm_` then holds the latest alarm."
+        """Watch one outcome, or several; `alarm_` then holds the latest alarm.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            An outcome, or several of shape (n,) in the order of time.
+        statement : Quantiles | Samples | Distribution
+            What was predicted for them.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.prequential(boxed(y_true), statement)
         return self
 
@@ -273,7 +447,20 @@ class ForecastMonitor(Bell):
                     statement: Quantiles | Samples | Distribution,  # what was predicted for them
                     ) -> int | None:  # position of the outcome at which it rang, from 0; None if it
                     # did not
-        "Watch until the first alarm and no further."
+        """Watch until the first alarm and no further.
+
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Outcomes, shape (n,).
+        statement : Quantiles | Samples | Distribution
+            What was predicted for them.
+
+        Returns
+        -------
+        int | None
+            Position of the outcome at which it rang, from 0; None if it did not.
+        """
         given = _bets(statement.read_observed(y_true), statement)
         taken, rang = self.advance(given, 0, np.empty(given[0].size))
         if rang: return taken - 1

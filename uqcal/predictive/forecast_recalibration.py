@@ -113,7 +113,12 @@ class _Rows:
     spread: float  # a row's rise with the score, where it has none
 
     def keep(self, rows):
-        "Some of the rows."
+        """Some of the rows.
+
+        Parameters
+        ----------
+        rows
+        """
         known = {name: one for name in ("y", "values", "z", "unit", "code")
                  if (one := getattr(self, name)) is not None}
         return replace(self, **{name: one[rows] for name, one in known.items()})
@@ -183,8 +188,15 @@ def _line_of(z):
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-pit-map
 class PitMap(Storable):
-    """A rising map of PITs on the normal scale, for quantiles and distributions, with lines of
-    groups on top."""
+    """A rising map of PITs on the normal scale, for quantiles and distributions, with lines of groups on top.
+
+    Parameters
+    ----------
+    method : str, default "conformal PIT"
+        Or "location and spread".
+    share : float, default 1.0
+        Share of a line that is kept, in [0, 1].
+    """
 
     def __init__(self,
                  method: str = "conformal PIT",  # or "location and spread"
@@ -194,7 +206,18 @@ class PitMap(Storable):
 
     def fit_of(self, rows: Any,  # outcomes and quantiles, as this room reads them
                ) -> Self:  # the object itself
-        """Fit the map to these rows."""
+        """Fit the map to these rows.
+
+        Parameters
+        ----------
+        rows : Any
+            Outcomes and quantiles, as this room reads them.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         shift, factor = _line_of(rows.z)
         shift, factor = self.share * shift, 1 + self.share * (factor - 1)
         self.floor_, self.spread_, self.labels_, self.short_ = rows.floor, rows.spread, [], []
@@ -213,27 +236,77 @@ class PitMap(Storable):
     def fit_groups(self, rows: Any,  # of the same kind
                    labels: list,  # of the codes of `by` in them
                    ) -> Self:  # the object itself
-        """Fit a line for each group on top of the map."""
+        """Fit a line for each group on top of the map.
+
+        Parameters
+        ----------
+        rows : Any
+            Of the same kind.
+        labels : list
+            Of the codes of `by` in them.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         lines, counts = _lines_by_group(self.group_scores(rows), rows, len(labels))
         self.labels_, self.lines_ = list(labels), _shrunk_lines(lines, counts)
         return self
 
     def group_scores(self, rows: Any,  # of the same kind
                      ) -> np.ndarray:  # shape (n,)
-        """Scores after the common map, in which groups are compared."""
+        """Scores after the common map, in which groups are compared.
+
+        Parameters
+        ----------
+        rows : Any
+            Of the same kind.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,).
+        """
         return self.backward(rows.z)
 
     def forward(self, x: np.ndarray,  # normal scores of levels, any shape
                 code: int = -1,  # a group; −1 for one that was not seen
                 ) -> np.ndarray:  # the scores to state for them
-        """The map."""
+        """The map.
+
+        Parameters
+        ----------
+        x : np.ndarray
+            Normal scores of levels, any shape.
+        code : int, default -1
+            A group; −1 for one that was not seen.
+
+        Returns
+        -------
+        np.ndarray
+            The scores to state for them.
+        """
         if code >= 0: x = self.lines_[code, 0] + self.lines_[code, 1] * x
         return _bent(x, self.x_, self.h_, self.slope_)
 
     def backward(self, z: np.ndarray,  # scores as predicted, any shape
                  code: int = -1,  # a group; −1 for one that was not seen
                  ) -> np.ndarray:  # recalibrated scores
-        """The inverse of the map."""
+        """The inverse of the map.
+
+        Parameters
+        ----------
+        z : np.ndarray
+            Scores as predicted, any shape.
+        code : int, default -1
+            A group; −1 for one that was not seen.
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated scores.
+        """
         x = _bent(z, self.h_, self.x_, 1 / self.slope_)
         if code >= 0: x = (x - self.lines_[code, 0]) / self.lines_[code, 1]
         return x
@@ -242,7 +315,22 @@ class PitMap(Storable):
                   levels: np.ndarray,  # shape (k,)
                   code: np.ndarray,  # the group of each row, −1 where it was not seen
                   ) -> np.ndarray:  # recalibrated, shape (n, k)
-        """Quantiles at the same levels."""
+        """Quantiles at the same levels.
+
+        Parameters
+        ----------
+        values : np.ndarray
+            Quantiles, shape (n, k).
+        levels : np.ndarray
+            Shape (k,).
+        code : np.ndarray
+            The group of each row, −1 where it was not seen.
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated, shape (n, k).
+        """
         made, x = np.empty(values.shape), stats.norm.ppf(levels)
         for one in np.unique(code):
             held = code == one
@@ -252,7 +340,20 @@ class PitMap(Storable):
     def apply(self, statement: Quantiles | Distribution,  # what is predicted for new rows
               by: Any = None,  # the group of each row, where groups have lines
               ) -> Statement:  # of the same kind
-        """The correction of new rows."""
+        """The correction of new rows.
+
+        Parameters
+        ----------
+        statement : Quantiles | Distribution
+            What is predicted for new rows.
+        by : Any, optional
+            The group of each row, where groups have lines.
+
+        Returns
+        -------
+        Statement
+            Of the same kind.
+        """
         code = _codes_of(self.labels_, by, len(statement))
         if isinstance(statement, Distribution): return _mapped([self], statement, 0, code)
         levels = np.asarray(statement.levels)
@@ -324,12 +425,34 @@ class _MappedDistribution:
 
     def cdf(self, y: ArrayLike,  # a number, or one for each row, shape (n,)
             ) -> np.ndarray:  # probabilities, shape (n,)
-        """The probability of a value at most y, row by row."""
+        """The probability of a value at most y, row by row.
+
+        Parameters
+        ----------
+        y : ArrayLike
+            A number, or one for each row, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Probabilities, shape (n,).
+        """
         return stats.norm.cdf(self._by_map(stats.norm.ppf(self.dist.cdf(y)), "backward"))
 
     def ppf(self, level: ArrayLike,  # a number, or one for each row, shape (n,), in (0, 1)
             ) -> np.ndarray:  # quantiles, shape (n,)
-        """The quantile of each row."""
+        """The quantile of each row.
+
+        Parameters
+        ----------
+        level : ArrayLike
+            A number, or one for each row, shape (n,), in (0, 1).
+
+        Returns
+        -------
+        np.ndarray
+            Quantiles, shape (n,).
+        """
         inverse = getattr(self.dist, "ppf", None) or getattr(self.dist, "icdf", None)
         if inverse is None: raise TypeError("level needs a distribution with ppf or icdf")
         return np.asarray(inverse(stats.norm.cdf(self._by_map(stats.norm.ppf(level), "forward"))))
@@ -351,7 +474,18 @@ class ShiftByLevel(Storable):
 
     def fit_of(self, rows: Any,  # outcomes and quantiles, as this room reads them
                ) -> Self:  # the object itself
-        """Fit shifts to these rows."""
+        """Fit shifts to these rows.
+
+        Parameters
+        ----------
+        rows : Any
+            Outcomes and quantiles, as this room reads them.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         self.floor_, self.spread_, self.levels_ = rows.floor, rows.spread, rows.levels
         away = (rows.y[:, None] - rows.values) / self._width(rows.values)
         found = [_order_statistics(away[:, k], rows.levels[[k]], rows.worth)
@@ -370,7 +504,22 @@ class ShiftByLevel(Storable):
                   levels: np.ndarray,  # shape (k,), those of the fit
                   code: np.ndarray,  # not used: no group has shifts of its own
                   ) -> np.ndarray:  # recalibrated, shape (n, k)
-        """Quantiles at the same levels."""
+        """Quantiles at the same levels.
+
+        Parameters
+        ----------
+        values : np.ndarray
+            Quantiles, shape (n, k).
+        levels : np.ndarray
+            Shape (k,), those of the fit.
+        code : np.ndarray
+            Not used: no group has shifts of its own.
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated, shape (n, k).
+        """
         made = values + self._width(values) * self.shift_
         middle = int(np.argmin(np.abs(np.asarray(levels) - 0.5)))
         made[:, middle:] = np.maximum.accumulate(made[:, middle:], axis=1)
@@ -380,7 +529,19 @@ class ShiftByLevel(Storable):
     def apply(self, statement: Quantiles,  # what is predicted for new rows
               by: Any = None,  # not used
               ) -> Quantiles:
-        """The correction of new rows."""
+        """The correction of new rows.
+
+        Parameters
+        ----------
+        statement : Quantiles
+            What is predicted for new rows.
+        by : Any, optional
+            Not used.
+
+        Returns
+        -------
+        Quantiles
+        """
         if tuple(statement.levels) != tuple(self.levels_):
             raise ValueError("statement must have the levels of the fit, "
                              f"{', '.join(f'{one:g}' for one in self.levels_)}")
@@ -427,7 +588,15 @@ def _least_crps(y, mean, away, columns):
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-member-map
 class MemberMap(Storable):
-    """Members moved about their mean: a shift, a line in the mean, and a factor of the spread."""
+    """Members moved about their mean: a shift, a line in the mean, and a factor of the spread.
+
+    Parameters
+    ----------
+    method : str, default "location and spread"
+        Or "line in the mean".
+    share : float, default 1.0
+        Share of the correction that is kept, in [0, 1].
+    """
 
     def __init__(self,
                  method: str = "location and spread",  # or "line in the mean"
@@ -437,7 +606,18 @@ class MemberMap(Storable):
 
     def fit_of(self, rows: Any,  # outcomes and members, as this room reads them
                ) -> Self:  # the object itself
-        """Fit the move to these rows."""
+        """Fit the move to these rows.
+
+        Parameters
+        ----------
+        rows : Any
+            Outcomes and members, as this room reads them.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         mean, away, std = _about_mean(rows.values)
         self.floor_, self.labels_, self.short_, self.middle_ = rows.floor, [], [], mean.mean()
         columns = [std, mean - self.middle_][:1 + (self.method == "line in the mean")]
@@ -449,7 +629,20 @@ class MemberMap(Storable):
     def fit_groups(self, rows: Any,  # of the same kind
                    labels: list,  # of the codes of `by` in them
                    ) -> Self:  # the object itself
-        """Fit a shift and a factor for each group on top."""
+        """Fit a shift and a factor for each group on top.
+
+        Parameters
+        ----------
+        rows : Any
+            Of the same kind.
+        labels : list
+            Of the codes of `by` in them.
+
+        Returns
+        -------
+        Self
+            The object itself.
+        """
         lines, counts = _lines_by_group(self.group_scores(rows), rows, len(labels))
         mean, away, std = _about_mean(self.values_of(rows.values, None, np.full(rows.y.size, -1)))
         for one in np.flatnonzero(counts >= 5):
@@ -461,7 +654,18 @@ class MemberMap(Storable):
 
     def group_scores(self, rows: Any,  # of the same kind
                      ) -> np.ndarray:  # shape (n,)
-        """Scaled errors of the mean of moved members, in which groups are compared."""
+        """Scaled errors of the mean of moved members, in which groups are compared.
+
+        Parameters
+        ----------
+        rows : Any
+            Of the same kind.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,).
+        """
         made = self.values_of(rows.values, None, np.full(rows.y.size, -1))
         mean, _, std = _about_mean(made)
         return (rows.y - mean) / (np.sqrt(1 + 1 / made.shape[1]) * np.where(std > 0, std, np.inf))
@@ -470,7 +674,22 @@ class MemberMap(Storable):
                   levels: Any,  # not used: members have no levels
                   code: np.ndarray,  # the group of each row, −1 where it was not seen
                   ) -> np.ndarray:  # recalibrated, shape (n, m)
-        """As many members, in the same order."""
+        """As many members, in the same order.
+
+        Parameters
+        ----------
+        values : np.ndarray
+            Members, shape (n, m).
+        levels : Any
+            Not used: members have no levels.
+        code : np.ndarray
+            The group of each row, −1 where it was not seen.
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated, shape (n, m).
+        """
         mean, away, std = _about_mean(values)
         mean = mean + self.coef_[0] * std + self.coef_[1] * (mean - self.middle_)
         away, std = self.factor_ * away, self.factor_ * std
@@ -482,7 +701,19 @@ class MemberMap(Storable):
     def apply(self, statement: Samples,  # what is predicted for new rows
               by: Any = None,  # the group of each row, where groups have lines
               ) -> Samples:
-        """The correction of new rows."""
+        """The correction of new rows.
+
+        Parameters
+        ----------
+        statement : Samples
+            What is predicted for new rows.
+        by : Any, optional
+            The group of each row, where groups have lines.
+
+        Returns
+        -------
+        Samples
+        """
         code = _codes_of(self.labels_, by, len(statement))
         return _with_values(statement, self.values_of(statement.values, None, code))
 
@@ -726,8 +957,53 @@ def _finding(name, before, after, cells, held, alpha):
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-class
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ForecastRecalibration(Report):
-    """What was recalibrated, with cross-validated findings; what `recalibrate_forecasts`
-    returns."""
+    """What was recalibrated, with cross-validated findings; what `recalibrate_forecasts` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    given : Statement
+        As it was predicted.
+    held : Statement
+        Each row by a map of other rows.
+    model : Any
+        The map, fitted to all rows; None: nothing is changed.
+    chosen : str
+        Its name among the candidates.
+    before : tuple[Finding, ...]
+        Faults of what was predicted.
+    after : tuple[Finding, ...]
+        The same with those in cross-validation.
+    gain : Finding
+        Of the CRPS per row, in the cross-validation that chose.
+    candidates : pd.DataFrame
+        A row for each map: `gain`, by how much the CRPS per row is lower than if unchanged,
+        `gap` to the best, with standard errors.
+    faults : tuple[tuple[str, ...], tuple[str, ...]]
+        Names of those shown, before and after.
+    reliability : pd.DataFrame
+        `level`, and shares `before` and `after`.
+    confidence : float
+        Level of the limits.
+    n_calibration : int
+        Independent rows that the fit is worth.
+    n_groups : int | None
+        Clusters.
+    by_group : bool
+        Whether groups have maps of their own.
+    """
 
     given: Statement = field(repr=False, compare=False)  # as it was predicted
     held: Statement = field(repr=False, compare=False)  # each row by a map of other rows
@@ -788,16 +1064,34 @@ class ForecastRecalibration(Report):
         return {}
 
     def table_lines(self) -> list[str]:  # three rows
-        """Shares of outcomes at or below each level, before and after."""
+        """Shares of outcomes at or below each level, before and after.
+
+        Returns
+        -------
+        list[str]
+            Three rows.
+        """
         return words.reliability_lines(self.reliability, self.is_recalibrated)
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        """\"findings\", \"parts\", \"candidates\" and \"reliability\"."""
+        """\"findings\", \"parts\", \"candidates\" and \"reliability\".
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"candidates": self.candidates.copy(),
                                    "reliability": self.reliability.copy()}
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        """Outcome, conclusion, findings, cautions, the next step, and what each map gains."""
+        """Outcome, conclusion, findings, cautions, the next step, and what each map gains.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         told = super().to_dict()
         for name in ("verdict", "everywhere", "beyond"): del told[name]
         return json_plain({"outcome": self.outcome, **told, "chosen": self.chosen, "n": self.n,
@@ -808,7 +1102,20 @@ class ForecastRecalibration(Report):
     def draw(self, finding: Finding,  # one of the report
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """Shares of outcomes at or below each level, before and after, whatever the finding."""
+        """Shares of outcomes at or below each level, before and after, whatever the finding.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         ax, table = new_axes(ax, 5.2, 5.2), self.reliability
         ax.plot([0, 1], [0, 1], ls="--", color="0.5", lw=1)
         ax.plot(table["level"], table["before"], "o-", color="#D55E00", label="as predicted")
@@ -863,9 +1170,37 @@ def recalibrate_forecasts(
 ) -> ForecastRecalibration:  # `.conclusion`, `.model`, `.held`, `.before`, `.after`
     """Recalibrate predictive distributions where a fault is shown, and test before and after.
 
-    Raises ValueError for fewer than ten rows or clusters, and for `by` with more than a hundred
-    groups; TypeError for statements of other kinds, and what the statement's `read_observed`
-    raises for outcomes."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        What happened, shape (n,), ten rows or more.
+    statement : Any
+        What was predicted: Quantiles, Samples or Distribution.
+    by : ArrayLike | None, optional
+        Groups that may be wrong in different ways, shape (n,); None where all rows share
+        one map.
+    groups : ArrayLike | None, optional
+        Labels of clustered rows, shape (n,).
+    n_folds : int, default 10
+        Parts, of which each is recalibrated by a fit to all others, ≥ 2.
+    confidence : float, default 0.95
+        Tests reject at 1 − confidence; in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator, of folds and of ties; None draws fresh entropy: numbers differ
+        from run to run.
+
+    Returns
+    -------
+    ForecastRecalibration
+        `.conclusion`, `.model`, `.held`, `.before`, `.after`.
+
+    Raises
+    ------
+    ValueError
+        For fewer than ten rows or clusters, and for `by` with more than a hundred groups;
+        TypeError for statements of other kinds, and what the statement's `read_observed`
+        raises for outcomes.
+    """
     statement = read_statement(statement)
     if not isinstance(statement, (Quantiles, Samples, Distribution)):
         raise TypeError("statement must be Quantiles, Samples or Distribution, got "

@@ -62,8 +62,68 @@ def _central(levels):
 # %% ../../nbs/predictive/129_forecast_streams.ipynb #fs-summary
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ForecastStreamSummary(StreamCounts):
-    """What went through `recalibrate_forecast_rows`: counts, coverage and CRPS before and after,
-    alarms."""
+    """What went through `recalibrate_forecast_rows`: counts, coverage and CRPS before and after, alarms.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    method : str
+        The method's short name.
+    rows : int
+        Rows written in this run, as all that follows.
+    learnt : int
+        Rows that had an outcome.
+    alarms : int
+        How often the monitor of what was predicted rang.
+    alarms_after : int
+        How often the monitor of what was written rang.
+    curve : tuple[tuple[float, ...], ...]
+        Outcomes seen, a measure of what was predicted and of what was written, at some
+        times of the stream.
+    left_out : int
+        Rows without a prediction, where they were to be left out.
+    skipped : int
+        Broken rows, where they were to be skipped.
+    waiting : int
+        Forecasts whose outcome has not come yet, where rows have keys.
+    restarts : int
+        How often the forecaster began anew, at alarms of the forecasts' monitor.
+    booked : int
+        Rows that brought the outcome of an earlier row's forecast.
+    level : float
+        Coverage that is claimed by the central quantiles.
+    coverage_before : float
+        What they covered as predicted; 0 where nothing was learnt.
+    coverage_after : float
+        What they covered in what was written.
+    crps_before : float
+        Mean CRPS as predicted; 0 where nothing was learnt.
+    crps_after : float
+        Mean CRPS of what was written.
+    gain_error : float
+        Standard error of their difference, for Student's t as for a normal.
+    bound : float | None
+        How far the share below each quantile can be from its level at most, for any
+        sequence; None where that is not guaranteed.
+    of : str
+        What rows predict.
+    alarm : ForecastAlarm | None
+        The first of what was predicted; None if there was none.
+    alarm_after : ForecastAlarm | None
+        The first of what was written.
+    """
 
     level: float  # coverage that is claimed by the central quantiles
     coverage_before: float  # what they covered as predicted; 0 where nothing was learnt
@@ -93,7 +153,13 @@ class ForecastStreamSummary(StreamCounts):
         return self.level
 
     def table_lines(self) -> list[str]:  # none before six outcomes
-        "Coverage so far, at six times of the stream."
+        """Coverage so far, at six times of the stream.
+
+        Returns
+        -------
+        list[str]
+            None before six outcomes.
+        """
         if self.learnt < 6: return []
         seen = np.array([point[0] for point in self.curve])
         places = np.searchsorted(seen, np.arange(1, 7) * self.learnt / 6)
@@ -118,14 +184,27 @@ class _ForecastTally(StreamTally):
         self.neighbours_ = [0.0, 0.0, 0.0]  # last PIT − .5, sums of squares and of products
 
     def bets(self, y, rows):
-        "What rivals of the monitor win."
+        """What rivals of the monitor win.
+
+        Parameters
+        ----------
+        y
+        rows
+        """
         if self.of == "ensembles": return member_bets(y, rows)
         return table_bets(y, rows, np.array(self.levels))
 
     def count(self, predicted, y, made):
         """Take in forecasts, outcomes y and what was made of the forecasts; alarms as predicted.
 
-        An alarm of the corrected rows is counted too."""
+        An alarm of the corrected rows is counted too.
+
+        Parameters
+        ----------
+        predicted
+        y
+        made
+        """
         levels, alarms, scores = np.array(self.levels), (), []
         low, high = _central(levels)
         for k, (rows, monitor) in enumerate([(made, self.after_), (predicted, self.monitor_)]):
@@ -192,7 +271,21 @@ def _horizon_for(correlation):
 
 # %% ../../nbs/predictive/129_forecast_streams.ipynb #fs-rows-class
 class ForecastRows(KeyedRows):
-    """All that rows with quantiles or members have left behind."""
+    """All that rows with quantiles or members have left behind.
+
+    Parameters
+    ----------
+    of : str, default "quantiles"
+        "quantiles", "ensembles" or "densities", by their quantiles.
+    levels : tuple[float, ...], default (0.05, 0.5, 0.95)
+        Of the columns; of m members the ranks k / (m + 1).
+    method : str, default "tracker"
+        Or "mixed".
+    run_length : int, default 1_000_000
+        Outcomes between false alarms, on average.
+    horizon : int, default 1
+        Rows over which errors follow each other, ≥ 1.
+    """
 
     wanted = "hold a number"
 
@@ -223,7 +316,18 @@ class ForecastRows(KeyedRows):
         return (*(f"column {k + 1}" for k in range(self.width)), "observed", "key")
 
     def begin(self) -> Self:  # the object itself
-        "No row seen yet. Raises ValueError for another method."
+        """No row seen yet.
+
+        Returns
+        -------
+        Self
+            The object itself.
+
+        Raises
+        ------
+        ValueError
+            For another method.
+        """
         check_choice(self.method, "method", ["tracker", "mixed"])
         check_choice(self.of, "of", ["quantiles", "ensembles", "densities"])
         if self.method == "mixed": steps: float | str = "mixed"
@@ -237,8 +341,27 @@ class ForecastRows(KeyedRows):
              names: tuple[str, ...],  # their columns
              numbers: Any,  # how numbers are written
              ) -> tuple[float, ...]:  # forecasts and the outcome
-        """All from texts of cells. Raises ValueError for what is no number, and for crossing
-        quantiles."""
+        """All from texts of cells.
+
+        Parameters
+        ----------
+        texts : list[str]
+            Cells of a row.
+        names : tuple[str, ...]
+            Their columns.
+        numbers : Any
+            How numbers are written.
+
+        Returns
+        -------
+        tuple[float, ...]
+            Forecasts and the outcome.
+
+        Raises
+        ------
+        ValueError
+            For what is no number, and for crossing quantiles.
+        """
         values = [numbers.cell(text) for text in texts[:self.width + 1]]
         for value, text, name in zip(values, texts, names):
             if value is None: raise ValueError(f"column {name!r} must hold a number, got "
@@ -254,16 +377,45 @@ class ForecastRows(KeyedRows):
     def learn(self, predicted: np.ndarray,  # forecasts, shape (n, q)
               y: np.ndarray,  # outcomes, shape (n,)
               ) -> np.ndarray:  # corrected forecasts, shape (n, q)
-        "Forecasts corrected, each before its outcome was learnt."
+        """Forecasts corrected, each before its outcome was learnt.
+
+        Parameters
+        ----------
+        predicted : np.ndarray
+            Forecasts, shape (n, q).
+        y : np.ndarray
+            Outcomes, shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Corrected forecasts, shape (n, q).
+        """
         return self.forecaster_.prequential(y, predicted)
 
     def cells(self, made: np.ndarray,  # for one row
               ) -> list[str]:  # a cell for each added column
-        "Corrected forecasts as text."
+        """Corrected forecasts as text.
+
+        Parameters
+        ----------
+        made : np.ndarray
+            For one row.
+
+        Returns
+        -------
+        list[str]
+            A cell for each added column.
+        """
         return [f"{value:.10g}" for value in np.ravel(made).tolist()]
 
     def summary(self) -> ForecastStreamSummary:
-        "What went through."
+        """What went through.
+
+        Returns
+        -------
+        ForecastStreamSummary
+        """
         tally, n = self.tally_, max(self.tally_.learnt_, 1)
         low, high = _central(np.array(self.levels))
         level = round(float(self.levels[high] - self.levels[low]), 12)
@@ -315,7 +467,44 @@ def recalibrate_forecast_rows(
 ) -> ForecastStreamSummary:  # what went through in this run
     """Write each row again with forecasts that were corrected before the row's outcome was used.
 
-    Raises ValueError for crossing quantiles, and what `stream_rows` raises."""
+    Parameters
+    ----------
+    source : BinaryIO
+        Bytes of a CSV table with a line of column names; oldest row first.
+    write : Callable[[str], object]
+        Takes whole lines of text, one or many at a time.
+    columns : tuple[str, ...]
+        Of the quantiles, by rising level, or of the members.
+    y_true : str
+        The column of outcomes, or nothing where not known.
+    levels : tuple[float, ...] | None, optional
+        Of the columns; None: they are members.
+    method : str, default "tracker"
+        "tracker" or "mixed".
+    key : str | None, optional
+        The column of keys, where outcomes come in later rows.
+    name : str, default "recalibrated"
+        What the added columns begin with.
+    run_length : int, default 1_000_000
+        Of the monitors: outcomes between false alarms, on average.
+    horizon : int, default 1
+        Rows over which errors follow each other, ≥ 1.
+    **options : Any
+        As in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`, `state`,
+        `every`, `resume`, `on_error`, `tell`, `complain`.
+
+    Returns
+    -------
+    ForecastStreamSummary
+        What went through in this run.
+
+    Raises
+    ------
+    ValueError
+        For crossing quantiles.
+    ValueError
+        As `stream_rows`.
+    """
     if levels is None:
         of, levels = "ensembles", tuple((np.arange(len(columns)) + 1) / (len(columns) + 1))
     else: of = "quantiles"
@@ -332,7 +521,20 @@ HUB_LEVELS = (0.01, 0.025, *(round(0.05 * k, 2) for k in range(1, 20)), 0.975, 0
 def density_quantiles(statement: Distribution,  # n rows
                       levels: Sequence[float] = HUB_LEVELS,  # in (0, 1), rising
                       ) -> np.ndarray:  # shape (n, q)
-    "Quantiles of a density, by its ppf, or by halving where it has none."
+    """Quantiles of a density, by its ppf, or by halving where it has none.
+
+    Parameters
+    ----------
+    statement : Distribution
+        `n` rows.
+    levels : Sequence[float], default HUB_LEVELS
+        In (0, 1), rising.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n, q).
+    """
     dist, n = statement.dist, len(statement)
     if callable(getattr(dist, "ppf", None)) or callable(getattr(dist, "icdf", None)):
         pairs = [statement.interval(abs(1 - 2 * one) or 1e-12) for one in np.asarray(levels)]
@@ -360,7 +562,17 @@ def _halved(statement, level, n):
 
 # %% ../../nbs/predictive/129_forecast_streams.ipynb #fs-moved
 class MovedDensity:
-    "A density whose quantiles were moved: its cdf at a value is that of where the value came from."
+    """A density whose quantiles were moved: its cdf at a value is that of where the value came from.
+
+    Parameters
+    ----------
+    statement : Distribution
+        As predicted, n rows.
+    predicted : np.ndarray
+        Its quantiles, shape (n, q).
+    moved : np.ndarray
+        The corrected ones, shape (n, q), rising.
+    """
 
     def __init__(self,
                  statement: Distribution,  # as predicted, n rows
@@ -371,13 +583,35 @@ class MovedDensity:
 
     def cdf(self, y: float | np.ndarray,  # one value for all rows, or shape (n,)
             ) -> np.ndarray:  # shape (n,)
-        "The probability of a value at most y, row by row."
+        """The probability of a value at most y, row by row.
+
+        Parameters
+        ----------
+        y : float | np.ndarray
+            One value for all rows, or shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,).
+        """
         y = np.broadcast_to(np.asarray(y, float), len(self.moved)).copy()
         return self.statement.cdf(_carried(y, self.moved, self.predicted))
 
     def ppf(self, level: float | np.ndarray,  # one probability for all rows, or shape (n,)
             ) -> np.ndarray:  # shape (n,)
-        "The quantile of each row at a level."
+        """The quantile of each row at a level.
+
+        Parameters
+        ----------
+        level : float | np.ndarray
+            One probability for all rows, or shape (n,).
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n,).
+        """
         level = np.broadcast_to(np.asarray(level, float), len(self.moved))
         if np.ptp(level): made = np.array([density_quantiles(self.statement.take([k]), [one])[0, 0]
                                            for k, one in enumerate(level.tolist())])
@@ -399,7 +633,25 @@ def _carried(y, begin, end):
 def columns_like(header: list[str],  # names of all columns
                  pattern: str,  # such as "q*"
                  ) -> tuple[str, ...]:  # those that fit, in their order
-    "Columns of a table by a pattern. Raises ValueError where none fits."
+    """Columns of a table by a pattern.
+
+    Parameters
+    ----------
+    header : list[str]
+        Names of all columns.
+    pattern : str
+        Such as "q*".
+
+    Returns
+    -------
+    tuple[str, ...]
+        Those that fit, in their order.
+
+    Raises
+    ------
+    ValueError
+        Where none fits.
+    """
     found = tuple(name for name in header if fnmatch.fnmatchcase(name, pattern))
     if not found:
         raise ValueError(f"no column fits {pattern!r}; the columns are "

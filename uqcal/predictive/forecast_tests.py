@@ -31,7 +31,27 @@ __all__ = ['NAMES', 'RowDependence', 'row_dependence', 'ForecastTest', 'null_com
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-dep-code
 @dataclass(frozen=True, kw_only=True)
 class RowDependence(Result):
-    "How rows depend on each other, and what a mean over them is worth; from `row_dependence`."
+    """How rows depend on each other, and what a mean over them is worth; from `row_dependence`.
+
+    Attributes
+    ----------
+    kind : str
+        "independent", "groups" or "time".
+    n : int
+        Number of rows.
+    codes : np.ndarray | None
+        The cluster of each row.
+    n_cosines : int
+        Of time.
+    horizon : int
+        Steps between a forecast and its outcome.
+    is_chosen : bool
+        Whether the rows decided, not the caller.
+    correlation : float | None
+        Largest one of adjacent rows, where the rows decided.
+    pvalue : float | None
+        Of no correlation of adjacent rows.
+    """
 
     kind: str  # "independent", "groups" or "time"
     n: int  # number of rows
@@ -44,7 +64,17 @@ class RowDependence(Result):
 
     def long_variance(self, values: np.ndarray,  # of each row, shape (n,)
                       ) -> tuple[float, float]:
-        "The variance of √n times the mean of such values, and its degrees of freedom."
+        """The variance of √n times the mean of such values, and its degrees of freedom.
+
+        Parameters
+        ----------
+        values : np.ndarray
+            Of each row, shape (n,).
+
+        Returns
+        -------
+        tuple[float, float]
+        """
         excess = values - values.mean()
         if self.kind == "time":
             waves = fft.dct(excess, norm="ortho")[1:self.n_cosines + 1]
@@ -57,7 +87,20 @@ class RowDependence(Result):
     def effective(self, hits: np.ndarray,  # of each row, from 0 to 1, shape (n,)
                   tail: float = 0.025,  # of the limit that it is for, on one side
                   ) -> float:  # from 1 to n
-        "How many independent rows say as much about a share as these do."
+        """How many independent rows say as much about a share as these do.
+
+        Parameters
+        ----------
+        hits : np.ndarray
+            Of each row, from 0 to 1, shape (n,).
+        tail : float, default 0.025
+            Of the limit that it is for, on one side.
+
+        Returns
+        -------
+        float
+            From 1 to n.
+        """
         share = hits.mean()
         if self.kind == "independent": return float(self.n)
         own = share * (1 - share)
@@ -92,7 +135,26 @@ def row_dependence(
 ) -> RowDependence:
     """How rows are taken: as clusters, in the order of time, as independent, or as they look.
 
-    Raises ValueError for groups of rows in the order of time, and for one group alone."""
+    Parameters
+    ----------
+    cells : ForecastCells
+        From `forecast_cells`.
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,).
+    in_time : bool | None, optional
+        Whether rows follow each other; None: the rows decide.
+    horizon : int, default 1
+        Steps between a forecast and its outcome; more than one: in time.
+
+    Returns
+    -------
+    RowDependence
+
+    Raises
+    ------
+    ValueError
+        For groups of rows in the order of time, and for one group alone.
+    """
     n, horizon = cells.n, check_count(horizon, "horizon")
     if not isinstance(in_time, (bool, np.bool_)) and in_time is not None:
         raise TypeError(f"in_time must be True, False or None, got {in_time!r:.40}")
@@ -130,7 +192,33 @@ NAMES = ("bias", "spread", "skew", "tails")  # of the components, in their order
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastTest(SignificanceTest):
-    "Whether predictive distributions are calibrated, with a p-value for each component."
+    """Whether predictive distributions are calibrated, with a p-value for each component.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    components : np.ndarray
+        T₁ to T₄, as far as there are cells.
+    alone : np.ndarray
+        The p-value of each component.
+    adjusted : np.ndarray
+        The same, adjusted for all of them.
+    dependence : RowDependence
+        How rows were taken.
+    """
 
     components: np.ndarray = field(repr=False)  # T₁ to T₄, as far as there are cells
     alone: np.ndarray = field(repr=False)  # the p-value of each component
@@ -138,7 +226,12 @@ class ForecastTest(SignificanceTest):
     dependence: RowDependence = field(repr=False)  # how rows were taken
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each component: name, T, p-value alone and adjusted."
+        """A row for each component: name, T, p-value alone and adjusted.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame({"component": NAMES[:self.components.size], "T": self.components,
                              "alone": self.alone, "adjusted": self.adjusted})
 
@@ -148,7 +241,22 @@ def null_components(
     n_resamples: int = 9999,  # sets to draw
     rng: int | np.random.Generator | None = None,  # seed or generator
 ) -> np.ndarray:  # shape (n_resamples, J)
-    "Components of calibrated forecasts with these cells, rows being independent."
+    """Components of calibrated forecasts with these cells, rows being independent.
+
+    Parameters
+    ----------
+    cells : ForecastCells
+        From `forecast_cells`.
+    n_resamples : int, default 9999
+        Sets to draw.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n_resamples, J).
+    """
     rng, n, size = check_generator(rng), cells.n, cells.rows.shape[1]
     if cells.kind != "pit":
         polynomials = cell_polynomials(cells.edges)
@@ -170,7 +278,23 @@ def components_test(
     n_resamples: int = 9999,  # sets drawn for independent rows
     rng: int | np.random.Generator | None = None,  # seed or generator
 ) -> ForecastTest:
-    "The test of components that were computed already."
+    """The test of components that were computed already.
+
+    Parameters
+    ----------
+    cells : ForecastCells
+        From `forecast_cells`.
+    dependence : RowDependence
+        From `row_dependence`.
+    n_resamples : int, default 9999
+        Sets drawn for independent rows.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+    Returns
+    -------
+    ForecastTest
+    """
     found = cells.components
     if dependence.kind != "independent":
         return _by_errors(cells, dependence, found)
@@ -220,8 +344,37 @@ def forecast_test(
 ) -> ForecastTest:  # `.pvalue`, `.components`, `.to_frame()`
     """Whether predictive distributions are calibrated: bias, spread, skew and tails at once.
 
-    Raises what `forecast_cells` raises; ValueError for groups of rows in the order of time.
-    Source: Neyman (1937); Lazarus et al. (2018)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        What happened, shape (n,).
+    statement : Any
+        Quantiles, Samples or Distribution, n rows.
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,); None: none.
+    in_time : bool | None, optional
+        Whether rows follow each other; None: the rows decide.
+    horizon : int, default 1
+        Steps between a forecast and its outcome.
+    n_resamples : int, default 9999
+        Sets drawn for independent rows.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+    Returns
+    -------
+    ForecastTest
+        `.pvalue`, `.components`, `.to_frame()`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `forecast_cells`; ValueError for groups of rows in the order of time.
+
+    References
+    ----------
+    Neyman (1937); Lazarus et al. (2018).
+    """
     check_count(n_resamples, "n_resamples")
     check_labels_agree(y_true=y_true, groups=groups)
     rng = check_generator(rng)
@@ -233,7 +386,23 @@ def forecast_test(
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-loc
 @dataclass(frozen=True, kw_only=True)
 class LocationSpread(Result):
-    "How far forecasts have to be moved and stretched; from `location_spread`."
+    """How far forecasts have to be moved and stretched; from `location_spread`.
+
+    Attributes
+    ----------
+    bias : float
+        Outcomes too high by so many predicted standard deviations.
+    factor : float
+        Errors spread so many times as far as predicted, about the bias.
+    bias_error : float
+        Standard error of the bias.
+    log_error : float
+        Standard error of the factor's logarithm; infinite for two cells.
+    freedom : float
+        Degrees of freedom of both.
+    pvalue : float | None
+        Of a factor of one, whatever the bias; None for two cells.
+    """
 
     bias: float  # outcomes too high by so many predicted standard deviations
     factor: float  # errors spread so many times as far as predicted, about the bias
@@ -245,7 +414,19 @@ class LocationSpread(Result):
     def factor_limits(self, low_tail: float,  # chance below the lower limit
                       high_tail: float,  # chance above the upper limit
                       ) -> tuple[float, float]:
-        "Limits of the factor."
+        """Limits of the factor.
+
+        Parameters
+        ----------
+        low_tail : float
+            Chance below the lower limit.
+        high_tail : float
+            Chance above the upper limit.
+
+        Returns
+        -------
+        tuple[float, float]
+        """
         if not np.isfinite(self.log_error): return 0.0, np.inf
         return (float(self.factor * np.exp(special.stdtrit(self.freedom, low_tail)
                                            * self.log_error)),
@@ -284,7 +465,20 @@ def _fitted(edges, counts, free):
 def pit_reach(cells: ForecastCells,  # from `forecast_cells`
               bias: float,  # in predicted standard deviations, > 0
               ) -> float:  # from 0 to 0.5
-    "How far such a bias, up or down, moves the mean PIT of these cells at least, equation (2)."
+    """How far such a bias, up or down, moves the mean PIT of these cells at least, equation (2).
+
+    Parameters
+    ----------
+    cells : ForecastCells
+        From `forecast_cells`.
+    bias : float
+        In predicted standard deviations, > 0.
+
+    Returns
+    -------
+    float
+        From 0 to 0.5.
+    """
     if cells.kind == "pit": return float(special.ndtr(bias / np.sqrt(2)) - 0.5)
     middle = 0.5 * (cells.edges[1:] + cells.edges[:-1])
     means = [_cell_scores(cells.edges, one, 0.0)[0] @ middle for one in (-bias, bias)]
@@ -295,7 +489,19 @@ def location_spread(
     cells: ForecastCells,  # from `forecast_cells`
     dependence: RowDependence,  # from `row_dependence`
 ) -> LocationSpread:
-    "Bias and spread together, equation (2), with standard errors of rows as they depend."
+    """Bias and spread together, equation (2), with standard errors of rows as they depend.
+
+    Parameters
+    ----------
+    cells : ForecastCells
+        From `forecast_cells`.
+    dependence : RowDependence
+        From `row_dependence`.
+
+    Returns
+    -------
+    LocationSpread
+    """
     free = [0, 1][:cells.probability.size - 1]
     at = _fitted(cells.edges, cells.counts, free)
     probability, score = _cell_scores(cells.edges, *at)
@@ -319,7 +525,24 @@ def joint_tail(levels: tuple[float, ...],  # rising, each in (0, 1)
                confidence: float = 0.95,  # of all limits together
                n_draws: int = 10_000,  # sets of counts, always the same ones
                ) -> float:  # at most (1 − confidence) / 2
-    "The chance on either side at which limits of all levels hold together."
+    """The chance on either side at which limits of all levels hold together.
+
+    Parameters
+    ----------
+    levels : tuple[float, ...]
+        Rising, each in (0, 1).
+    n : int
+        Independent rows.
+    confidence : float, default 0.95
+        Of all limits together.
+    n_draws : int, default 10_000
+        Sets of counts, always the same ones.
+
+    Returns
+    -------
+    float
+        At most (1 − confidence) / 2.
+    """
     rng = np.random.default_rng(0)
     probability = np.diff(np.r_[0.0, levels, 1.0])
     drawn = rng.multinomial(n, probability / probability.sum(), n_draws)[:, :-1].cumsum(axis=1)
@@ -338,7 +561,24 @@ def share_limits(
     worth: float,  # independent rows
     tails: tuple[float, float],  # chance below the lower and above the upper limit
 ) -> tuple[float, float]:  # from 0 to 1
-    "Clopper and Pearson's limits of a share, for a number of rows that need not be whole."
+    """Clopper and Pearson's limits of a share, for a number of rows that need not be whole.
+
+    Parameters
+    ----------
+    below : float
+        Share that sets the lower limit.
+    above : float
+        Share that sets the upper limit; the same without ties.
+    worth : float
+        Independent rows.
+    tails : tuple[float, float]
+        Chance below the lower and above the upper limit.
+
+    Returns
+    -------
+    tuple[float, float]
+        From 0 to 1.
+    """
     low, high = 0.0, 1.0
     if below > 0: low = float(special.betaincinv(below * worth, (1 - below) * worth + 1, tails[0]))
     if above < 1: high = float(special.betaincinv(above * worth + 1, (1 - above) * worth,
@@ -351,7 +591,18 @@ _SHOWN = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # levels of ranks and PITs
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-limits-b
 def shown_levels(cells: ForecastCells,  # from `forecast_cells`
                  ) -> tuple[float, ...]:  # rising
-    "The levels of a table; of ranks and PITs seven of them, as far as there are members enough."
+    """The levels of a table; of ranks and PITs seven of them, as far as there are members enough.
+
+    Parameters
+    ----------
+    cells : ForecastCells
+        From `forecast_cells`.
+
+    Returns
+    -------
+    tuple[float, ...]
+        Rising.
+    """
     if cells.kind == "table": return tuple(cells.levels.tolist())
     if cells.kind == "pit": return _SHOWN
     least = 1 / cells.probability.size - 1e-9
@@ -369,8 +620,22 @@ def level_limits(
     *,
     confidence: float = 0.95,  # of single limits, and of all joint ones together
 ) -> pd.DataFrame:  # a row for each level
-    """The share of outcomes at or below each quantile: level, observed, low, high (single limits),
-    least, most (joint ones), worth (independent rows)."""
+    """The share of outcomes at or below each quantile: level, observed, low, high (single limits), least, most (joint ones), worth (independent rows).
+
+    Parameters
+    ----------
+    cells : ForecastCells
+        From `forecast_cells`.
+    dependence : RowDependence
+        From `row_dependence`.
+    confidence : float, default 0.95
+        Of single limits, and of all joint ones together.
+
+    Returns
+    -------
+    pd.DataFrame
+        A row for each level.
+    """
     check_fraction(confidence, "confidence")
     levels, rows, single = shown_levels(cells), [], (1 - confidence) / 2
     pairs = [below_levels(cells, level) for level in levels]

@@ -5,7 +5,6 @@
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-imports
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -262,7 +261,32 @@ def _tails_finding(test, table, has_fault, setup):
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-along
 @dataclass(frozen=True, kw_only=True)
 class ForecastAlong(Result):
-    "Bias and spread along one column, or along the order of rows; part of `forecast_report`."
+    """Bias and spread along one column, or along the order of rows; part of `forecast_report`.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    by_group : bool
+        Whether its parts are groups, without an order.
+    pvalue : float
+        Of no dependence.
+    component : str
+        Which depends on it most clearly: "bias" or "spread".
+    trend : float | None
+        The standardised trend of that component; None for groups.
+    has_trend : bool
+        Whether the trend is clearer than the parts.
+    since : int | None
+        The row from which on it differs most; of the order of rows.
+    parts : pd.DataFrame, optional
+        A row for each part: first, last, count; pit, low, high (joint limits); covered,
+        covered_low, covered_high; apart (standardised).
+    span : tuple[float, float], default (0.0, 0.0)
+        Mean PIT against all rows that no part excludes.
+    odds : float, default 1.0
+        Largest factor of the odds of a miss that no part excludes.
+    """
 
     name: str  # the column
     by_group: bool  # whether its parts are groups, without an order
@@ -283,7 +307,18 @@ class ForecastAlong(Result):
 
     def plot(self, ax: Any = None,  # axes to draw on; new ones unless given
              ) -> Any:  # the same axes
-        "The mean PIT of each part with its limits."
+        """The mean PIT of each part with its limits.
+
+        Parameters
+        ----------
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Any
+            The same axes.
+        """
         ax, at = new_axes(ax), np.arange(len(self.parts))
         middle = self.parts["pit"]
         ax.errorbar(at, middle, [middle - self.parts["low"], self.parts["high"] - middle],
@@ -485,7 +520,48 @@ def _mean_of(setup, since, value, before):
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-report
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ForecastReport(Report):
-    "All that is known about predictive distributions; what `forecast_report` returns."
+    """All that is known about predictive distributions; what `forecast_report` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    n : int
+        Number of rows.
+    n_groups : int | None
+        Clusters of rows.
+    kind : str
+        "table", "ranks" or "pit".
+    size : int
+        Quantiles of a table, or members.
+    in_time : bool
+        Whether rows were taken in the order of time.
+    tolerance : float
+        The largest fault that does no harm, as a factor.
+    confidence : float
+        Level of limits and verdict.
+    cells : ForecastCells
+        Of all rows.
+    dependence : RowDependence
+        How rows were taken.
+    levels : pd.DataFrame
+        From `level_limits`.
+    mean_score : Any
+        Gives the mean CRPS.
+    spread : LocationSpread
+        Bias and factor together.
+    """
 
     n: int  # number of rows
     n_groups: int | None  # clusters of rows
@@ -497,8 +573,7 @@ class ForecastReport(Report):
     cells: ForecastCells = field(repr=False, compare=False)  # of all rows
     dependence: RowDependence = field(repr=False, compare=False)  # how rows were taken
     levels: pd.DataFrame = field(repr=False, compare=False)  # from `level_limits`
-    mean_score: Callable[[], float | None] | None = field(  # gives the mean CRPS of all rows
-        default=None, repr=False, compare=False)
+    mean_score: Any = field(default=None, repr=False, compare=False)  # gives the mean CRPS
     spread: LocationSpread = field(repr=False, compare=False)  # bias and factor together
 
     @property
@@ -530,30 +605,73 @@ class ForecastReport(Report):
         return told
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        "\"findings\", \"parts\", and \"levels\": observed share of each level with its limits."
+        """\"findings\", \"parts\", and \"levels\": observed share of each level with its limits.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"levels": self.levels.copy()}
 
     def table_lines(self) -> list[str]:
-        "Levels, and the shares of outcomes at or below them."
+        """Levels, and the shares of outcomes at or below them.
+
+        Returns
+        -------
+        list[str]
+        """
         return words.level_lines(self.levels)
 
     def draw(self, finding: Finding,  # one of the report
              ax: Any = None,  # axes to draw on; new ones unless given
              ) -> Any:  # the same axes
-        "Reliability of all levels; for spread and tails the cells; for columns their parts."
+        """Reliability of all levels; for spread and tails the cells; for columns their parts.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Any, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Any
+            The same axes.
+        """
         if finding.kind == "forecast_by": return finding.test.plot(ax)
         if finding.kind == "forecast_bias": return plot_levels(self, ax)
         return plot_cells(self, ax)
 
     def facts(self) -> dict[str, str]:  # names and values
-        "Rows, size and settings."
+        """Rows, size and settings.
+
+        Returns
+        -------
+        dict[str, str]
+            Names and values.
+        """
         return super().facts() | words.page_facts(self)
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-plot
 def plot_levels(report: ForecastReport,  # from `forecast_report`
                 ax: Any = None,  # axes to draw on; new ones unless given
                 ) -> Any:  # the same axes
-    "The observed share at or below each quantile, with limits that hold for all levels together."
+    """The observed share at or below each quantile, with limits that hold for all levels together.
+
+    Parameters
+    ----------
+    report : ForecastReport
+        From `forecast_report`.
+    ax : Any, optional
+        Axes to draw on; new ones unless given.
+
+    Returns
+    -------
+    Any
+        The same axes.
+    """
     ax, table = new_axes(ax, 5.2, 4.2), report.levels
     level, seen = table["level"], table["observed"]
     off = (table["least"] > level) | (table["most"] < level)
@@ -579,7 +697,20 @@ def _merged(cells, most=20):
 def plot_cells(report: ForecastReport,  # from `forecast_report`
                ax: Any = None,  # axes to draw on; new ones unless given
                ) -> Any:  # the same axes
-    "Observed over predicted frequency of each cell, with the band of calibrated forecasts."
+    """Observed over predicted frequency of each cell, with the band of calibrated forecasts.
+
+    Parameters
+    ----------
+    report : ForecastReport
+        From `forecast_report`.
+    ax : Any, optional
+        Axes to draw on; new ones unless given.
+
+    Returns
+    -------
+    Any
+        The same axes.
+    """
     ax = new_axes(ax, 5.2, 3.8)
     edges, counts = _merged(report.cells)
     probability, worth = np.diff(edges), int(max(2, report.levels["worth"].median()))
@@ -652,7 +783,46 @@ def forecast_report(
 ) -> ForecastReport:  # `.verdict`, `.conclusion`, `.findings`, `.step`, `.to_html()`
     """Verdict on predictive distributions: bias, spread, tails, along columns and in time.
 
-    Raises what `forecast_cells` and `row_dependence` raise, ValueError for fewer than ten rows."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        What happened, shape (n,), n ≥ 10.
+    statement : Any
+        Quantiles, Samples or Distribution, n rows.
+    by : Any, optional
+        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
+        truth values as groups.
+    groups : ArrayLike | None, optional
+        Clusters of rows, labels, shape (n,); None: none.
+    in_time : bool | None, optional
+        Whether rows follow each other in time; None: the rows decide.
+    horizon : int, default 1
+        Steps between a forecast and its outcome; more than one: in time.
+    tolerance : float, default 1.25
+        The largest fault that does no harm, a factor above 1.
+    confidence : float, default 0.95
+        Level of limits; tests reject at 1 − confidence.
+    n_resamples : int, default 9999
+        Sets drawn for each test.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Takes one whatever is given, for the same call as other kinds.
+    progress : bool, default False
+        Shows nothing: it takes a second.
+
+    Returns
+    -------
+    ForecastReport
+        `.verdict`, `.conclusion`, `.findings`, `.step`, `.to_html()`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `forecast_cells` and `row_dependence`.
+    ValueError
+        For fewer than ten rows.
+    """
     tolerance, confidence = check_tolerance(tolerance), check_fraction(confidence, "confidence")
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     check_jobs(n_jobs)

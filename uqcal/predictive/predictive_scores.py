@@ -66,8 +66,30 @@ def crps_of_samples(
 ) -> np.ndarray:  # for each row, shape (n,), in the unit of the values; smaller is better
     """The continuous ranked probability score of ensembles, posterior draws or other members.
 
-    Raises ValueError, TypeError for bad data, naming the argument, and for the fair score of one
-    member. Source: Gneiting & Raftery (2007), Eq. 21; Ferro (2014)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Observed values, shape (n,).
+    values : ArrayLike
+        Members, shape (n, m), same unit; m ≥ 2 for the fair score.
+    fair : bool, default False
+        True: members are a sample of what is predicted, and scores do not depend on their
+        number; False: they are what is predicted.
+
+    Returns
+    -------
+    np.ndarray
+        For each row, shape (n,), in the unit of the values; smaller is better.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument, and for the fair score of one member.
+
+    References
+    ----------
+    Gneiting & Raftery (2007), Eq. 21; Ferro (2014).
+    """
     y, table = _read_forecasts(y_true, values)
     m = table.shape[1]
     if fair and m < 2:
@@ -87,8 +109,25 @@ def level_weights(levels: Sequence[float],  # rising, in (0, 1), shape (q,)
                   ) -> np.ndarray:  # shape (q,), > 0; they sum to 1
     """How much each level of a table of quantiles counts.
 
-    By range a level counts as much as the levels of (0, 1) that are nearest to it. Raises
-    ValueError, TypeError for levels that do not rise in (0, 1), and for other weights."""
+    By range a level counts as much as the levels of (0, 1) that are nearest to it.
+
+    Parameters
+    ----------
+    levels : Sequence[float]
+        Rising, in (0, 1), shape (q,).
+    weights : str, default "range"
+        "range" or "equal".
+
+    Returns
+    -------
+    np.ndarray
+        Shape (q,), > 0; they sum to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For levels that do not rise in (0, 1), and for other weights.
+    """
     check_choice(weights, "weights", ["range", "equal"])
     levels = np.array(check_levels(levels))
     if weights == "equal": return np.full(levels.size, 1 / levels.size)
@@ -110,8 +149,29 @@ def pinball_loss(
 ) -> np.ndarray:  # of each row and level, shape (n, q), ≥ 0, in the unit of the values
     """The pinball loss of each quantile; smaller is better.
 
-    Raises ValueError, TypeError for bad data, naming the argument, and for quantiles that cross.
-    Source: Koenker & Bassett (1978)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Observed values, shape (n,).
+    values : ArrayLike
+        Quantiles, shape (n, q), same unit, rising in each row.
+    levels : Sequence[float]
+        Their levels, shape (q,), rising, in (0, 1).
+
+    Returns
+    -------
+    np.ndarray
+        Of each row and level, shape (n, q), ≥ 0, in the unit of the values.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument, and for quantiles that cross.
+
+    References
+    ----------
+    Koenker & Bassett (1978).
+    """
     y, table, levels = _read_quantiles(y_true, values, levels)
     above = y[:, None] - table
     return np.maximum(levels * above, (levels - 1) * above)
@@ -148,8 +208,32 @@ def crps_of_quantiles(
 
     It is twice the weighted pinball loss.
 
-    Raises ValueError, TypeError for bad data, naming the argument, and for quantiles that cross.
-    Source: Gneiting & Raftery (2007), § 6; Laio & Tamea (2007)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Observed values, shape (n,).
+    values : ArrayLike
+        Quantiles, shape (n, q), same unit, rising in each row.
+    levels : Sequence[float]
+        Their levels, shape (q,), rising, in (0, 1).
+    weights : str, default "range"
+        "range": each level counts as the levels nearest to it do; "equal": all count the
+        same, as in the weighted interval score.
+
+    Returns
+    -------
+    np.ndarray
+        For each row, shape (n,), ≥ 0, in the unit of the values; smaller is better.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument, and for quantiles that cross.
+
+    References
+    ----------
+    Gneiting & Raftery (2007), § 6; Laio & Tamea (2007).
+    """
     y, table = _shaped(y_true, values)
     levels = np.array(check_levels(levels, table.shape[1]))
     weight = 2 * level_weights(levels, weights)
@@ -166,7 +250,19 @@ def crps_of_quantiles(
 
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-wis-class
 class WeightedIntervalScore(NamedTuple):
-    "A weighted interval score and the three parts that it is the sum of, row by row."
+    """A weighted interval score and the three parts that it is the sum of, row by row.
+
+    Attributes
+    ----------
+    score : np.ndarray
+        Shape (n,), in the unit of the values; smaller is better.
+    dispersion : np.ndarray
+        What the widths of intervals cost.
+    overprediction : np.ndarray
+        What values below intervals and median cost.
+    underprediction : np.ndarray
+        What values above them cost.
+    """
 
     score: np.ndarray  # shape (n,), in the unit of the values; smaller is better
     dispersion: np.ndarray  # what the widths of intervals cost
@@ -181,8 +277,30 @@ def weighted_interval_score(
 ) -> WeightedIntervalScore:  # `.score`, `.dispersion`, `.overprediction`, `.underprediction`
     """The weighted interval score of tables of quantiles, with its three parts; smaller is better.
 
-    Raises ValueError, TypeError for bad data, naming the argument, for quantiles that cross, and
-    for levels that are not symmetric. Source: Bracher et al. (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Observed values, shape (n,).
+    values : ArrayLike
+        Quantiles, shape (n, q), same unit, rising in each row.
+    levels : Sequence[float]
+        Their levels, shape (q,), symmetric about 0.5, rising, in (0, 1).
+
+    Returns
+    -------
+    WeightedIntervalScore
+        `.score`, `.dispersion`, `.overprediction`, `.underprediction`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument, for quantiles that cross, and for levels that are
+        not symmetric.
+
+    References
+    ----------
+    Bracher et al. (2021).
+    """
     y, table, levels = _read_quantiles(y_true, values, levels)
     alone = levels[np.abs(levels[:, None] + levels - 1).min(axis=1) > 1e-9]
     if alone.size:
@@ -303,9 +421,30 @@ def crps_of_distribution(
     Errors are estimated, and most often far smaller than that where the cdf is smooth.
     Distributions of whole numbers are summed.
 
-    Raises ValueError, TypeError for bad data, for cdfs that do not
-    go from 0 to 1, and where 200 halvings do not reach the accuracy.
-    Source: Matheson & Winkler (1976)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Observed values, shape (n,).
+    dist : Any
+        An object whose cdf takes n values and gives n probabilities.
+    accuracy : float, default 1e-10
+        Largest error of each score, relative to it, in (0, 1).
+
+    Returns
+    -------
+    np.ndarray
+        For each row, shape (n,), in the unit of the values; smaller is better.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, for cdfs that do not go from 0 to 1, and where 200 halvings do not
+        reach the accuracy.
+
+    References
+    ----------
+    Matheson & Winkler (1976).
+    """
     if not isinstance(dist, Distribution): dist = Distribution(dist)
     y, accuracy = dist.read_observed(y_true), check_fraction(accuracy, "accuracy")
     cdf = _checked(dist)

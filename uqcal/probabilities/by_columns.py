@@ -62,7 +62,14 @@ class _Fit:
     unit: np.ndarray | None  # the cluster of each row; None where each is its own
 
     def sums(self, code, size, column):
-        "Of a column and of its product with the log-odds, part by part, shape (2 · size,)."
+        """Of a column and of its product with the log-odds, part by part, shape (2 · size,).
+
+        Parameters
+        ----------
+        code
+        size
+        column
+        """
         return np.r_[np.bincount(code, column, size), np.bincount(code, column * self.l, size)]
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-fit-1
@@ -170,7 +177,33 @@ def _drawn(fit, code, size, scatter, n_resamples, rng):
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-test
 @dataclass(frozen=True, kw_only=True)
 class ColumnTest(Result):
-    "Whether calibration differs along a column; what `column_tests` returns."
+    """Whether calibration differs along a column; what `column_tests` returns.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    by_group : bool
+        Whether its parts are groups, which have no order.
+    pvalue : float
+        Of all differences between parts together; 1 where nothing could be tested.
+    critical : float
+        Standardised differences above it are beyond chance among all.
+    trend : float | None
+        Standardised trend of the events over parts in order, + where more than predicted
+        come later.
+    trend_pvalue : float | None
+        Of the trend among all differences.
+    level : float
+        At which differences are shown.
+    n : int
+        Rows.
+    n_clusters : int | None
+        Clusters; None where each row is its own.
+    parts : pd.DataFrame
+        First, last, count, observed, predicted, ratio (O/E), relative (to all rows), low,
+        high, pvalue, slope, slope_z, slope_pvalue.
+    """
 
     name: str  # the column
     by_group: bool  # whether its parts are groups, which have no order
@@ -197,7 +230,12 @@ class ColumnTest(Result):
         return self.pvalue <= self.level + 1e-12
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each part."
+        """A row for each part.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.parts
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-limits
@@ -235,7 +273,35 @@ def along_column(
     n_resamples: int = 1999,  # sets of sums to draw
     rng: np.random.Generator,  # moves on
 ) -> ColumnTest:
-    "`column_tests` for one column that is checked and sorted already."
+    """`column_tests` for one column that is checked and sorted already.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes, 0.0 or 1.0, shape (n,).
+    p : np.ndarray
+        Predicted probabilities, shape (n,).
+    w : np.ndarray
+        Weights, shape (n,).
+    groups : np.ndarray | None
+        The cluster of each row, whole numbers from 0; None where each is its own.
+    along : Ordering
+        The rows in the order of the column.
+    name : str
+        What the column is called.
+    share : float, default 1.0
+        Of the level, for this column.
+    level : float, default 0.05
+        At which differences are shown.
+    n_resamples : int, default 1999
+        Sets of sums to draw.
+    rng : np.random.Generator
+        Moves on.
+
+    Returns
+    -------
+    ColumnTest
+    """
     code, first, last, by_group = _cut(along)
     size, unit = first.size, groups
     fit = _fit(y, p, w, unit)
@@ -303,8 +369,42 @@ def column_tests(
 ) -> dict[str, ColumnTest]:  # by name of the column
     """Whether calibration differs along columns, relative to all rows.
 
-    Raises ValueError, TypeError for bad data, naming the argument. Source: score tests after Cox's
-    (1958) line; maxima of Westfall & Young (1993)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    by : Any
+        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
+        truth values as groups.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+    confidence : float, default 0.95
+        One minus the level of all columns together, in (0, 1).
+    n_resamples : int, default 1999
+        Sets of sums to draw.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+
+    Returns
+    -------
+    dict[str, ColumnTest]
+        By name of the column.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    Score tests after Cox's (1958) line; maxima of Westfall & Young (1993).
+    """
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
     level = 1 - check_fraction(confidence, "confidence")
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
@@ -345,7 +445,19 @@ def finding_along(test: ColumnTest,  # along one column
                   tolerance: float = 1.25,  # factor of events beside those expected that does no
                                             # harm
                   ) -> Finding:
-    "What a report says of a column."
+    """What a report says of a column.
+
+    Parameters
+    ----------
+    test : ColumnTest
+        Along one column.
+    tolerance : float, default 1.25
+        Factor of events beside those expected that does no harm.
+
+    Returns
+    -------
+    Finding
+    """
     parts, (statistic, k) = test.parts, _worst(test)
     limits = parts[["low", "high"]].to_numpy()
     excluded = bool(np.isfinite(limits).all() and limits[:, 0].min() >= 1 / tolerance

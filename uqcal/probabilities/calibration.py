@@ -47,7 +47,19 @@ __all__ = ['BrierDecomposition', 'brier_decomposition', 'brier_of', 'LargestDiff
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-007
 @dataclass(frozen=True, kw_only=True)
 class BrierDecomposition(Result):
-    "The Brier score as miscalibration − discrimination + uncertainty; see `brier_decomposition`."
+    """The Brier score as miscalibration − discrimination + uncertainty; see `brier_decomposition`.
+
+    Attributes
+    ----------
+    brier : float
+        Mean squared difference of outcome and probability.
+    miscalibration : float
+        What the best monotone recalibration would gain, ≥ 0.
+    discrimination : float
+        What the recalibrated scores know beyond the base rate, ≥ 0.
+    uncertainty : float
+        Brier score of the base rate, ȳ(1 − ȳ).
+    """
     brier: float  # mean squared difference of outcome and probability
     miscalibration: float  # what the best monotone recalibration would gain, ≥ 0
     discrimination: float  # what the recalibrated scores know beyond the base rate, ≥ 0
@@ -68,13 +80,48 @@ def brier_decomposition(
 ) -> BrierDecomposition:  # `.brier`, `.miscalibration`, `.discrimination`, `.uncertainty`
     """The Brier score in three parts, by isotonic regression.
 
-    Raises ValueError or TypeError for bad input. Source: Dimitriadis, Gneiting & Jordan (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+    Returns
+    -------
+    BrierDecomposition
+        `.brier`, `.miscalibration`, `.discrimination`, `.uncertainty`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Dimitriadis, Gneiting & Jordan (2021).
+    """
     return brier_of(walk_of(*check_binary(y_true, y_prob, sample_weight, pos_label)))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-007c
 def brier_of(walk: Walk,  # outcomes along their predicted probabilities
              ) -> BrierDecomposition:  # the same as of `brier_decomposition`
-    "The Brier score in three parts, of outcomes that are sorted already."
+    """The Brier score in three parts, of outcomes that are sorted already.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+
+    Returns
+    -------
+    BrierDecomposition
+        The same as of `brier_decomposition`.
+    """
     if walk.weight.min() > 1e-100: kept = slice(None)
     else: kept = walk.weight > 1e-100
     y, p, w = walk.outcome[kept], walk.score[kept], walk.weight[kept]
@@ -186,8 +233,32 @@ def _cluster_sums(code, w, y):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-047
 @dataclass(frozen=True, kw_only=True)
 class LargestDifference(Result):
-    """The largest mean of outcome minus probability over a stretch of scores that holds a fifth of
-    the points, and what it can be in truth; what `largest_difference` returns."""
+    """The largest mean of outcome minus probability over a stretch of scores that holds a fifth of the points, and what it can be in truth; what `largest_difference` returns.
+
+    Attributes
+    ----------
+    difference : float
+        Mean of outcome minus probability over that stretch.
+    first : float
+        Smallest predicted probability in it.
+    last : float
+        Largest predicted probability in it.
+    count : int
+        Its points.
+    limit : float
+        No true mean difference over such a stretch is larger in size, one-sided.
+    confidence : float
+        Level of the limit.
+    n : int
+        Points.
+    n_clusters : int | None
+        Clusters they belong to; None where each is its own.
+    n_scores : int
+        Different predicted probabilities; with one, the stretch is all there is.
+    stretches : pd.DataFrame
+        Those with the largest limits: first, last, count, points (of equal weight),
+        predicted, difference, limit.
+    """
     difference: float  # mean of outcome minus probability over that stretch
     first: float  # smallest predicted probability in it
     last: float  # largest predicted probability in it
@@ -214,16 +285,38 @@ class LargestDifference(Result):
 
     def points_needed(self, difference: float = 0.05,  # one that does no harm, in (0, 1)
                       ) -> int | None:  # two digits of it; None where no number would do
-        """About how many such points, in clusters as large as these, would bring the limit below a
-        tolerance, if the probabilities are right.
+        """About how many such points, in clusters as large as these, would bring the limit below a tolerance, if the probabilities are right.
 
-        Raises ValueError for a difference outside (0, 1)."""
+        Parameters
+        ----------
+        difference : float, default 0.05
+            One that does no harm, in (0, 1).
+
+        Returns
+        -------
+        int | None
+            Two digits of it; None where no number would do.
+
+        Raises
+        ------
+        ValueError
+            For a difference outside (0, 1).
+        """
         return _points_for(self, check_fraction(difference, "difference"))
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """Mean difference and limit of the stretches that decide, over their predicted
-        probabilities."""
+        """Mean difference and limit of the stretches that decide, over their predicted probabilities.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         ax, table = new_axes(ax, 6.5, 4.4), self.stretches
         middle = (table["first"] + table["last"]) / 2
         ax.axhline(0, color="0.5", lw=0.8)
@@ -244,11 +337,38 @@ def largest_difference(
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
     confidence: float = 0.95,  # level of the limit, in (0, 1)
 ) -> LargestDifference:  # `.difference`, `.limit`, `.points_needed()`, `.plot()`
-    """The largest mean of outcome minus probability over any stretch of scores with a fifth of the
-    points, with a limit that holds for all of them.
+    """The largest mean of outcome minus probability over any stretch of scores with a fifth of the points, with a limit that holds for all of them.
 
-    Raises ValueError or TypeError for bad input. Source: Hoeffding (1956) for sums of unequal
-    indicators, Fay & Feuer (1997) for weights, Dinkelbach (1967) for the search."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+    confidence : float, default 0.95
+        Level of the limit, in (0, 1).
+
+    Returns
+    -------
+    LargestDifference
+        `.difference`, `.limit`, `.points_needed()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Hoeffding (1956) for sums of unequal indicators, Fay & Feuer (1997) for weights,
+    Dinkelbach (1967) for the search.
+    """
     walk = Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label)
     return largest_difference_of(walk, confidence=check_fraction(confidence, "confidence"))
 
@@ -256,7 +376,20 @@ def largest_difference(
 def largest_difference_of(walk: Walk,  # outcomes along their predicted probabilities
                           *, confidence: float = 0.95,  # level of the limit, in (0, 1)
                           ) -> LargestDifference:  # the same as of `largest_difference`
-    "The largest mean difference over a stretch, of outcomes that are sorted already."
+    """The largest mean difference over a stretch, of outcomes that are sorted already.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+    confidence : float, default 0.95
+        Level of the limit, in (0, 1).
+
+    Returns
+    -------
+    LargestDifference
+        The same as of `largest_difference`.
+    """
     table = _stretches_of(walk, 1 - confidence)
     at = table.iloc[0]
     return LargestDifference(
@@ -314,7 +447,27 @@ def _rare_event(largest, tolerance=0.0):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-037
 @dataclass(frozen=True, kw_only=True)
 class EventRatio(Result):
-    "How many times as often as predicted events happen, over all points; see `event_ratio_of`."
+    """How many times as often as predicted events happen, over all points; see `event_ratio_of`.
+
+    Attributes
+    ----------
+    ratio : float
+        Share of events over mean predicted probability.
+    confidence_interval : Interval
+        Of true mean chance over mean predicted probability.
+    confidence : float
+        Level of the interval.
+    events : str
+        "events", or "cases without the event" where those are the rarer.
+    observed : float
+        Their share among the points, by weight.
+    predicted : float
+        Their mean predicted probability.
+    n : int
+        Points.
+    weighted : bool
+        Whether their weights differ.
+    """
     ratio: float  # share of events over mean predicted probability
     confidence_interval: Interval  # of true mean chance over mean predicted probability
     confidence: float  # level of the interval
@@ -333,11 +486,24 @@ class EventRatio(Result):
 def event_ratio_of(walk: Walk,  # outcomes along their predicted probabilities
                    *, confidence: float = 0.95,  # level of the interval, in (0, 1)
                    ) -> EventRatio | None:  # None where the mean statement is 0 or 1
-    """How many times as often as predicted events happen over all points together, or cases without
-    the event where those are predicted to be the rarer.
+    """How many times as often as predicted events happen over all points together, or cases without the event where those are predicted to be the rarer.
 
-    Source: Clopper & Pearson (1934); Hoeffding (1956); Fay & Feuer (1997) with weights or
-    clusters."""
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+    confidence : float, default 0.95
+        Level of the interval, in (0, 1).
+
+    Returns
+    -------
+    EventRatio | None
+        None where the mean statement is 0 or 1.
+
+    References
+    ----------
+    Clopper & Pearson (1934); Hoeffding (1956); Fay & Feuer (1997) with weights or clusters.
+    """
     w, tail = walk.weight, (1 - check_fraction(confidence, "confidence")) / 2
     predicted, seen = (float(np.average(column, weights=w)) for column in (walk.score,
                                                                            walk.outcome))
@@ -378,8 +544,61 @@ def _gamma_limits(walk, common, tail):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-053
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CalibrationReport(Report):
-    """All that is known about the calibration of one set of probabilities; what
-    `calibration_report` returns."""
+    """All that is known about the calibration of one set of probabilities; what `calibration_report` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    tests : JointTests
+        All tests that can be made, and their p-values alone and together.
+    coefficients : dict[str, Coefficient]
+        By name: "O/E", "calibration-in-the- large", "calibration slope", "calibration
+        intercept".
+    held : dict[str, Interval]
+        Limits of these that no verdict contradicts.
+    largest : LargestDifference
+        The largest mean difference over a stretch, with its limit.
+    ratio : EventRatio | None
+        How many times as often as predicted the rarer outcome occurs; None where the mean
+        statement is 0 or 1.
+    error : CalibrationError
+        Calibration errors within bins, with intervals.
+    null : ECETest
+        The ECE beside that of a perfect model.
+    brier : BrierDecomposition
+        The Brier score in three parts.
+    diagram : ReliabilityDiagram
+        Observed against predicted.
+    walk : Walk
+        The cumulative differences.
+    fifths : pd.DataFrame
+        About five equal parts of the rows along the scores: first, last, count, predicted,
+        observed.
+    along : dict[str, ColumnTest]
+        By column that was named: whether calibration differs along it.
+    confidence : float
+        Level of intervals and verdict.
+    tolerance : float
+        Factor that does no harm: of O/E, of the slope, and along columns.
+    local_tolerance : float
+        Mean difference over a fifth of the rows that does no harm.
+    recalibrated_by : str | None
+        The simplest map that, fitted to these points, leaves no fault that the tests find:
+        "Platt scaling" or "beta scaling"; None where none is found, where neither does, and
+        for fewer than ten cases or clusters of either outcome.
+    """
     tests: JointTests  # all tests that can be made, and their p-values alone and together
     coefficients: dict[str, Coefficient] = field(repr=False)  # by name: "O/E", "calibration-in-the-
     # large", "calibration slope", "calibration intercept"
@@ -426,13 +645,24 @@ class CalibrationReport(Report):
         return any(one.direction == "reversed" for one in self.findings)
 
     def table_lines(self) -> list[str]:
-        "Predicted and observed shares of about five equal parts, for the screen."
+        """Predicted and observed shares of about five equal parts, for the screen.
+
+        Returns
+        -------
+        list[str]
+        """
         lines = fifths_lines(self.fifths)
         for one in self.along.values(): lines += parts_lines(one)
         return lines
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        "Verdict, findings, cautions, the next step, and all numbers with their limits."
+        """Verdict, findings, cautions, the next step, and all numbers with their limits.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         return super().to_dict() | {"numbers": json_plain(_plain_rows(_report_frame(self)))}
 
     @property
@@ -452,15 +682,32 @@ class CalibrationReport(Report):
         return {name: float(frame[name]) for name in frame.index}
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        """\"findings\"; \"parts\", predicted and observed shares of about five equal parts;
-        \"statistics\",
-        a row for each number: value, low, high, pvalue, adjusted, method."""
+        """\"findings\"; \"parts\", predicted and observed shares of about five equal parts; \"statistics\", a row for each number: value, low, high, pvalue, adjusted, method.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"parts": self.fifths.copy(), "statistics": _report_frame(self)}
 
     def draw(self, finding: Finding,  # one of the report
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The reliability diagram; along a column, its parts."
+        """The reliability diagram; along a column, its parts.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         if finding.kind == "calibration_by": return super().draw(finding, ax)
         ax = self.diagram.plot(ax)
         ax.set(xlabel="predicted probability", ylabel="observed share of events")
@@ -469,15 +716,36 @@ class CalibrationReport(Report):
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              finding: str | None = None,  # the name of one; None: that which decides
              ) -> Axes:  # the axes
-        """The reliability diagram; of \"locally\" the cumulative differences, along a column its
-        parts.
+        """The reliability diagram; of \"locally\" the cumulative differences, along a column its parts.
 
-        Raises KeyError for an unknown name."""
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        finding : str | None, optional
+            The name of one; None: that which decides.
+
+        Returns
+        -------
+        Axes
+            The axes.
+
+        Raises
+        ------
+        KeyError
+            For an unknown name.
+        """
         if finding != "locally": return super().plot(ax, finding)
         return self.walk.plot(ax, test=_test_of_band(self))
 
     def facts(self) -> dict[str, str]:  # names and values
-        "Rows and settings."
+        """Rows and settings.
+
+        Returns
+        -------
+        dict[str, str]
+            Names and values.
+        """
         return super().facts() | _page_facts(self)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012r
@@ -500,7 +768,47 @@ def report_of(
     n_jobs: int = 1,  # parallel jobs
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationReport:
-    "The report of `calibration_report` on checked columns; looks for no repeats."
+    """The report of `calibration_report` on checked columns; looks for no repeats.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes, 0.0 or 1.0, shape (n,).
+    p : np.ndarray
+        Predicted probabilities, shape (n,).
+    w : np.ndarray
+        Weights, shape (n,).
+    groups : np.ndarray | None
+        Labels of clusters, shape (n,); None: rows are independent.
+    tolerance : float
+        Factor of O/E and slope that does no harm.
+    local_tolerance : float
+        Mean difference over a fifth of the rows that does no harm.
+    confidence : float
+        Level of the intervals and of the verdict.
+    along : Mapping[str, Ordering] | None, optional
+        The rows in the order of named columns.
+    n_bins : int, default 15
+        Bins, as for `reliability_diagram`.
+    strategy : Any, default "uniform"
+        How they are placed.
+    method : str, default "auto"
+        Of the p-values.
+    n_resamples : int, default 9999
+        Sets of outcomes drawn for the tests, at least 999.
+    n_boot : int, default 5000
+        Sets of noise drawn for the errors' intervals.
+    rng : np.random.Generator
+        Moves on.
+    n_jobs : int, default 1
+        Parallel jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationReport
+    """
     walk = walk_of(y, p, w, groups)
     drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
     if walk.n_clusters is None: code = None
@@ -568,7 +876,20 @@ def _ece_null(tests, error):
 def with_caution(report: CalibrationReport,  # as `report_of` returns it
                  caution: Caution | None,  # on rows that repeat each other; None for none
                  ) -> CalibrationReport:  # the same, with the caution before its own
-    "A report that says what was found of clustered rows."
+    """A report that says what was found of clustered rows.
+
+    Parameters
+    ----------
+    report : CalibrationReport
+        As `report_of` returns it.
+    caution : Caution | None
+        On rows that repeat each other; None for none.
+
+    Returns
+    -------
+    CalibrationReport
+        The same, with the caution before its own.
+    """
     if caution is None: return report
     return replace(report, cautions=(caution, *report.cautions))
 
@@ -599,7 +920,54 @@ def calibration_report(
 ) -> CalibrationReport:  # `.verdict`, `.conclusion`, `.findings`, `.step`, `.plot()`, `.to_html()`
     """Tests, errors, score and verdict for predicted probabilities of one event.
 
-    Raises ValueError or TypeError for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    n_bins : int, default 15
+        Bins of the calibration error and the diagram.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    by : Any, optional
+        DataFrame or dict of name → column, shape (n,) each, along which calibration may
+        differ: groups, or numbers.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+    tolerance : float, default 1.25
+        Factor of O/E and calibration slope that does no harm, above 1.
+    local_tolerance : float, default 0.05
+        Mean difference over a fifth of the rows that does no harm, in (0, 1).
+    confidence : float, default 0.95
+        Level of intervals and verdict, in (0, 1).
+    method : str, default "auto"
+        Of the tests' p-values: "auto", "asymptotic" or "exact"; "auto" alone with clusters.
+    n_resamples : int, default 9999
+        Sets of outcomes drawn, for the tests and the perfect model's ECE, at least 999.
+    n_boot : int, default 5000
+        Sets of noise drawn for the lower ends of the errors' intervals.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationReport
+        `.verdict`, `.conclusion`, `.findings`, `.step`, `.plot()`, `.to_html()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+    """
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
     along = read_features(by, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob)
@@ -654,7 +1022,20 @@ def _rows_for(walk, reach, goal, seen):
 def ratio_limits(walk: Walk,  # outcomes along their predicted probabilities
                  ratio: EventRatio,  # of these outcomes, by `event_ratio_of`
                  ) -> Callable[[float, int], float]:  # of a tail and a side, −1 or 1
-    "Limits of O/E by a tail and a side: by its scatter, exact where events are few."
+    """Limits of O/E by a tail and a side: by its scatter, exact where events are few.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+    ratio : EventRatio
+        Of these outcomes, by `event_ratio_of`.
+
+    Returns
+    -------
+    Callable[[float, int], float]
+        Of a tail and a side, −1 or 1.
+    """
     common = ratio.events != "events"
     events = walk.weight * (walk.outcome if not common else 1 - walk.outcome)
     if walk.n_clusters is not None: events = np.bincount(walk.cluster, events)
@@ -1055,7 +1436,18 @@ def _report_frame(report):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-013b
 def shown_numbers(frame: pd.DataFrame,  # the table of `CalibrationReport.to_frame`
                   ) -> pd.DataFrame:  # of text, with four digits
-    "The table as text, blank where a number does not apply."
+    """The table as text, blank where a number does not apply.
+
+    Parameters
+    ----------
+    frame : pd.DataFrame
+        The table of `CalibrationReport.to_frame`.
+
+    Returns
+    -------
+    pd.DataFrame
+        Of text, with four digits.
+    """
     shown = frame.copy().astype(object)
     for name in shown.columns:
         shown[name] = ["" if value is pd.NA else value if isinstance(value, str) else f"{value:.4g}"

@@ -34,7 +34,32 @@ if TYPE_CHECKING:
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-023
 @dataclass(frozen=True, kw_only=True)
 class CalibrationTest(SignificanceTest):
-    "Statistic and p-value of one test of calibration."
+    """Statistic and p-value of one test of calibration.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    name : str
+        "kolmogorov_smirnov", "kuiper" or "spiegelhalter".
+    scale : float
+        Standard deviation of the last cumulative difference, or of the Brier score.
+    contradicted : int
+        Points predicted to be impossible that occurred, or to be certain that did not; with
+        one, the p-value is 0 and the method "contradiction".
+    """
     name: str  # "kolmogorov_smirnov", "kuiper" or "spiegelhalter"
     scale: float  # standard deviation of the last cumulative difference, or of the Brier score
     contradicted: int = 0  # points predicted to be impossible that occurred, or to be certain that
@@ -60,7 +85,36 @@ def tests_of(
 ) -> tuple[CalibrationTest, ...]:  # one for each name; all that are drawn share the draws
     """Tests of a walk that was made before.
 
-    Raises ValueError for probabilities without variance and for unknown choices."""
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+    names : tuple[str, ...], default STATISTICS
+        Which tests, of `STATISTICS`.
+    alternative : str, default "two-sided"
+        For "spiegelhalter": "two-sided", "greater" or "less".
+    method : str, default "auto"
+        "auto", "asymptotic" (the limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    tuple[CalibrationTest, ...]
+        One for each name; all that are drawn share the draws.
+
+    Raises
+    ------
+    ValueError
+        For probabilities without variance and for unknown choices.
+    """
     found = significance_of(walk, names, alternative=alternative, method=method,
                             n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
     return tuple(CalibrationTest(
@@ -70,8 +124,18 @@ def tests_of(
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-025b
 def testable(walk: Walk,  # outcomes along their predicted probabilities
              ) -> tuple[str, ...]:  # of `STATISTICS`
-    """The tests that predicted probabilities can be asked: none where all are 0 or 1, all but
-    Spiegelhalter's where all are 0, ½ or 1."""
+    """The tests that predicted probabilities can be asked: none where all are 0 or 1, all but Spiegelhalter's where all are 0, ½ or 1.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Of `STATISTICS`.
+    """
     return STATISTICS if walk.brier_variance > 0 else STATISTICS[:2] if walk.variance > 0 else ()
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-026
@@ -90,8 +154,44 @@ def kolmogorov_smirnov_test(
 ) -> CalibrationTest:  # `.statistic` and `.pvalue`
     """Test calibration by the largest absolute cumulative difference.
 
-    Raises ValueError for scores without variance and for bad input. Source: Arrieta-Ibarra et al.
-    (2022); Tygert (2022)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,), not all 0 or 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+    method : str, default "auto"
+        "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationTest
+        `.statistic` and `.pvalue`.
+
+    Raises
+    ------
+    ValueError
+        For scores without variance and for bad input.
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022); Tygert (2022).
+    """
     return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label),
                     ("kolmogorov_smirnov",), method=method, n_resamples=n_resamples, rng=rng,
                     n_jobs=n_jobs, progress=progress)[0]
@@ -112,8 +212,44 @@ def kuiper_test(
 ) -> CalibrationTest:  # `.statistic` and `.pvalue`
     """Test calibration by the range of the cumulative differences, zero included.
 
-    Raises ValueError for scores without variance and for bad input. Source: Arrieta-Ibarra et al.
-    (2022); Tygert (2022)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,), not all 0 or 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+    method : str, default "auto"
+        "auto", "asymptotic" (Brownian limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationTest
+        `.statistic` and `.pvalue`.
+
+    Raises
+    ------
+    ValueError
+        For scores without variance and for bad input.
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022); Tygert (2022).
+    """
     return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label), ("kuiper",),
                     method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
                     progress=progress)[0]
@@ -136,8 +272,46 @@ def spiegelhalter_test(
 ) -> CalibrationTest:  # `.statistic` (signed) and `.pvalue`
     """Test calibration by the Brier score against its expectation.
 
-    Raises ValueError for scores without variance and for bad input. Source: Spiegelhalter
-    (1986)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,), not all 0, 1/2 or 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    alternative : str, default "two-sided"
+        "two-sided", "greater" (Brier score too large: overconfident) or "less".
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+    method : str, default "auto"
+        "auto", "asymptotic" (normal limit) or "exact" (drawn outcomes).
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationTest
+        `.statistic` (signed) and `.pvalue`.
+
+    Raises
+    ------
+    ValueError
+        For scores without variance and for bad input.
+
+    References
+    ----------
+    Spiegelhalter (1986).
+    """
     return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label),
                     ("spiegelhalter",), alternative=alternative, method=method,
                     n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)[0]
@@ -145,8 +319,19 @@ def spiegelhalter_test(
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-032
 @dataclass(frozen=True, kw_only=True)
 class CalibrationTests(Result):
-    """The three tests of one data set, and the walk they judge; what `binary_calibration_tests`
-    returns."""
+    """The three tests of one data set, and the walk they judge; what `binary_calibration_tests` returns.
+
+    Attributes
+    ----------
+    kolmogorov_smirnov : CalibrationTest
+        By the largest distance from zero.
+    kuiper : CalibrationTest
+        By the range.
+    spiegelhalter : CalibrationTest | None
+        By the Brier score; None where all scores are 0, ½ or 1.
+    walk : Walk
+        The cumulative differences.
+    """
     kolmogorov_smirnov: CalibrationTest  # by the largest distance from zero
     kuiper: CalibrationTest  # by the range
     spiegelhalter: CalibrationTest | None  # by the Brier score; None where all scores are 0, ½ or 1
@@ -164,7 +349,12 @@ class CalibrationTests(Result):
         return [one for one in map(self.__getattribute__, STATISTICS) if one is not None]
 
     def to_frame(self) -> pd.DataFrame:
-        "One row for each test, indexed by its name."
+        """One row for each test, indexed by its name.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         names = [one.name for one in fields(CalibrationTest) if one.repr]
         rows = [[getattr(test, name) for name in names] for test in self._tests()]
         return pd.DataFrame(rows, columns=names).set_index("name").astype({"n_resamples": "Int64"})
@@ -173,7 +363,17 @@ class CalibrationTests(Result):
              ) -> Axes:
         """The cumulative differences, with the band that 95 % of calibrated walks do not leave.
 
-        A walk leaves it where the p-value of Kolmogorov and Smirnov's test is at most 5 %."""
+        A walk leaves it where the p-value of Kolmogorov and Smirnov's test is at most 5 %.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return self.walk.plot(ax, test=self.kolmogorov_smirnov)
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-014
@@ -190,10 +390,42 @@ def binary_calibration_tests(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationTests:  # `.kolmogorov_smirnov`, `.kuiper`, `.spiegelhalter`, `.plot()`
-    """The three tests from one sort and the same draws, without Spiegelhalter's where all scores
-    are 0, ½ or 1.
+    """The three tests from one sort and the same draws, without Spiegelhalter's where all scores are 0, ½ or 1.
 
-    Raises ValueError for scores without variance and for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,), not all 0 or 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+    method : str, default "auto"
+        "auto", "asymptotic" or "exact".
+    n_resamples : int, default 9999
+        Draws of the exact method.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationTests
+        `.kolmogorov_smirnov`, `.kuiper`, `.spiegelhalter`, `.plot()`.
+
+    Raises
+    ------
+    ValueError
+        For scores without variance and for bad input.
+    """
     walk = Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label)
     found = tests_of(walk, testable(walk) or STATISTICS, method=method, n_resamples=n_resamples,
                      rng=rng, n_jobs=n_jobs, progress=progress)
@@ -203,8 +435,21 @@ def binary_calibration_tests(
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-035
 @dataclass(frozen=True, kw_only=True)
 class MulticlassTests(Result):
-    """The three tests of the top label and of each class, adjusted for their number; what
-    `multiclass_calibration_tests` returns."""
+    """The three tests of the top label and of each class, adjusted for their number; what `multiclass_calibration_tests` returns.
+
+    Attributes
+    ----------
+    table : pd.DataFrame
+        A row for each statement and test: statistic, pvalue, adjusted (Holm, over all),
+        method, n_resamples; NaN where there is nothing to test.
+    n : int
+        Points with positive weight.
+    n_classes : int
+        Number of classes.
+    impossible : dict
+        By statement, positions from 0 of the rows where what was predicted to be
+        impossible, or certain, turned out otherwise.
+    """
     table: pd.DataFrame = field(repr=False)  # a row for each statement and test:
                                              # statistic, pvalue, adjusted (Holm,
                                              # over all), method, n_resamples;
@@ -223,12 +468,27 @@ class MulticlassTests(Result):
             "n": self.n, "n_classes": self.n_classes, "rows": rows})
 
     def to_frame(self) -> pd.DataFrame:
-        "Indexed by statement (\"top label\", or the class) and test."
+        """Indexed by statement (\"top label\", or the class) and test.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.table.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "Adjusted p-values of the Kuiper tests, on a logarithmic axis."
+        """Adjusted p-values of the Kuiper tests, on a logarithmic axis.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_adjusted(self.table.xs("kuiper", level="test"), ax)
 
     def _repr_html_(self) -> str:
@@ -276,10 +536,44 @@ def multiclass_calibration_tests(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> MulticlassTests:  # `.to_frame()` has the adjusted p-values
-    """Test the top label's probability and those of each class, with p-values adjusted by Holm's
-    method.
+    """Test the top label's probability and those of each class, with p-values adjusted by Holm's method.
 
-    Raises ValueError for probabilities outside [0, 1] and for rows that do not sum to 1."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, shape (n,): whole numbers from 0 to K − 1, or labels that `classes`
+        names.
+    y_prob : ArrayLike
+        Predicted probabilities, shape (n, K).
+    classes : ArrayLike | None, optional
+        The label of each column, shape (K,), of any kind.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    method : str, default "auto"
+        "auto", "asymptotic" or "exact".
+    n_resamples : int, default 9999
+        Draws of the exact method, to begin with; more where the number of tests asks for
+        them.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    MulticlassTests
+        `.to_frame()` has the adjusted p-values.
+
+    Raises
+    ------
+    ValueError
+        For probabilities outside [0, 1] and for rows that do not sum to 1.
+    """
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
     label, prob = check_multiclass(y_true, y_prob, classes)
     if groups is not None: groups = read_labels(groups, label.size, "groups")

@@ -142,7 +142,18 @@ class _Shape:
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-012
 def log_odds_of(walk: Walk,  # outcomes along their predicted probabilities
                 ) -> np.ndarray:  # shape (n,)
-    "Log-odds of what was predicted, down to the least; 0 and 1 count as in the maps."
+    """Log-odds of what was predicted, down to the least; 0 and 1 count as in the maps.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n,).
+    """
     return special.logit(inner_scores(walk.score, inner_ends(walk.score), False))
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-012-b
@@ -214,7 +225,32 @@ def _in_blocks(shape):
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-015
 @dataclass(frozen=True, kw_only=True)
 class JointTests(Result):
-    "Several tests of calibration from the same draws; what `joint_tests` returns."
+    """Several tests of calibration from the same draws; what `joint_tests` returns.
+
+    Attributes
+    ----------
+    names : tuple[str, ...]
+        Which tests, of `TESTS`.
+    statistics : tuple[float, ...]
+        Of the data, in standard deviations where that makes sense.
+    alone : tuple[float, ...]
+        P-value of each test alone.
+    adjusted : tuple[float, ...]
+        P-value of each among all.
+    critical : float
+        P-values alone of at most this are beyond chance among all.
+    level : float
+        Of all tests together.
+    method : str
+        "exact", "asymptotic" (normal blocks), "binomial" (one probability), "cluster
+        signs", "whole clusters", "signs" (of rows) or "contradiction".
+    n : int
+        Rows.
+    n_resamples : int | None
+        Sets that were drawn; None where none were.
+    drawn : np.ndarray | None
+        Statistics of these sets, shape (n_resamples, tests).
+    """
     names: tuple[str, ...]  # which tests, of `TESTS`
     statistics: tuple[float, ...]  # of the data, in standard deviations where that makes sense
     alone: tuple[float, ...]  # p-value of each test alone
@@ -235,17 +271,49 @@ class JointTests(Result):
 
     def of(self, name: str,  # of `TESTS`
            ) -> float:  # 1 for a test that was not made
-        "The p-value of a test among all."
+        """The p-value of a test among all.
+
+        Parameters
+        ----------
+        name : str
+            Of `TESTS`.
+
+        Returns
+        -------
+        float
+            1 for a test that was not made.
+        """
         return dict(zip(self.names, self.adjusted)).get(name, 1.0)
 
     def by_itself(self, name: str,  # of `TESTS`
                   ) -> float:  # 1 for a test that was not made
-        "The p-value of a test alone."
+        """The p-value of a test alone.
+
+        Parameters
+        ----------
+        name : str
+            Of `TESTS`.
+
+        Returns
+        -------
+        float
+            1 for a test that was not made.
+        """
         return dict(zip(self.names, self.alone)).get(name, 1.0)
 
     def shown(self, name: str,  # of `TESTS`
               ) -> bool:
-        "Whether a test is beyond chance among all."
+        """Whether a test is beyond chance among all.
+
+        Parameters
+        ----------
+        name : str
+            Of `TESTS`.
+
+        Returns
+        -------
+        bool
+        """
         return self.of(name) <= self.level + 1e-12
 
     @property
@@ -317,8 +385,41 @@ def joint_tests(
 ) -> JointTests:  # `.pvalue`, `.adjusted`, `.of(name)`, `.critical`
     """Eight tests of calibration and their p-value together, from the same drawn outcomes.
 
-    A row that contradicts a statement of 0 or 1 makes all p-values 0. Source: Westfall & Young
-    (1993), single step."""
+    A row that contradicts a statement of 0 or 1 makes all p-values 0.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+    edges : np.ndarray
+        Of the bins of the calibration error, from 0 to 1, shape (n_bins + 1,).
+    method : str, default "auto"
+        "auto", "asymptotic" (normal blocks) or "exact" (drawn outcomes); "auto" alone
+        allows for clusters and for weights that may tell.
+    confidence : float, default 0.95
+        One minus the level of all tests together, in (0, 1).
+    share : float, default 1.0
+        Of that level which these tests may use, in (0, 1].
+    n_resamples : int, default 9999
+        Sets of drawn outcomes; fewer above 1e9 draws, never under 199, and at most 1,999
+        where rows are taken in blocks.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    JointTests
+        `.pvalue`, `.adjusted`, `.of(name)`, `.critical`.
+
+    References
+    ----------
+    Westfall & Young (1993), single step.
+    """
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     n_resamples, level = check_count(n_resamples, "n_resamples"), 1 - confidence
     if not 0 < share <= 1: raise ValueError(f"share must lie in (0, 1], got {share!r:.40}")

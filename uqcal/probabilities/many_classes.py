@@ -168,8 +168,32 @@ def _order_of(column):
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-result
 @dataclass(frozen=True, kw_only=True)
 class ClassTests(Result):
-    """Seven tests of the calibration of many classes from the same draws; what `class_tests`
-    returns."""
+    """Seven tests of the calibration of many classes from the same draws; what `class_tests` returns.
+
+    Attributes
+    ----------
+    names : tuple[str, ...]
+        `CLASS_TESTS`.
+    alone : tuple[float, ...]
+        P-value of each test alone.
+    adjusted : tuple[float, ...]
+        P-value of each among all.
+    critical : float
+        P-values alone of at most this are beyond chance among all.
+    level : float
+        Of all tests together.
+    method : str
+        "exact", "cluster signs", "whole clusters" or "contradiction".
+    n : int
+        Rows.
+    n_resamples : int
+        Sets that were drawn.
+    classes : pd.DataFrame
+        A row for each class: away (observed less predicted, in standard deviations), alone
+        and pvalue (among all classes and tests), steep.
+    drawn : np.ndarray
+        Statistics of the drawn sets, shape (n_resamples, 7).
+    """
 
     names: tuple[str, ...]  # `CLASS_TESTS`
     alone: tuple[float, ...]  # p-value of each test alone
@@ -190,17 +214,47 @@ class ClassTests(Result):
 
     def of(self, name: str,  # of `CLASS_TESTS`
            ) -> float:
-        """The p-value of a test among all."""
+        """The p-value of a test among all.
+
+        Parameters
+        ----------
+        name : str
+            Of `CLASS_TESTS`.
+
+        Returns
+        -------
+        float
+        """
         return self.adjusted[self.names.index(name)]
 
     def by_itself(self, name: str,  # of `CLASS_TESTS`
                   ) -> float:
-        """The p-value of a test alone."""
+        """The p-value of a test alone.
+
+        Parameters
+        ----------
+        name : str
+            Of `CLASS_TESTS`.
+
+        Returns
+        -------
+        float
+        """
         return self.alone[self.names.index(name)]
 
     def shown(self, name: str,  # of `CLASS_TESTS`
               ) -> bool:
-        """Whether a test is beyond chance among all."""
+        """Whether a test is beyond chance among all.
+
+        Parameters
+        ----------
+        name : str
+            Of `CLASS_TESTS`.
+
+        Returns
+        -------
+        bool
+        """
         return self.of(name) <= self.level + 1e-12
 
     @property
@@ -292,11 +346,46 @@ def class_tests(
     rng: int | np.random.Generator | None = None,  # seed or generator of the draws
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
 ) -> ClassTests:  # `.pvalue`, `.adjusted`, `.of(name)`, `.classes`
-    """Seven tests of calibration of many classes and their p-value together, from the same drawn
-    labels.
+    """Seven tests of calibration of many classes and their p-value together, from the same drawn labels.
 
-    Raises what `check_multiclass` raises, and ValueError for clusters of another length. Source:
-    Westfall and Young (1993), § 2.3."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Labels, shape (n,): 0 to K − 1, or of `classes`.
+    y_prob : ArrayLike
+        Predicted probabilities, shape (n, K), rows sum to 1.
+    classes : ArrayLike | None, optional
+        The label of each column, shape (K,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    n_bins : int, default 15
+        Bins of the calibration error of the top label.
+    confidence : float, default 0.95
+        One minus the level of all tests together, in (0, 1).
+    n_resamples : int, default 1999
+        Sets of labels to draw, at least 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+
+    Returns
+    -------
+    ClassTests
+        `.pvalue`, `.adjusted`, `.of(name)`, `.classes`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_multiclass`.
+    ValueError
+        For clusters of another length.
+
+    References
+    ----------
+    Westfall and Young (1993), § 2.3.
+    """
     check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups)
     label, prob = check_multiclass(y_true, y_prob, classes)
     if groups is not None: groups = read_labels(groups, label.size, "groups")
@@ -543,8 +632,45 @@ def _next_step(data, findings):
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-report
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ClassReport(Report):
-    """All that is known about the calibration of probabilities of K classes; what `class_report`
-    returns."""
+    """All that is known about the calibration of probabilities of K classes; what `class_report` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    tests : ClassTests
+        Seven tests, and their p-values alone and together.
+    classes : pd.DataFrame
+        A row for each class: first (its label), observed, predicted, estimate (O/E), low,
+        high, pvalue.
+    walk : Walk
+        Whether the top label is right, along its probability.
+    error : CalibrationError
+        Calibration errors of the top label within bins.
+    diagram : ReliabilityDiagram
+        Of the top label.
+    scores : dict[str, float]
+        What `numbers` gives.
+    along : dict[str, Any]
+        By column that was named: whether the calibration of the top label differs along it.
+    confidence : float
+        Level of limits and verdict.
+    tolerance : float
+        Factor of O/E and slope that does no harm.
+    local_tolerance : float
+        Mean difference over a fifth of the rows that does no harm.
+    """
 
     tests: ClassTests  # seven tests, and their p-values alone and together
     classes: pd.DataFrame = field(repr=False)  # a row for each class: first (its label), observed,
@@ -590,30 +716,66 @@ class ClassReport(Report):
         return f"[{100 * self.confidence:g} % each; faults joint]"
 
     def table_lines(self) -> list[str]:
-        """Observed and predicted cases of up to seven classes, those that are off the most."""
+        """Observed and predicted cases of up to seven classes, those that are off the most.
+
+        Returns
+        -------
+        list[str]
+        """
         return words.class_lines(self.classes)
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        """\"findings\"; \"parts\", a row for each class; \"tests\", a row for each test."""
+        """\"findings\"; \"parts\", a row for each class; \"tests\", a row for each test.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         tests = pd.DataFrame({"test": self.tests.names, "pvalue": self.tests.alone,
                               "adjusted": self.tests.adjusted})
         return super().tables() | {"parts": self.classes.copy(), "tests": tests}
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        """Verdict, findings, cautions, the next step, and the numbers."""
+        """Verdict, findings, cautions, the next step, and the numbers.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         return super().to_dict() | {"n": self.n, "numbers": dict(self.scores)}
 
     def draw(self, finding: Finding,  # one of the report
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """The reliability diagram of the top label; of classes, and along a column, the parts."""
+        """The reliability diagram of the top label; of classes, and along a column, the parts.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         if finding.parts is not None: return super().draw(finding, ax)
         ax = self.diagram.plot(ax)
         ax.set(xlabel="probability of the top label", ylabel="share of right labels")
         return ax
 
     def facts(self) -> dict[str, str]:  # names and values
-        """Rows and settings."""
+        """Rows and settings.
+
+        Returns
+        -------
+        dict[str, str]
+            Names and values.
+        """
         return super().facts() | {"Classes": f"{len(self.classes):,}",
                                   "Sets of labels drawn": f"{self.tests.n_resamples:,}",
                                   "Tolerance": f"a factor of {self.tolerance:g}; locally "
@@ -652,8 +814,54 @@ def class_report(
 ) -> ClassReport:  # `.verdict`, `.conclusion`, `.findings`, `.step`, `.classes`
     """Whether probabilities of K classes are calibrated: top label, slope, each class, and locally.
 
-    Raises what `check_multiclass` raises, and ValueError for a tolerance or a level out of range.
-    Source: Guo et al. (2017), § 2; Westfall and Young (1993), § 2.3."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Labels, shape (n,): 0 to K − 1, or of `classes`.
+    y_prob : ArrayLike
+        Predicted probabilities, shape (n, K), rows sum to 1.
+    classes : ArrayLike | None, optional
+        The label of each column, shape (K,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    by : Any, optional
+        DataFrame or dict of name → column, shape (n,) each, along which the calibration of
+        the top label may differ.
+    tolerance : float, default 1.25
+        Factor of O/E and calibration slope that does no harm, above 1.
+    local_tolerance : float, default 0.05
+        Mean difference over a fifth of the rows that does no harm, in (0, 1).
+    confidence : float, default 0.95
+        Level of limits and verdict, in (0, 1).
+    n_bins : int, default 15
+        Bins of the calibration error and the diagram.
+    n_resamples : int, default 1999
+        Sets of labels drawn for the tests, at least 199.
+    n_boot : int, default 5000
+        Sets of noise drawn for the lower ends of the error's limits.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    ClassReport
+        `.verdict`, `.conclusion`, `.findings`, `.step`, `.classes`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_multiclass`.
+    ValueError
+        For a tolerance or a level out of range.
+
+    References
+    ----------
+    Guo et al. (2017), § 2; Westfall and Young (1993), § 2.3.
+    """
     check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups)
     label, prob = check_multiclass(y_true, y_prob, classes)
     if groups is not None: groups = read_labels(groups, label.size, "groups")

@@ -52,14 +52,39 @@ class _Map(Storable):
                 ) -> float | np.ndarray:  # recalibrated probabilities, of the same shape
         """The recalibrated probability of each score.
 
-        Raises NotFittedError before the fit."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Recalibrated probabilities, of the same shape.
+
+        Raises
+        ------
+        NotFittedError
+            Before the fit.
+        """
         check_is_fitted(self)
         return map_scores(y_prob, self._forecast)
 
     def plot(self,
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The map from score to recalibrated probability."
+        """The map from score to recalibrated probability.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         return plot_map(self, ax)
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-010b
@@ -77,8 +102,29 @@ class _Scaling(_Map):
             ) -> Self:  # the estimator itself
         """Fit the map by maximum likelihood, or by Platt's targets where that has no maximum.
 
-        Raises ValueError or TypeError for values outside [0, 1], outcomes other than 0 and 1,
-        missing values, lengths that differ."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, the model's probabilities of 1, shape (n,), in [0, 1].
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        sample_weight : ArrayLike | None, optional
+            As how many points each one counts, ≥ 0, or relative weights where one is no whole
+            number, shape (n,); ones unless given.
+        pos_label : Any, optional
+            Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For values outside [0, 1], outcomes other than 0 and 1, missing values, lengths that
+            differ.
+        """
         y, p, weights = _weighted(y_true, y_prob, sample_weight, pos_label)
         self.ends_ = inner_ends(p[weights > 0])
         found = fit_logistic(self._features(inner_scores(p, self.ends_, False)), y, weights=weights,
@@ -88,7 +134,12 @@ class _Scaling(_Map):
         return self
 
     def to_frame(self) -> pd.DataFrame:
-        "The parameters with their standard errors, of the curvature or of the sandwich."
+        """The parameters with their standard errors, of the curvature or of the sandwich.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         check_is_fitted(self)
         table = {"estimate": self.coef_, "standard_error": self.standard_error_,
                  "identity": self._identity}
@@ -113,7 +164,15 @@ class PlattScaling(_Scaling):
 
     Scores of 0 count as 1e-5 or the least of the fit, those of 1 in the same way.
 
-    Source: Platt (1999)."""
+    Parameters
+    ----------
+    fit_slope : bool, default True
+        False keeps a = 1: the log-odds are only shifted.
+
+    References
+    ----------
+    Platt (1999).
+    """
     _identity, _names = (1.0, 0.0), ("a", "b")
 
     def __init__(self,
@@ -134,7 +193,10 @@ class BetaScaling(_Scaling):
 
     Scores of 0 count as 1e-5 or the least of the fit, those of 1 in the same way.
 
-    Source: Kull, Silva Filho and Flach (2017)."""
+    References
+    ----------
+    Kull, Silva Filho and Flach (2017).
+    """
     _identity, _names = (1.0, -1.0, 0.0), ("a", "b", "c")
 
     def _features(self, p): return beta_features(p)
@@ -143,7 +205,20 @@ class BetaScaling(_Scaling):
 def plot_map(forecaster: Any,  # has `predict`, which takes scores
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-    "Recalibrated probability against score, with the identity."
+    """Recalibrated probability against score, with the identity.
+
+    Parameters
+    ----------
+    forecaster : Any
+        Has `predict`, which takes scores.
+    ax : Axes | None, optional
+        Axes to draw on; new ones unless given.
+
+    Returns
+    -------
+    Axes
+        The same axes.
+    """
     ax = new_axes(ax, 5, 5)
     grid = np.linspace(0, 1, 1001)
     ax.plot([0, 1], [0, 1], ls="--", color="0.4", lw=1)
@@ -157,7 +232,15 @@ def plot_map(forecaster: Any,  # has `predict`, which takes scores
 class HistogramBinning(_Map):
     """The mean outcome in bins that hold equally many scores.
 
-    Source: Zadrozny and Elkan (2001)."""
+    Parameters
+    ----------
+    n_bins : int, default 20
+        Bins, ≥ 1; fewer are made where scores are equal or too few.
+
+    References
+    ----------
+    Zadrozny and Elkan (2001).
+    """
 
     def __init__(self,
                  n_bins: int = 20,  # bins, ≥ 1; fewer are made where scores are equal or too few
@@ -175,7 +258,27 @@ class HistogramBinning(_Map):
             ) -> HistogramBinning:  # the estimator itself
         """Find the bins and their mean outcomes.
 
-        Raises ValueError or TypeError as `PlattScaling.fit`."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in [0, 1].
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        sample_weight : ArrayLike | None, optional
+            Weights ≥ 0 of the points within their bins, shape (n,); ones unless given.
+        pos_label : Any, optional
+            Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+        Returns
+        -------
+        HistogramBinning
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `PlattScaling.fit`.
+        """
         y, p, weights = _weighted(y_true, y_prob, sample_weight, pos_label)
         y, p, weights = y[weights > 0], p[weights > 0], weights[weights > 0]
         ordered = np.sort(p)
@@ -193,7 +296,12 @@ class HistogramBinning(_Map):
         return self
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each bin: ends, number of points, mean outcome and its binomial standard error."
+        """A row for each bin: ends, number of points, mean outcome and its binomial standard error.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         check_is_fitted(self)
         low, high = np.r_[0.0, self.edges_], np.r_[self.edges_, 1.0]
         table = {"low": low, "high": high, "count": self.count_, "mean": self.mean_,
@@ -206,7 +314,10 @@ class HistogramBinning(_Map):
 class IsotonicCalibration(_Map):
     """The rising staircase that fits best, with half a counter-example at each end.
 
-    Source: Zadrozny and Elkan (2002)."""
+    References
+    ----------
+    Zadrozny and Elkan (2002).
+    """
 
     def fit(self,
             y_prob: ArrayLike,  # scores, shape (n,), in [0, 1]
@@ -219,7 +330,28 @@ class IsotonicCalibration(_Map):
             ) -> IsotonicCalibration:  # the estimator itself
         """Merge neighbouring scores until their mean outcomes rise.
 
-        Raises ValueError or TypeError as `PlattScaling.fit`."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in [0, 1].
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        sample_weight : ArrayLike | None, optional
+            As how many points each one counts, ≥ 0, or relative weights where one is no whole
+            number, shape (n,); ones unless given.
+        pos_label : Any, optional
+            Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+        Returns
+        -------
+        IsotonicCalibration
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `PlattScaling.fit`.
+        """
         y, p, weights = _weighted(y_true, y_prob, sample_weight, pos_label)
         score, place = np.unique(p[weights > 0], return_inverse=True)
         weight = np.bincount(place, weights[weights > 0])
@@ -269,7 +401,10 @@ def _inverse_temperature(log_p, target):
 class TemperatureScaling(Storable):
     """Recalibrate the probabilities of many classes by p^(1/T), divided by the sum of the row.
 
-    Source: Guo et al. (2017)."""
+    References
+    ----------
+    Guo et al. (2017).
+    """
 
     obeyed = None  # all settings, whenever they are set
 
@@ -280,8 +415,27 @@ class TemperatureScaling(Storable):
             ) -> Self:  # the estimator itself
         """Find the temperature, up to 100, of the largest likelihood, or of Platt's targets.
 
-        Those stand in where every row is classified right. Raises ValueError or TypeError for what
-        is no table of probabilities, and for labels that are no classes."""
+        Those stand in where every row is classified right.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Probabilities of all classes, shape (n, K), rows sum to 1.
+        y_true : ArrayLike
+            True classes, from 0 to K − 1, shape (n,); labels, with classes.
+        classes : ArrayLike | None, optional
+            The label of each column, shape (K,).
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For what is no table of probabilities, and for labels that are no classes.
+        """
         label, prob = check_multiclass(y_true, y_prob, classes)
         self.n_, self.n_classes_ = prob.shape
         self.least_ = prob.min(where=prob > 0, initial=1e-30)
@@ -303,7 +457,23 @@ class TemperatureScaling(Storable):
                 ) -> np.ndarray:  # recalibrated probabilities, shape (n, K)
         """The recalibrated rows.
 
-        Raises NotFittedError before the fit, ValueError for another number of classes."""
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Probabilities of all classes, shape (n, K), rows sum to 1.
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated probabilities, shape (n, K).
+
+        Raises
+        ------
+        NotFittedError
+            Before the fit.
+        ValueError
+            For another number of classes.
+        """
         check_is_fitted(self)
         rows = plain_array(y_prob, "y_prob", "an array of shape (n, classes)")
         _, prob = check_multiclass(np.zeros(len(rows) if rows.ndim else 1), rows)
@@ -324,8 +494,22 @@ class TemperatureScaling(Storable):
 class PeriodicRefit(OnlineForecaster):
     """A calibrator refitted at intervals on all outcomes seen so far.
 
-    Before `warmup` outcomes are known the score passes through unchanged. Source: Gupta and Ramdas
-    (2023), § 2.3."""
+    Before `warmup` outcomes are known the score passes through unchanged.
+
+    Parameters
+    ----------
+    calibrator : BaseEstimator
+        What to refit: PlattScaling(), BetaScaling(), HistogramBinning(), or one with their
+        methods.
+    every : int | None, default 500
+        Outcomes between two fits, ≥ 1; None fits once.
+    warmup : int, default 1000
+        Outcomes before the first fit, ≥ 1.
+
+    References
+    ----------
+    Gupta and Ramdas (2023), § 2.3.
+    """
 
     def __init__(self,
                  calibrator: BaseEstimator,  # what to refit: PlattScaling(), BetaScaling(),
@@ -340,7 +524,18 @@ class PeriodicRefit(OnlineForecaster):
     def predict(self,
                 y_prob: ArrayLike,  # a score, or scores of shape (n,), in [0, 1]
                 ) -> float | np.ndarray:  # forecasts by the latest fit, of the same shape
-        "The forecasts of the latest fit; the scores themselves before the first."
+        """The forecasts of the latest fit; the scores themselves before the first.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,), in [0, 1].
+
+        Returns
+        -------
+        float | np.ndarray
+            Forecasts by the latest fit, of the same shape.
+        """
         fitted = getattr(self, "fitted_", None)
         return map_scores(y_prob, np.copy if fitted is None else fitted.predict)
 
@@ -349,7 +544,20 @@ class PeriodicRefit(OnlineForecaster):
                     y_prob: ArrayLike,  # a score, or scores of shape (n,) in the order of time
                     y_true: ArrayLike,  # its outcome, or outcomes of shape (n,), each 0 or 1
                     ) -> PeriodicRefit:  # the object itself
-        "Learn outcomes, refitting where it is time."
+        """Learn outcomes, refitting where it is time.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            A score, or scores of shape (n,) in the order of time.
+        y_true : ArrayLike
+            Its outcome, or outcomes of shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        PeriodicRefit
+            The object itself.
+        """
         self.prequential(boxed(y_prob), boxed(y_true))
         return self
 
@@ -358,7 +566,20 @@ class PeriodicRefit(OnlineForecaster):
                     y_prob: ArrayLike,  # scores, shape (n,), in the order of time
                     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
                     ) -> np.ndarray:  # forecasts, shape (n,), each made before its outcome was seen
-        "Forecast and learn a whole stream, from the present state on."
+        """Forecast and learn a whole stream, from the present state on.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Scores, shape (n,), in the order of time.
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+
+        Returns
+        -------
+        np.ndarray
+            Forecasts, shape (n,), each made before its outcome was seen.
+        """
         y, p, _ = check_binary(y_true, y_prob)
         return _run_refits(self, p, y)
 

@@ -84,7 +84,20 @@ def _upper(edges):
 def bin_of(p: np.ndarray,  # predicted probabilities in [0, 1], shape (n,)
            edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
            ) -> np.ndarray:  # from 0, shape (n,)
-    "The bin that each probability lies in."
+    """The bin that each probability lies in.
+
+    Parameters
+    ----------
+    p : np.ndarray
+        Predicted probabilities in [0, 1], shape (n,).
+    edges : np.ndarray
+        Of the bins, from 0 to 1, shape (n_bins + 1,).
+
+    Returns
+    -------
+    np.ndarray
+        From 0, shape (n,).
+    """
     return np.searchsorted(_upper(edges), p)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-011
@@ -150,9 +163,24 @@ def _share_interval(share, count, confidence, interval):
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-014
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityDiagram(Result):
-    """Predicted and observed shares by bins of the predicted probability; what
-    `reliability_diagram`
-    returns."""
+    """Predicted and observed shares by bins of the predicted probability; what `reliability_diagram` returns.
+
+    Attributes
+    ----------
+    bins : pd.DataFrame
+        One row for each bin that holds points: edges, count, weight, mean_prob,
+        mean_outcome, low, high.
+    ece : float
+        Expected calibration error, the L1 norm over these bins.
+    n : int
+        Points.
+    n_bins : int
+        Bins, with the empty ones.
+    confidence : float
+        Level of the intervals.
+    interval : str
+        Their kind.
+    """
     bins: pd.DataFrame = field(repr=False)  # one row for each bin that holds points: edges, count,
                                             # weight, mean_prob, mean_outcome, low, high
     ece: float  # expected calibration error, the L1 norm over these bins
@@ -167,13 +195,27 @@ class ReliabilityDiagram(Result):
         return diagram_text(self)
 
     def to_frame(self) -> pd.DataFrame:
-        "The bins."
+        """The bins.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.bins.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        """Observed against predicted share with intervals, the diagonal, and bars for the weight of
-        each bin."""
+        """Observed against predicted share with intervals, the diagonal, and bars for the weight of each bin.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_diagram(self, ax)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-015
@@ -207,7 +249,37 @@ def reliability_diagram(
 ) -> ReliabilityDiagram:  # `.ece`, `.to_frame()`, `.plot()`
     """Predicted and observed shares in bins of the predicted probability, with intervals.
 
-    Raises ValueError for edges that do not run from 0 to 1, and for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    n_bins : int, default 10
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+    confidence : float, default 0.95
+        Level of the bins' intervals, in (0, 1).
+    interval : str, default "wilson"
+        "wilson" or "clopper-pearson".
+
+    Returns
+    -------
+    ReliabilityDiagram
+        `.ece`, `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError
+        For edges that do not run from 0 to 1, and for bad input.
+    """
     y, p, w, code = _columns_of(y_true, y_prob, sample_weight, groups, pos_label)
     confidence, interval = check_fraction(confidence, "confidence"), check_choice(
         interval, "interval", ("wilson", "clopper-pearson"))
@@ -227,7 +299,24 @@ def bin_sums(y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
              w: np.ndarray,  # weights > 0, shape (n,)
              edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
              ) -> np.ndarray:  # shape (n_bins, 5); those of two sets of points add up
-    """Count, Σw, Σwp, Σwy and Σw² in each bin: all that errors within bins depend on."""
+    """Count, Σw, Σwp, Σwy and Σw² in each bin: all that errors within bins depend on.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes 0.0 or 1.0, shape (n,).
+    p : np.ndarray
+        Predicted probabilities, in [0, 1], shape (n,).
+    w : np.ndarray
+        Weights > 0, shape (n,).
+    edges : np.ndarray
+        Of the bins, from 0 to 1, shape (n_bins + 1,).
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n_bins, 5); those of two sets of points add up.
+    """
     return _bin_sums(p, y, w, _ONE_GROUP, 1, edges, False)[0]
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-311b
@@ -237,7 +326,24 @@ def diagram_of(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)
                confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
                interval: str = "wilson",  # "wilson" or "clopper-pearson"
                ) -> ReliabilityDiagram:  # the same as of `reliability_diagram`
-    """Predicted and observed shares from sums over the points of each bin."""
+    """Predicted and observed shares from sums over the points of each bin.
+
+    Parameters
+    ----------
+    sums : np.ndarray
+        What `bin_sums` returns, shape (n_bins, 5).
+    edges : np.ndarray
+        Of the bins, from 0 to 1, shape (n_bins + 1,).
+    confidence : float, default 0.95
+        Level of the bins' intervals, in (0, 1).
+    interval : str, default "wilson"
+        "wilson" or "clopper-pearson".
+
+    Returns
+    -------
+    ReliabilityDiagram
+        The same as of `reliability_diagram`.
+    """
     held = sums[:, 1] > 0
     count, weight, sum_p, sum_y, squares = sums[held].T
     low, high = _share_interval(sum_y / weight, weight**2 / squares, confidence, interval)
@@ -322,12 +428,45 @@ def expected_calibration_error(
                                        # and 1, which might mean wrong and right
     pos_label: Any = None,  # which of two labels in y_true counts as 1, beside a vector y_prob
 ) -> float:  # from 0 to 1
-    """Mean distance between predicted and observed shares over bins; with a column for each class,
-    of
-    the most probable class.
+    """Mean distance between predicted and observed shares over bins; with a column for each class, of the most probable class.
 
-    Raises ValueError or TypeError for bad input, and ValueError for zeros and ones beside several
-    columns that nothing names. Source: Naeini, Cooper & Hauskrecht (2015)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes 0 or 1, shape (n,); or classes, if y_prob has a column for each: whole
+        numbers from 0, or labels that `classes` names.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,), or of all classes, shape (n, classes).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    norm : str, default "l1"
+        "l1", "l2" or "max".
+    classes : ArrayLike | None, optional
+        The label of each column; needed where y_true holds only 0 and 1, which might mean
+        wrong and right.
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, beside a vector y_prob.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+    ValueError
+        For zeros and ones beside several columns that nothing names.
+
+    References
+    ----------
+    Naeini, Cooper & Hauskrecht (2015).
+    """
     check_choice(norm, "norm", _NORMS)
     if _is_matrix(y_prob):
         if pos_label is not None:
@@ -369,7 +508,43 @@ def top_label_ece(
 ) -> float:  # from 0 to 1
     """Calibration error of the chosen class, conditional on which class was chosen.
 
-    Raises ValueError or TypeError for bad input. Source: Gupta & Ramdas (2021)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, shape (n,): whole numbers from 0, or labels that `classes` names.
+    y_prob : ArrayLike
+        Probabilities of all classes, shape (n, classes); or of the chosen class, shape
+        (n,), with y_pred.
+    y_pred : ArrayLike | None, optional
+        The chosen classes, shape (n,), if y_prob does not say.
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile" (of each class's own scores), or an array of edges from 0 to
+        1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    norm : str, default "l1"
+        "l1", "l2" or "max".
+    average : str, default "macro"
+        "macro": chosen classes count equally; "weighted": by their points.
+    classes : ArrayLike | None, optional
+        The label of each column; 0, 1, … unless given.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Gupta & Ramdas (2021).
+    """
     check_choice(norm, "norm", _NORMS)
     check_choice(average, "average", ("macro", "weighted"))
     if _is_matrix(y_prob) and y_pred is None:
@@ -409,7 +584,38 @@ def classwise_ece(
 ) -> float:  # from 0 to 1
     """Mean over the classes of the calibration error of each class's own probability.
 
-    Raises ValueError or TypeError for bad input. Source: Kull et al. (2019)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        True classes, shape (n,): whole numbers from 0, or labels that `classes` names; or
+        outcomes 0 and 1, if y_prob is a vector.
+    y_prob : ArrayLike
+        Predicted probabilities of all classes, shape (n, classes), or of 1, shape (n,).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile" (of each column), or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    norm : str, default "l1"
+        "l1", "l2" or "max".
+    classes : ArrayLike | None, optional
+        The label of each column; 0, 1, … unless given.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Kull et al. (2019).
+    """
     options = dict(n_bins=n_bins, strategy=strategy, sample_weight=sample_weight, norm=norm)
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
     if not _is_matrix(y_prob):
@@ -491,7 +697,27 @@ def _counted_null_task(ones, expected, weight, norm, n, rng):
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-031
 @dataclass(frozen=True, kw_only=True)
 class ECETest(SignificanceTest):
-    "A calibration error beside what a perfect model would show; what `ece_test` returns."
+    """A calibration error beside what a perfect model would show; what `ece_test` returns.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    n_bins : int
+        Number of bins, with the empty ones.
+    """
 
     n_bins: int  # number of bins, with the empty ones
 
@@ -506,7 +732,12 @@ class ECETest(SignificanceTest):
         return ece_test_text(self)
 
     def to_frame(self) -> pd.DataFrame:
-        "One row."
+        """One row.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return super().to_frame().assign(null_mean=self.null_mean, null_limit=self.null_limit)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-032
@@ -525,10 +756,45 @@ def ece_test(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
              n_jobs: int = 1,  # parallel jobs, −1 for all cores
              progress: bool = False,  # show a bar on standard error
              ) -> ECETest:  # `.statistic`, `.pvalue`, `.null_mean`, `.plot()`
-    """Test calibration by the binned calibration error, against outcomes drawn from the predicted
-    probabilities.
+    """Test calibration by the binned calibration error, against outcomes drawn from the predicted probabilities.
 
-    Raises ValueError or TypeError for bad input."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+    norm : str, default "l1"
+        "l1", "l2" or "max".
+    n_resamples : int, default 9999
+        Sets of outcomes drawn; fewer where the points are many.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    ECETest
+        `.statistic`, `.pvalue`, `.null_mean`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+    """
     y, p, w, code = _columns_of(y_true, y_prob, sample_weight, groups, pos_label)
     check_choice(norm, "norm", _NORMS)
     n_resamples = check_count(n_resamples, "n_resamples")
@@ -617,8 +883,35 @@ def debiased_squared_error(
 ) -> float:  # mean zero for a perfect model; may be negative
     """Squared calibration error without the bias of finite bins, equation (5).
 
-    Raises ValueError where every bin holds a single point, and for bad input. Source: Kumar, Liang
-    & Ma (2019)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+    Returns
+    -------
+    float
+        Mean zero for a perfect model; may be negative.
+
+    Raises
+    ------
+    ValueError
+        Where every bin holds a single point, and for bad input.
+
+    References
+    ----------
+    Kumar, Liang & Ma (2019).
+    """
     y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight, pos_label))
     sums = _bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy))[0]
     if not _has_pairs(sums):
@@ -813,8 +1106,31 @@ def _least_error(bins, tail):
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-036
 @dataclass(frozen=True, kw_only=True)
 class CalibrationError(Result):
-    """Calibration errors within bins, and what they can be in truth; what
-    `calibration_error_interval` returns."""
+    """Calibration errors within bins, and what they can be in truth; what `calibration_error_interval` returns.
+
+    Attributes
+    ----------
+    squared : float | None
+        Debiased squared error, equation (5); may be negative; None where every bin holds a
+        single point.
+    squared_interval : Interval
+        Of the true squared error within these bins; begins at the estimate where that is
+        negative.
+    ece : float
+        Plain ECE (L1).
+    ece_interval : Interval
+        Of the true ECE within these bins, from 0.
+    ece_limit : float
+        The true ECE is at most this, one-sided.
+    confidence : float
+        Level of both intervals and of the limit.
+    n : int
+        Points.
+    n_bins : int
+        Bins that hold points.
+    n_boot : int
+        Sets of noise drawn for the intervals' lower ends.
+    """
 
     squared: float | None  # debiased squared error, equation (5); may be negative; None where every
                            # bin holds a single point
@@ -837,7 +1153,20 @@ class CalibrationError(Result):
 def with_seen_scatter(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)
                       squares: np.ndarray,  # the same of the squared weights
                       ) -> np.ndarray:  # shape (n_bins, 5)
-    "Σw² made larger in bins of unequal weights whose outcomes scatter more than it says, by (9)."
+    """Σw² made larger in bins of unequal weights whose outcomes scatter more than it says, by (9).
+
+    Parameters
+    ----------
+    sums : np.ndarray
+        What `bin_sums` returns, shape (n_bins, 5).
+    squares : np.ndarray
+        The same of the squared weights.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (n_bins, 5).
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         cases = seen_cases(*sums[:, [0, 1, 3]].T, *squares[:, [1, 3, 4]].T)
         needed = np.fmax(sums[:, 1]**2 / cases, sums[:, 4])
@@ -871,11 +1200,49 @@ def calibration_error_interval(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationError:  # `.ece`, `.ece_interval`, `.ece_limit`, `.squared`, `.squared_interval`
-    """Calibration errors of the binned probabilities, with limits that hold for rare events and few
-    points; the bins stay as they are.
+    """Calibration errors of the binned probabilities, with limits that hold for rare events and few points; the bins stay as they are.
 
-    Raises ValueError or TypeError for bad input. Source: Hoeffding (1956) and Gleser (1975) for the
-    sums of unequal indicators."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    n_bins : int, default 15
+        Number of bins, ≥ 1.
+    strategy : Any, default "uniform"
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+    confidence : float, default 0.95
+        Level of the intervals and of the limit, in (0, 1).
+    n_boot : int, default 5000
+        Sets of noise drawn for the lower ends.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationError
+        `.ece`, `.ece_interval`, `.ece_limit`, `.squared`, `.squared_interval`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input.
+
+    References
+    ----------
+    Hoeffding (1956) and Gleser (1975) for the sums of unequal indicators.
+    """
     y, p, w, code = _columns_of(y_true, y_prob, sample_weight, groups, pos_label)
     confidence, n_boot, rng = (check_fraction(confidence, "confidence"),
                                check_count(n_boot, "n_boot"), check_generator(rng))
@@ -906,7 +1273,38 @@ def errors_of_columns(
     n_jobs: int = 1,  # parallel jobs
     progress: bool = False,  # show a bar on standard error
 ) -> tuple[CalibrationError, ReliabilityDiagram, np.ndarray]:  # the errors, the diagram, the edges
-    "Errors and diagram of columns that were checked already, in the same bins."
+    """Errors and diagram of columns that were checked already, in the same bins.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Outcomes, 0.0 or 1.0, shape (n,).
+    p : np.ndarray
+        Predicted probabilities, shape (n,).
+    w : np.ndarray
+        Weights > 0, shape (n,).
+    groups : np.ndarray | None
+        Which cluster each row is in, from 0; None: each is its own.
+    n_bins : int
+        Number of bins, ≥ 1.
+    strategy : Any
+        "uniform", "quantile", or an array of edges from 0 to 1.
+    confidence : float
+        Level of all limits, in (0, 1).
+    n_boot : int
+        Sets of noise drawn for the lower ends.
+    rng : np.random.Generator
+        Moves on.
+    n_jobs : int, default 1
+        Parallel jobs.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    tuple[CalibrationError, ReliabilityDiagram, np.ndarray]
+        The errors, the diagram, the edges.
+    """
     n_boot = check_count(n_boot, "n_boot")
     if groups is None: y, p, w = _counted(y, p, w)
     else: y, p, w, groups = _counted(y, p, w, groups)
@@ -952,7 +1350,33 @@ def calibration_error_of(
 ) -> CalibrationError:  # the same as of `calibration_error_interval`
     """Calibration errors with their limits, from sums over the points of each bin.
 
-    Raises ValueError for a confidence outside (0, 1) or a bad number of sets."""
+    Parameters
+    ----------
+    sums : np.ndarray
+        What `bin_sums` returns, shape (n_bins, 5).
+    squares : np.ndarray | None, optional
+        The same of the squared weights, where weights differ.
+    confidence : float, default 0.95
+        Level of the intervals and of the limit, in (0, 1).
+    n_boot : int, default 5000
+        Sets of noise drawn for the lower ends.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CalibrationError
+        The same as of `calibration_error_interval`.
+
+    Raises
+    ------
+    ValueError
+        For a confidence outside (0, 1) or a bad number of sets.
+    """
     if squares is None: held = sums
     else: held = with_seen_scatter(sums, squares)
     return _within_bins(

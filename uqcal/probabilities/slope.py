@@ -22,7 +22,21 @@ __all__ = ['Coefficient', 'ratio_of', 'coefficients_of', 'held_together']
 # %% ../../nbs/probabilities/92_slope.ipynb #slope-004
 @dataclass(frozen=True, kw_only=True)
 class Coefficient(Result):
-    "A number of a calibration model with its standard error; see `coefficients_of`."
+    """A number of a calibration model with its standard error; see `coefficients_of`.
+
+    Attributes
+    ----------
+    name : str
+        "O/E", "calibration-in-the-large", "calibration slope", "calibration intercept".
+    estimate : float
+        Its value.
+    standard_error : float
+        Of the estimate, or of its logarithm for O/E.
+    null : float
+        Its value where probabilities are right.
+    freedom : float
+        Degrees of freedom of limits, ∞ without clusters.
+    """
     name: str  # "O/E", "calibration-in-the-large", "calibration slope", "calibration intercept"
     estimate: float  # its value
     standard_error: float  # of the estimate, or of its logarithm for O/E
@@ -32,7 +46,19 @@ class Coefficient(Result):
     def limit(self, tail: float,  # how often a true value may lie beyond, in (0, 1)
               side: int,  # −1: lower limit, 1: upper limit
               ) -> float:
-        "One limit by itself."
+        """One limit by itself.
+
+        Parameters
+        ----------
+        tail : float
+            How often a true value may lie beyond, in (0, 1).
+        side : int
+            −1: lower limit, 1: upper limit.
+
+        Returns
+        -------
+        float
+        """
         far = side * stats.t.isf(tail, self.freedom) * self.standard_error
         if self.name == "O/E": return float(self.estimate * np.exp(far))
         return float(self.estimate + far)
@@ -69,7 +95,20 @@ def _scatter(parts, walk):
 def ratio_of(walk: Walk,  # outcomes along their predicted probabilities
              common: bool = False,  # count cases without the event instead
              ) -> Coefficient:  # its standard error is that of the logarithm
-    "Observed over predicted events, of which both there are some."
+    """Observed over predicted events, of which both there are some.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+    common : bool, default False
+        Count cases without the event instead.
+
+    Returns
+    -------
+    Coefficient
+        Its standard error is that of the logarithm.
+    """
     y, p, w = walk.outcome, walk.score, walk.weight
     if common: y, p = 1 - y, 1 - p
     ratio = (w @ y) / (w @ p)
@@ -84,7 +123,20 @@ def coefficients_of(walk: Walk,  # outcomes along their predicted probabilities
                     ) -> dict[str, Coefficient]:  # by name, without those that are not finite
     """O/E, calibration-in-the-large, calibration slope and intercept.
 
-    Source: Cox (1958); sandwich covariance of White (1982), by clusters of Liang & Zeger (1986)."""
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+
+    Returns
+    -------
+    dict[str, Coefficient]
+        By name, without those that are not finite.
+
+    References
+    ----------
+    Cox (1958); sandwich covariance of White (1982), by clusters of Liang & Zeger (1986).
+    """
     y, p, w = walk.outcome, walk.score, walk.weight
     if walk.n_clusters is None: number, freedom = walk.n, np.inf
     else: number, freedom = walk.n_clusters, walk.n_clusters - 1.0
@@ -145,7 +197,31 @@ def held_together(
 ) -> Interval:
     """Limits that leave out the null value if and only if a fault is shown.
 
-    Source: Miettinen (1976) for limits by a test."""
+    Parameters
+    ----------
+    limit : Callable[[float, int], float]
+        Of a tail and a side, −1 or 1, as `Coefficient.limit`.
+    estimate : float
+        The number.
+    null : float
+        Its value where probabilities are right.
+    shown : bool
+        Whether its test is beyond chance among all.
+    alone : float
+        The p-value of its test alone.
+    critical : float
+        The largest one that is beyond chance among all.
+    level : float
+        Of all tests together.
+
+    Returns
+    -------
+    Interval
+
+    References
+    ----------
+    Miettinen (1976) for limits by a test.
+    """
     joint = min(max(critical, 1e-9), level) / 2
     away = level - joint
     if estimate >= null: side = -1

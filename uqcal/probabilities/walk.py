@@ -40,7 +40,22 @@ def sort_by_score(score: np.ndarray,  # finite scores, float64, shape (n,), n �
                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # the same three, sorted
     """The three arrays in the order of the scores; equal scores stay in the order of their rows.
 
-    Compiled, to be called from compiled code as well; an empty weight stays empty."""
+    Compiled, to be called from compiled code as well; an empty weight stays empty.
+
+    Parameters
+    ----------
+    score : np.ndarray
+        Finite scores, float64, shape (n,), n ≥ 1, in any unit.
+    response : np.ndarray
+        What belongs to them, float64, shape (n,).
+    weight : np.ndarray
+        Their weights, float64, shape (n,), or empty.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray, np.ndarray]
+        The same three, sorted.
+    """
     n, low = score.size, score.min()
     if score.max() > low: width = (n - 1) / (score.max() - low)
     else: width = 0.0
@@ -170,7 +185,31 @@ STATISTICS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter")
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-055
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Walk:
-    "Outcomes and predicted probabilities along the probabilities, summed once; made by `Walk.of`."
+    """Outcomes and predicted probabilities along the probabilities, summed once; made by `Walk.of`.
+
+    Attributes
+    ----------
+    given : list
+        What is to be sorted; empty after that.
+    n : int
+        Number of points with positive weight.
+    total_weight : float
+        Sum of the weights, of which the largest is 1.
+    brier_total : float
+        Spiegelhalter's sum: Σ w(y − p)(1 − 2p).
+    variance : float
+        Of the last total: the sum of w²p(1 − p).
+    brier_variance : float
+        Of Spiegelhalter's sum: Σ w²(1 − 2p)²p(1 − p).
+    n_bets : float
+        Bets of the largest weight at even odds, times 1/4, with the same variance.
+    n_brier_bets : float
+        The same for Spiegelhalter's sum.
+    contradicted : int
+        Points predicted to be impossible that occurred, or to be certain that did not.
+    n_clusters : int | None
+        Number of clusters; None where each point is one.
+    """
     given: list = field(repr=False)  # what is to be sorted; empty after that
     n: int  # number of points with positive weight
     total_weight: float  # sum of the weights, of which the largest is 1
@@ -242,7 +281,21 @@ class Walk:
                   ) -> float:  # > 0
         """Standard deviation that the statistic is divided by, before it is divided by Σ w.
 
-        Raises ValueError where it is zero, so that there is nothing to be compared with."""
+        Parameters
+        ----------
+        name : str
+            "kolmogorov_smirnov", "kuiper" or "spiegelhalter".
+
+        Returns
+        -------
+        float
+            > 0.
+
+        Raises
+        ------
+        ValueError
+            Where it is zero, so that there is nothing to be compared with.
+        """
         if name == "spiegelhalter" and not self.brier_variance > 0:
             raise ValueError("Spiegelhalter's test needs y_prob to hold scores other than 0, 1/2 "
                              f"and 1, got none among {self.n}: the Brier score has no variance")
@@ -255,7 +308,21 @@ class Walk:
                   ) -> float:  # in standard deviations; signed for "spiegelhalter"
         """How far the walk went: equation (3) or (4).
 
-        Raises ValueError where the standard deviation is zero."""
+        Parameters
+        ----------
+        name : str
+            "kolmogorov_smirnov", "kuiper" or "spiegelhalter".
+
+        Returns
+        -------
+        float
+            In standard deviations; signed for "spiegelhalter".
+
+        Raises
+        ------
+        ValueError
+            Where the standard deviation is zero.
+        """
         check_choice(name, "name", STATISTICS)
         deviation = self.deviation(name)
         if name == "spiegelhalter": return float(self.brier_total / deviation)
@@ -263,8 +330,12 @@ class Walk:
         return float((max(high, -low) if name == "kolmogorov_smirnov" else high - low) / deviation)
 
     def to_frame(self) -> pd.DataFrame:
-        """Score, share of the weight with scores up to it, and cumulative difference, at the end of
-        each group of equal scores; starts at 0."""
+        """Score, share of the weight with scores up to it, and cumulative difference, at the end of each group of equal scores; starts at 0.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         total = self.weight.sum()
         share = np.cumsum(self.weight)[self.end - 1] / total
         return pd.DataFrame({"score": np.concatenate([self.score[:1], self.score[self.end - 1]]),
@@ -279,7 +350,19 @@ class Walk:
         """The cumulative differences, with the band that 95 % of calibrated walks do not leave.
 
         Where the limit does not serve, the band comes from 1,999 sets of outcomes drawn with a
-        fixed seed, or from those of the test."""
+        fixed seed, or from those of the test.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        test : SignificanceTest | None, optional
+            Kolmogorov and Smirnov's test of this walk, whose draws then make the band.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_walk(self, ax, test)
 
     @classmethod
@@ -291,7 +374,27 @@ class Walk:
            ) -> Walk:  # points of weight zero are left out
         """Check the columns and make their walk.
 
-        Raises what `check_binary` and `read_labels` raise."""
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        y_prob : ArrayLike
+            Predicted probabilities of 1, shape (n,).
+        sample_weight : ArrayLike | None, optional
+            Weights ≥ 0, shape (n,); None for equal ones.
+        groups : ArrayLike | None, optional
+            Labels of clusters, shape (n,).
+
+        Returns
+        -------
+        Walk
+            Points of weight zero are left out.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `check_binary` and `read_labels`.
+        """
         walk = cls.unsorted(y_true, y_prob, sample_weight, groups)
         _ = walk.score  # sorted now, since the columns may change later
         return walk
@@ -306,7 +409,29 @@ class Walk:
                  ) -> Walk:  # what was given must not change until it is sorted
         """The same, but sorted only when an order is asked for.
 
-        Raises what `Walk.of` raises."""
+        Parameters
+        ----------
+        y_true : ArrayLike
+            Outcomes, shape (n,), each 0 or 1.
+        y_prob : ArrayLike
+            Predicted probabilities of 1, shape (n,).
+        sample_weight : ArrayLike | None, optional
+            Weights ≥ 0, shape (n,).
+        groups : ArrayLike | None, optional
+            Labels of clusters.
+        pos_label : Any, default ()
+            The label that counts as 1; as for `check_outcomes`.
+
+        Returns
+        -------
+        Walk
+            What was given must not change until it is sorted.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `Walk.of`.
+        """
         check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight,
                            groups=groups)
         checked = check_binary(y_true, y_prob, sample_weight, pos_label)
@@ -320,7 +445,24 @@ def walk_of(y_true: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
             groups: np.ndarray | None = None,  # labels of clusters, without gaps,
                                                # shape (n,)
             ) -> Walk:  # points of weight zero are left out
-    "The walk of columns that were checked already, as `check_binary` returns them."
+    """The walk of columns that were checked already, as `check_binary` returns them.
+
+    Parameters
+    ----------
+    y_true : np.ndarray
+        Outcomes 0.0 or 1.0, shape (n,).
+    y_prob : np.ndarray
+        Predicted probabilities of 1, in [0, 1], shape (n,).
+    sample_weight : np.ndarray
+        Weights ≥ 0, the largest is 1, shape (n,).
+    groups : np.ndarray | None, optional
+        Labels of clusters, without gaps, shape (n,).
+
+    Returns
+    -------
+    Walk
+        Points of weight zero are left out.
+    """
     if not sample_weight.all():
         if groups is not None: groups = groups[sample_weight > 0]
         y_true, y_prob, sample_weight = (column[sample_weight > 0]
@@ -343,11 +485,33 @@ def cumulative_differences(
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
     pos_label: Any = None,  # which of two labels in y_true counts as 1, unless it holds 0 and 1
 ) -> np.ndarray:  # C in the order of the scores, shape (n,) (points of weight 0 left out)
-    """Cumulative differences between outcomes and probabilities; equal scores share the value at
-    the end of their group.
+    """Cumulative differences between outcomes and probabilities; equal scores share the value at the end of their group.
 
-    Raises ValueError or TypeError for input that `check_binary` refuses. Source:
-    Arrieta-Ibarra et al. (2022)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
+
+    Returns
+    -------
+    np.ndarray
+        `C` in the order of the scores, shape (n,) (points of weight 0 left out).
+
+    Raises
+    ------
+    ValueError, TypeError
+        For input that `check_binary` refuses.
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022).
+    """
     walk = Walk.unsorted(y_true, y_prob, sample_weight, pos_label=pos_label)
     return np.repeat(walk.total, np.diff(walk.end, prepend=0)) / walk.total_weight
 
@@ -356,10 +520,25 @@ def length_scale(y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
                  *,
                  sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,)
                  ) -> float:  # ≥ 0
-    """Standard deviation of the last cumulative difference of calibrated probabilities, equation
-    (2).
+    """Standard deviation of the last cumulative difference of calibrated probabilities, equation (2).
 
-    Raises ValueError or TypeError for input that `check_binary` refuses."""
+    Parameters
+    ----------
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+
+    Returns
+    -------
+    float
+        ≥ 0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For input that `check_binary` refuses.
+    """
     check_labels_agree(y_prob=y_prob, sample_weight=sample_weight)
     p = check_probabilities(y_prob)
     variance = 1 - p
@@ -432,7 +611,20 @@ _MIN_STEPS, _MIN_BETS = 5000, 100
 def limit_serves(walk: Walk,  # outcomes along their predicted probabilities, without clusters
                  name: str,  # which statistic, of `STATISTICS`
                  ) -> bool:  # what method="auto" decides by
-    """Whether the limiting distribution of a statistic is good enough for this walk."""
+    """Whether the limiting distribution of a statistic is good enough for this walk.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities, without clusters.
+    name : str
+        Which statistic, of `STATISTICS`.
+
+    Returns
+    -------
+    bool
+        What method="auto" decides by.
+    """
     if name == "spiegelhalter": return walk.n_brier_bets >= _MIN_BETS
     return walk.n_effective >= _MIN_STEPS and walk.n_bets >= _MIN_BETS
 
@@ -454,8 +646,44 @@ def significance_of(
                                    # "signs" where unequal weights may go with the outcomes
     """Statistics of a walk with their p-values.
 
-    Raises ValueError for probabilities without variance and for unknown choices. Source:
-    Arrieta-Ibarra et al. (2022); Tygert (2022); Spiegelhalter (1986)."""
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+    names : Sequence[str], default STATISTICS
+        Which statistics, of `STATISTICS`.
+    alternative : str, default "two-sided"
+        For "spiegelhalter": "two-sided", "greater" or "less"; the others reject where they
+        are large.
+    method : str, default "auto"
+        "auto", "asymptotic" (the limit) or "exact" (drawn outcomes); "auto" alone where the
+        walk has clusters.
+    n_resamples : int, default 9999
+        Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    dict[str, SignificanceTest]
+        By name; the method is "asymptotic", "exact", "contradiction", or for clusters
+        "cluster signs" or "whole clusters"; "signs" where unequal weights may go with the
+        outcomes.
+
+    Raises
+    ------
+    ValueError
+        For probabilities without variance and for unknown choices.
+
+    References
+    ----------
+    Arrieta-Ibarra et al. (2022); Tygert (2022); Spiegelhalter (1986).
+    """
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     check_choice(alternative, "alternative", ALTERNATIVES)
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
@@ -519,17 +747,42 @@ def as_seen(test: SignificanceTest,  # by the limit
             name: str,  # "kolmogorov_smirnov", "kuiper" or "spiegelhalter"
             ratio: float,  # standard deviation as seen over the predicted one, ≥ 1
             ) -> SignificanceTest:  # the method is "signs"
-    """A test by the limit, with the p-value of a statistic that scatters more widely than
-    predicted.
+    """A test by the limit, with the p-value of a statistic that scatters more widely than predicted.
 
-    It is the p-value that signs of the rows would give in the limit."""
+    It is the p-value that signs of the rows would give in the limit.
+
+    Parameters
+    ----------
+    test : SignificanceTest
+        By the limit.
+    name : str
+        "kolmogorov_smirnov", "kuiper" or "spiegelhalter".
+    ratio : float
+        Standard deviation as seen over the predicted one, ≥ 1.
+
+    Returns
+    -------
+    SignificanceTest
+        The method is "signs".
+    """
     pvalue = _pvalue(name, test.statistic / ratio, "asymptotic", test.alternative, None)
     return replace(test, pvalue=max(pvalue, test.pvalue), method="signs")
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059
 def signs_serve(walk: Walk,  # outcomes along their predicted probabilities
                 ) -> bool:  # whether there are enough clusters, or rows, of comparable size
-    "Whether random signs of the clusters imitate chance, equation (7)."
+    """Whether random signs of the clusters imitate chance, equation (7).
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+
+    Returns
+    -------
+    bool
+        Whether there are enough clusters, or rows, of comparable size.
+    """
     total = np.bincount(units_of(walk), walk.weight)
     mean = np.bincount(units_of(walk), walk.weight * walk.score) / total
     variance = total**2 * mean * (1 - mean)
@@ -541,14 +794,36 @@ def signs_serve(walk: Walk,  # outcomes along their predicted probabilities
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059u
 def units_of(walk: Walk,  # outcomes along their predicted probabilities
              ) -> np.ndarray:  # a number for each row in the order of the scores, from 0
-    "The clusters, or the rows where each is its own."
+    """The clusters, or the rows where each is its own.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+
+    Returns
+    -------
+    np.ndarray
+        A number for each row in the order of the scores, from 0.
+    """
     if walk.n_clusters is None: return np.arange(walk.n)
     return walk.cluster
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059v
 def weights_may_tell(walk: Walk,  # outcomes along their predicted probabilities
                      ) -> bool:  # whether signs of single rows are asked
-    "Whether weights differ, and signs of single rows serve to see if they go with the outcomes."
+    """Whether weights differ, and signs of single rows serve to see if they go with the outcomes.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+
+    Returns
+    -------
+    bool
+        Whether signs of single rows are asked.
+    """
     return walk.n_clusters is None and walk.total_weight < walk.n and signs_serve(walk)
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059b
@@ -582,8 +857,18 @@ def _cluster_task(walk, with_signs, n, rng):
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-057
 def widening(walk: Walk,  # outcomes along their predicted probabilities
              ) -> float:  # 1 without clusters and with equal weights
-    """How many times as large clusters, or weights that go with the outcomes, make the variance of
-    the last total."""
+    """How many times as large clusters, or weights that go with the outcomes, make the variance of the last total.
+
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+
+    Returns
+    -------
+    float
+        1 without clusters and with equal weights.
+    """
     if not walk.variance > 0: return 1.0
     if walk.n_clusters is None:
         if weights_may_tell(walk): return _seen_over_stated(walk, "kuiper")**2
@@ -612,7 +897,26 @@ def band_of(
 
     A walk leaves it if and only if the p-value of the test is at most 1 − confidence.
 
-    Raises ValueError for a confidence outside (0, 1)."""
+    Parameters
+    ----------
+    walk : Walk
+        Outcomes along their predicted probabilities.
+    test : SignificanceTest | None, optional
+        Its test by "kolmogorov_smirnov", whose draws are taken; None for 1,999 of a fixed
+        seed where the limit does not serve.
+    confidence : float, default 0.95
+        Share of calibrated walks that stay inside, in (0, 1).
+
+    Returns
+    -------
+    float
+        ≥ 0, in the unit of the cumulative differences; infinite for too few draws.
+
+    Raises
+    ------
+    ValueError
+        For a confidence outside (0, 1).
+    """
     level = 1 - check_fraction(confidence, "confidence")
     if not walk.variance > 0: return 0.0
     if test is not None and test.method != "contradiction":

@@ -37,7 +37,23 @@ _ATOMS, _LOGP = ("atomisation energy of small organic molecules",
 # %% ../../nbs/sample/15_datasets.ipynb #cell-014
 @dataclass(frozen=True)
 class SourceFile:
-    "One line of the catalogue: how a file is named, checked and described."
+    """One line of the catalogue: how a file is named, checked and described.
+
+    Parameters
+    ----------
+    name : str
+        The name to load it by.
+    title : str
+        Quantity and model.
+    unit : str
+        Of errors and uncertainties: "eV", or "1" for a pure number.
+    points : int
+        Number of points that must come out.
+    file : str
+        Where the file lies below its folder.
+    sha256 : str
+        Checksum of its content.
+    """
 
     name: str  # the name to load it by
     title: str  # quantity and model
@@ -92,7 +108,14 @@ _ROWS = {"Diffusion": "five for each of 408 pairs of metals, unlabelled",
 
 def catalogue() -> pd.DataFrame:  # indexed by name: title, points, unit, doi, licence, file, and
                                   # rows: whether they are independent
-    "Every data set that `load_errors` knows, in the order of the study that collected them."
+    """Every data set that `load_errors` knows, in the order of the study that collected them.
+
+    Returns
+    -------
+    pd.DataFrame
+        Indexed by name: title, points, unit, doi, licence, file, and rows: whether they are
+        independent.
+    """
     columns = {key: [getattr(s, key) for s in SETS.values()]
                for key in ("title", "points", "unit", "doi")}
     table = pd.DataFrame(columns, index=pd.Index(SETS, name="name"))
@@ -115,8 +138,7 @@ def _errors_and_uncertainties(group, table):
 
 # %% ../../nbs/sample/15_datasets.ipynb #cell-022
 class DatasetUnavailable(OSError):
-    """A data set is neither on this machine nor to be had over the network; the message says what
-    to do."""
+    """A data set is neither on this machine nor to be had over the network; the message says what to do."""
 
 # %% ../../nbs/sample/15_datasets.ipynb #cell-024
 def _check_file(path, sha256):
@@ -166,11 +188,27 @@ def locate(
     *,
     progress: bool = False,  # whether a download shows a bar
 ) -> Path:  # of the file, whose checksum is right
-    """Where the file of a data set lies: in the folder that UQCAL_DATA_DIR names, the cache, or
-    there after a download.
+    """Where the file of a data set lies: in the folder that UQCAL_DATA_DIR names, the cache, or there after a download.
 
-    Raises ValueError for a file whose SHA-256 is wrong, DatasetUnavailable if the file is neither
-    here nor to be downloaded."""
+    Parameters
+    ----------
+    entry : SourceFile
+        A value of `SETS`, or another entry with the same fields.
+    progress : bool, default False
+        Whether a download shows a bar.
+
+    Returns
+    -------
+    Path
+        Of the file, whose checksum is right.
+
+    Raises
+    ------
+    ValueError
+        For a file whose SHA-256 is wrong.
+    DatasetUnavailable
+        If the file is neither here nor to be downloaded.
+    """
     folder = os.environ.get("UQCAL_DATA_DIR")
     if folder: local = Path(folder) / entry.folder / entry.file
     else: local = None
@@ -192,18 +230,50 @@ def load_errors(
     *,
     progress: bool = False,  # whether a download shows a bar
 ) -> RegressionErrors:  # read-only arrays with their origin
-    """A data set by its name, from UQCAL_DATA_DIR, the cache or the network, whichever has it
-    first.
+    """A data set by its name, from UQCAL_DATA_DIR, the cache or the network, whichever has it first.
 
-    Raises ValueError for an unknown name (naming the closest) or a file whose SHA-256 is wrong,
-    DatasetUnavailable if the file is neither here nor to be downloaded."""
+    Parameters
+    ----------
+    name : str
+        One of the names in `catalogue()`.
+    progress : bool, default False
+        Whether a download shows a bar.
+
+    Returns
+    -------
+    RegressionErrors
+        Read-only arrays with their origin.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name (naming the closest) or a file whose SHA-256 is wrong.
+    DatasetUnavailable
+        If the file is neither here nor to be downloaded.
+    """
     entry = SETS[check_choice(name, "name", list(SETS))]
     return _read(entry, locate(entry, progress=progress))
 
 # %% ../../nbs/sample/15_datasets.ipynb #cell-034
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    "Features of cases, all as numbers, and a binary outcome of each; what `load_table` returns."
+    """Features of cases, all as numbers, and a binary outcome of each; what `load_table` returns.
+
+    Attributes
+    ----------
+    name : str
+        The name to load it by.
+    features : pd.DataFrame
+        `float64`, a row for each case.
+    outcome : np.ndarray
+        Shape (n,), 0 or 1; read-only.
+    title : str
+        What the outcome means.
+    source : str
+        Where the file comes from.
+    licence : str
+        Of the repository that holds it; the sets' own terms stand at their first sources.
+    """
 
     name: str  # the name to load it by
     features: pd.DataFrame = field(repr=False)  # float64, a row for each case
@@ -262,11 +332,27 @@ def load_table(
     *,
     progress: bool = False,  # whether a download shows a bar
 ) -> LabelledTable:  # features as numbers, outcome as 0 and 1
-    """A table of cases with a binary outcome, from UQCAL_DATA_DIR, the cache or the network,
-    whichever has it first.
+    """A table of cases with a binary outcome, from UQCAL_DATA_DIR, the cache or the network, whichever has it first.
 
-    Raises ValueError for an unknown name (naming the closest) or a file whose SHA-256 is wrong,
-    DatasetUnavailable if the file is neither here nor to be downloaded."""
+    Parameters
+    ----------
+    name : str
+        "bank", "credit", "churn" or "fetal".
+    progress : bool, default False
+        Whether a download shows a bar.
+
+    Returns
+    -------
+    LabelledTable
+        Features as numbers, outcome as 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name (naming the closest) or a file whose SHA-256 is wrong.
+    DatasetUnavailable
+        If the file is neither here nor to be downloaded.
+    """
     entry = _TABLES[check_choice(name, "name", list(_TABLES))]
     table = pd.read_csv(locate(entry, progress=progress)).drop(columns=list(entry.without))
     outcome = table.pop(entry.outcome).isin(entry.positive).to_numpy().astype(np.int64)
@@ -278,7 +364,23 @@ def load_table(
 # %% ../../nbs/sample/15_datasets.ipynb #cell-040
 @dataclass(frozen=True, eq=False)
 class LabelledLogits:
-    "Logits of a classifier and the true classes; what `load_logits` returns."
+    """Logits of a classifier and the true classes; what `load_logits` returns.
+
+    Attributes
+    ----------
+    part : str
+        "validation" or "test".
+    logits : np.ndarray
+        Shape (n, classes); read-only.
+    label : np.ndarray
+        True classes, whole numbers from 0, shape (n,); read-only.
+    classes : tuple[str, ...]
+        What the numbers of the classes mean.
+    source : str
+        Where the files come from.
+    licence : str
+        Of the files.
+    """
 
     part: str  # "validation" or "test"
     logits: np.ndarray = field(repr=False)  # shape (n, classes); read-only
@@ -297,7 +399,21 @@ class LabelledLogits:
     ) -> np.ndarray:  # shape (n, classes), rows add up to 1
         """The softmax of the logits.
 
-        Raises ValueError for a temperature that is not positive."""
+        Parameters
+        ----------
+        temperature : float, default 1.0
+            What the logits are divided by, > 0.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (n, classes), rows add up to 1.
+
+        Raises
+        ------
+        ValueError
+            For a temperature that is not positive.
+        """
         if not temperature > 0:
             raise ValueError(f"temperature must be positive, got {temperature!r}")
         scaled = np.exp((self.logits - self.logits.max(axis=1, keepdims=True)) / temperature)
@@ -340,11 +456,27 @@ def load_logits(
     *,
     progress: bool = False,  # whether a download shows a bar
 ) -> LabelledLogits:  # `.logits`, `.label`, `.probabilities()`
-    """Logits and classes of a ResNet-50 on CIFAR-10, from UQCAL_DATA_DIR, the cache or the network,
-    whichever has them first.
+    """Logits and classes of a ResNet-50 on CIFAR-10, from UQCAL_DATA_DIR, the cache or the network, whichever has them first.
 
-    Raises ValueError for an unknown part or a file whose SHA-256 is wrong, DatasetUnavailable if
-    there is none."""
+    Parameters
+    ----------
+    part : str, default "test"
+        "validation" (5,000 photographs) or "test" (10,000).
+    progress : bool, default False
+        Whether a download shows a bar.
+
+    Returns
+    -------
+    LabelledLogits
+        `.logits`, `.label`, `.probabilities()`.
+
+    Raises
+    ------
+    ValueError
+        For an unknown part or a file whose SHA-256 is wrong.
+    DatasetUnavailable
+        If there is none.
+    """
     logits, label = (pd.read_csv(locate(entry, progress=progress), sep=r"\s+", header=None,
                                  dtype=np.float64).to_numpy()
                      for entry in _LOGITS[check_choice(part, "part", list(_LOGITS))])
@@ -364,5 +496,11 @@ def load_demo() -> pd.DataFrame:  # a row for each of 730 days, in order
     rain. The models are those of scikit-learn, fitted to 2012 and 2013.
 
     The weather is that of Seattle-Tacoma airport, from NOAA's Global Historical Climatology
-    Network: public domain, as packed in vega_datasets (MIT). The forecasts are BSD-3-Clause."""
+    Network: public domain, as packed in vega_datasets (MIT). The forecasts are BSD-3-Clause.
+
+    Returns
+    -------
+    pd.DataFrame
+        A row for each of 730 days, in order.
+    """
     return pd.read_csv(resources.files("uqcal") / "data" / "seattle.csv", parse_dates=["date"])

@@ -47,8 +47,27 @@ def reference_slope(
 ) -> float:  # the statistic of calibrated errors in units of √(N/M), for large bins
     """Slope of the reference line in √(N/M): √((κ − 1)/2π) for ENCE, twice that for ZMSE.
 
-    Raises ValueError for a distribution of infinite kurtosis, whose mean squares have no such
-    limit. Source: Eq. 3 of the page on bin scaling."""
+    Parameters
+    ----------
+    statistic : str
+        "ence" or "zmse".
+    distribution : Any, default "normal"
+        Distribution of ε, see `standard_distribution`; its kurtosis must be finite.
+
+    Returns
+    -------
+    float
+        The statistic of calibrated errors in units of √(N/M), for large bins.
+
+    Raises
+    ------
+    ValueError
+        For a distribution of infinite kurtosis, whose mean squares have no such limit.
+
+    References
+    ----------
+    Eq. 3 of the page on bin scaling.
+    """
     check_choice(statistic, "statistic", SCALING)
     kurtosis = float(standard_distribution(distribution).stats(moments="k")) + 3
     if not np.isfinite(kurtosis):
@@ -132,9 +151,36 @@ def bin_scaling_reference(
 ) -> float:  # mean of the statistic over calibrated sets, dimensionless
     """What ENCE or ZMSE of perfect uncertainties is on average.
 
-    Takes the uncertainty as constant within a bin unless uncertainties are given; that matters to
-    ENCE only. Raises ValueError where a bin would hold fewer than two points, or for an unknown
-    distribution. Source: Eqs 4 to 7 of the page on bin scaling."""
+    Takes the uncertainty as constant within a bin unless uncertainties are given; that
+    matters to ENCE only.
+
+    Parameters
+    ----------
+    statistic : str
+        "ence" or "zmse".
+    n : int
+        Number of points M, ≥ 2.
+    n_bins : int
+        Number of bins N of equal count, from 1 to n // 2.
+    distribution : Any, default "normal"
+        Distribution of ε, see `standard_distribution`.
+    uncertainty : ArrayLike | None, optional
+        The uncertainties, shape (n,), > 0, where they vary much within a bin.
+
+    Returns
+    -------
+    float
+        Mean of the statistic over calibrated sets, dimensionless.
+
+    Raises
+    ------
+    ValueError
+        Where a bin would hold fewer than two points, or for an unknown distribution.
+
+    References
+    ----------
+    Eqs 4 to 7 of the page on bin scaling.
+    """
     check_choice(statistic, "statistic", SCALING)
     starts = equal_count_bins(n, n_bins)
     sizes, which = np.unique(np.diff(starts), return_inverse=True)
@@ -221,7 +267,19 @@ def _simulate_grid(epsilon, gap, table, edge, place, n_bins):
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-025
 @dataclass(frozen=True, kw_only=True)
 class BinScalingSimulation(Result):
-    "Means of ENCE and ZMSE over calibrated sets, on a grid; what `simulate_bin_scaling` returns."
+    """Means of ENCE and ZMSE over calibrated sets, on a grid; what `simulate_bin_scaling` returns.
+
+    Attributes
+    ----------
+    distribution : str
+        The distribution of ε.
+    n_mc : int
+        Simulated sets for each number of points.
+    limits : dict[str, float]
+        Large-bin slope of each statistic; empty where the kurtosis is infinite.
+    rows : pd.DataFrame
+        What `to_frame` returns.
+    """
 
     distribution: str  # the distribution of ε
     n_mc: int  # simulated sets for each number of points
@@ -236,22 +294,51 @@ class BinScalingSimulation(Result):
                 f"{self.distribution} errors.")
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each statistic, n, n_bins and dof: bin_size = M/N, x = √(N/M), mean,
-        standard_error."""
+        """A row for each statistic, n, n_bins and dof: bin_size = M/N, x = √(N/M), mean, standard_error.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.rows.copy()
 
     def fit(self, confidence: float = 0.95,  # level of the intervals, in (0, 1)
             ) -> pd.DataFrame:  # by statistic and term: estimate, low, high
-        """Intercept and slope of the mean in √(N/M), and the exponent of M in a power function, by
-        least squares.
+        """Intercept and slope of the mean in √(N/M), and the exponent of M in a power function, by least squares.
 
-        The exponent is left out where there is one n only. Raises ValueError for fewer than three
-        different N/M."""
+        The exponent is left out where there is one n only.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            Level of the intervals, in (0, 1).
+
+        Returns
+        -------
+        pd.DataFrame
+            By statistic and term: estimate, low, high.
+
+        Raises
+        ------
+        ValueError
+            For fewer than three different N/M.
+        """
         return _fit_scaling(self.rows, check_fraction(confidence, "confidence"))
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "Means against √(N/M) with the fitted lines and, dashed, the large-bin limits."
+        """Means against √(N/M) with the fitted lines and, dashed, the large-bin limits.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         ax = new_axes(ax)
         lines, end = self.fit()["estimate"], 1.05 * self.rows["x"].max()
         for statistic, part in self.rows.groupby("statistic", sort=False):
@@ -312,8 +399,44 @@ def simulate_bin_scaling(
 ) -> BinScalingSimulation:  # `.to_frame()`, `.fit()`, `.plot()`
     """Mean ENCE and ZMSE of calibrated sets for every n, n_bins and dof.
 
-    Sets of one n serve all its n_bins, dof and statistics, so their errors are correlated. Raises
-    ValueError or TypeError for bad numbers, naming the argument. Source: Pernot (2024), App. B."""
+    Sets of one n serve all its n_bins, dof and statistics, so their errors are correlated.
+
+    Parameters
+    ----------
+    statistic : str | Sequence[str], default ("ence", "zmse")
+        One name or both.
+    n : int | Sequence[int]
+        Numbers of points M, each ≥ 2.
+    n_bins : int | Sequence[int]
+        Numbers of bins N, each from 1 to the smallest n // 2.
+    dof : float | Sequence[float]
+        `ν` of the inverse gamma distribution of u², as in `simulate_calibrated`, each ≥
+        0.5.
+    distribution : Any, default "normal"
+        Distribution of ε, see `standard_distribution`.
+    n_mc : int, default 10_000
+        Simulated sets for each n, ≥ 2.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    BinScalingSimulation
+        `.to_frame()`, `.fit()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad numbers, naming the argument.
+
+    References
+    ----------
+    Pernot (2024), App. B.
+    """
     names = check_choices(statistic, "statistic", SCALING)
     sizes, n_bins = (_counts(values, name) for values, name in ((n, "n"), (n_bins, "n_bins")))
     dofs = [read_number(value, "dof", minimum=0.5) for value in _several(dof, "dof", "number")]
@@ -373,10 +496,48 @@ def _intercept_weights(x):
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-043
 @dataclass(frozen=True, kw_only=True)
 class Extrapolation(SignificanceTest):
-    """ENCE or ZMSE extrapolated to zero bins, and whether that is compatible with calibration; what
-    `extrapolate` returns.
+    """ENCE or ZMSE extrapolated to zero bins, and whether that is compatible with calibration; what `extrapolate` returns.
 
-    The statistic is the intercept of the fitted line at √(N/M) = 0."""
+    The statistic is the intercept of the fitted line at √(N/M) = 0.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    name : str
+        What was extrapolated: "ence" or "zmse".
+    slope : float
+        Of the fitted line.
+    standard_error : float
+        Of the intercept, as least squares states it for independent points.
+    confidence_interval : Interval
+        Of the intercept; upper end inf where only too large a value counts.
+    confidence : float
+        Level of the interval and of the verdict.
+    verdict : str
+        "valid" where the interval holds what is expected, otherwise "invalid"; says nothing
+        of the average, see `factor`.
+    factor : float
+        Root mean square of E/u, by which errors were divided; 1 for method="paper", which
+        takes them as they are.
+    n_groups : int | None
+        Clusters of rows; None without `groups`.
+    points : pd.DataFrame
+        For each number of bins: n_bins, bin_size, x, value, is_fitted; after shuffles also
+        their mean, shuffled, and the value's pvalue.
+    """
 
     name: str  # what was extrapolated: "ence" or "zmse"
     slope: float  # of the fitted line
@@ -422,16 +583,30 @@ class Extrapolation(SignificanceTest):
                 "of E/u, agrees with 1 is not tested here: see average_test.")
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each number of bins, with `factor`, by which errors were divided, and the
-        reference of normal and of t6 errors."""
+        """A row for each number of bins, with `factor`, by which errors were divided, and the reference of normal and of t6 errors.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.points.assign(factor=self.factor, **{distribution: [
             bin_scaling_reference(self.name, self.n, k, distribution=distribution)
             for k in self.points["n_bins"]] for distribution in ("normal", "t6")})
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        """The statistic against √(N/M), the line, its intercept with the interval, and the
-        reference lines of two distributions."""
+        """The statistic against √(N/M), the line, its intercept with the interval, and the reference lines of two distributions.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         return _plot_extrapolation(self, ax)
 
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-044
@@ -499,8 +674,54 @@ def extrapolate(
 ) -> Extrapolation:  # `.statistic` (the intercept), `.confidence_interval`, `.pvalue`, `.verdict`
     """Test whether ENCE or ZMSE vanishes as the number of bins goes to zero.
 
-    Raises ValueError where fewer than three numbers of bins are left for the line, for constant
-    uncertainties, or where all errors of a bin are zero. Source: Pernot (2024), App. C."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, shape (n,), not all zero.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0, not all equal unless `by` is given.
+    statistic : str, default "zmse"
+        "zmse" or "ence".
+    n_bins : Iterable[int], default range(10, 151, 10)
+        Numbers of bins to try.
+    min_bin_size : int, default 20
+        Only numbers of bins N with M/N above this are used, ≥ 2.
+    fit_above : int, default 20
+        The line is fitted to N above this, ≥ 0.
+    by : ArrayLike | None, optional
+        What to sort by, shape (n,): the uncertainties, unless a feature is given.
+    groups : ArrayLike | None, optional
+        Labels of clusters of rows (one molecule, one patient): labels, shape (n,); for
+        method="permutation" only.
+    method : str, default "permutation"
+        Shuffled scaled errors; or "paper": least squares as if the points of the line were
+        independent.
+    n_resamples : int, default 9999
+        Shuffles of the scaled errors, ≥ 1, fewer above 200,000 points; unused by "paper".
+    confidence : float, default 0.95
+        Level of the interval and the verdict, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    Extrapolation
+        `.statistic` (the intercept), `.confidence_interval`, `.pvalue`, `.verdict`.
+
+    Raises
+    ------
+    ValueError
+        Where fewer than three numbers of bins are left for the line, for constant
+        uncertainties, or where all errors of a bin are zero.
+
+    References
+    ----------
+    Pernot (2024), App. C.
+    """
     sample = Sample(error, uncertainty, groups)
     return extrapolation_of(sample, sample.along(by), statistic=statistic, n_bins=n_bins,
                             min_bin_size=min_bin_size, fit_above=fit_above, method=method,
@@ -526,7 +747,45 @@ def extrapolation_of(
 ) -> Extrapolation:  # the result of `extrapolate`
     """The extrapolation to zero bins for a checked sample.
 
-    Raises TypeError for groups, and ValueError as `extrapolate`."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None, optional
+        What to sort by, from `sample.along`, not by groups; None: the uncertainties.
+    statistic : str, default "zmse"
+        "zmse" or "ence".
+    n_bins : Iterable[int], default range(10, 151, 10)
+        Numbers of bins to try.
+    min_bin_size : int, default 20
+        Only numbers of bins N with M/N above this are used, ≥ 2.
+    fit_above : int, default 20
+        The line is fitted to N above this, ≥ 0.
+    method : str, default "permutation"
+        "permutation" or "paper".
+    n_resamples : int, default 9999
+        Shuffles of the scaled errors, ≥ 1; unused by "paper".
+    confidence : float, default 0.95
+        Level of the interval and the verdict, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    Extrapolation
+        The result of `extrapolate`.
+
+    Raises
+    ------
+    TypeError
+        For groups.
+    ValueError
+        As `extrapolate`.
+    """
     check_choice(statistic, "statistic", SCALING)
     check_choice(method, "method", ("permutation", "paper"))
     confidence = check_fraction(confidence, "confidence")

@@ -49,7 +49,33 @@ def _bca(values, leave_one_out, estimate, confidence):
 # %% ../../nbs/statistics/21_bootstrap.ipynb #cell-009
 @dataclass(frozen=True, kw_only=True)
 class BootstrapInterval(Result):
-    "A BCa interval and what it rests on; what `bca_interval` returns."
+    """A BCa interval and what it rests on; what `bca_interval` returns.
+
+    Attributes
+    ----------
+    estimate : float
+        The statistic of the data.
+    bias : float
+        Mean of the bootstrap values (the observed one among them) minus the estimate.
+    standard_error : float
+        Standard deviation of the bootstrap values.
+    confidence_interval : Interval
+        BCa limits of the statistic.
+    confidence : float
+        Level of the interval.
+    n_boot : int
+        Resamples asked for.
+    z0 : float
+        Bias correction; beyond ±0.4 the limits depend on the seed.
+    acceleration : float
+        The constant a of the BCa formula.
+    n_dropped : int
+        Resamples whose statistic was undefined.
+    n_groups : int | None
+        Groups of rows that were drawn whole; None where rows were drawn.
+    bootstrap_distribution : np.ndarray
+        The statistic of each resample, shape (n_boot − n_dropped,).
+    """
 
     estimate: float  # the statistic of the data
     bias: float  # mean of the bootstrap values (the observed one among them) minus the estimate
@@ -89,7 +115,17 @@ class BootstrapInterval(Result):
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
-        "Histogram of the bootstrap values with the estimate and the interval."
+        """Histogram of the bootstrap values with the estimate and the interval.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         ax = new_axes(ax, 5, 3.75)
         values = self.bootstrap_distribution
         height = ax.hist(values, bins=60, color="#56B4E9", edgecolor="none")[0].max()
@@ -356,7 +392,21 @@ class _Sorted:
            along,  # its Order, by u or a feature
            n_bins,  # bins of equal count
            ties="share"):  # or "order"
-        "The points along an order, with the groups that the named statistics rank."
+        """The points along an order, with the groups that the named statistics rank.
+
+        Parameters
+        ----------
+        names
+            Of statistics.
+        sample
+            A Sample.
+        along
+            Its Order, by u or a feature.
+        n_bins
+            Bins of equal count.
+        ties, default "share"
+            Or "order".
+        """
         order, pairs = along.order, {}
         error, uncertainty = sample.error[order], sample.uncertainty[order]
         for name, x, y in (("cc", "by_uncertainty", "by_error_size"),
@@ -431,8 +481,51 @@ def bca_intervals(
 ) -> dict[str, BootstrapInterval]:  # an interval for each name
     """BCa intervals of several named statistics from the same resamples.
 
-    Raises ValueError for unknown names, fewer than two points, or a statistic that is undefined for
-    the data. Source: DiCiccio & Efron (1996)."""
+    Parameters
+    ----------
+    names : Sequence[str]
+        Statistics of `uqcal.statistics.statistics`: "zms", "nll", "rce", "cc",
+        "correlation" (of scaled errors), "ence", "zmse".
+    error : ArrayLike
+        Errors, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1.
+    confidence : float, default 0.95
+        Level, in (0, 1).
+    n_bins : int, default 20
+        Bins of equal count for "ence" and "zmse", from 1 to n // 2.
+    by : ArrayLike | None, optional
+        What these bins are sorted by and "correlation" refers to, shape (n,): the
+        uncertainties unless given.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+    groups : ArrayLike | None, optional
+        Labels of clusters of rows (one molecule, one patient): labels, shape (n,); they are
+        drawn together.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    dict[str, BootstrapInterval]
+        An interval for each name.
+
+    Raises
+    ------
+    ValueError
+        For unknown names, fewer than two points, or a statistic that is undefined for the
+        data.
+
+    References
+    ----------
+    DiCiccio & Efron (1996).
+    """
     sample = Sample(error, uncertainty, groups)
     return intervals_of(names, sample, along=sample.along(by), n_boot=n_boot,
                         confidence=confidence, n_bins=n_bins, ties=ties, rng=rng, n_jobs=n_jobs,
@@ -455,8 +548,47 @@ def intervals_of(
 ) -> dict[str, BootstrapInterval]:  # an interval for each name
     """`bca_intervals` of a sample that is checked and sorted already.
 
-    Raises ValueError for unknown names, fewer than two points, or a statistic that is undefined for
-    the data, TypeError for groups. Source: DiCiccio & Efron (1996)."""
+    Parameters
+    ----------
+    names : Sequence[str]
+        "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse", any of them.
+    sample : Sample
+        Errors and uncertainties, n ≥ 2.
+    along : Ordering | None, optional
+        `sample.along(by)` for "correlation", "ence", "zmse"; None for the order of the
+        uncertainties.
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1.
+    confidence : float, default 0.95
+        Level, in (0, 1).
+    n_bins : int, default 20
+        Bins of equal count for "ence" and "zmse", from 1 to n // 2.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    dict[str, BootstrapInterval]
+        An interval for each name.
+
+    Raises
+    ------
+    ValueError
+        For unknown names, fewer than two points, or a statistic that is undefined for the
+        data.
+    TypeError
+        For groups.
+
+    References
+    ----------
+    DiCiccio & Efron (1996).
+    """
     _check_two(sample)
     names = check_choices(names, "names", NAMED)
     n_boot, confidence = check_count(n_boot, "n_boot"), check_fraction(confidence, "confidence")
@@ -516,8 +648,52 @@ def bca_interval(
 ) -> BootstrapInterval:  # estimate, bias, limits, and what they rest on
     """BCa bootstrap interval of one statistic.
 
-    A function's ValueError in a resample counts as undefined there. Raises as `bca_intervals`, and
-    TypeError where a function does not return a number. Source: DiCiccio & Efron (1996)."""
+    A function's ValueError in a resample counts as undefined there.
+
+    Parameters
+    ----------
+    statistic : str | Callable[[np.ndarray, np.ndarray], float]
+        A name of `bca_intervals`, or a function of (error, uncertainty).
+    error : ArrayLike
+        Errors, shape (n,), n ≥ 2.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+    n_boot : int, default 5000
+        Number of resamples, ≥ 1.
+    confidence : float, default 0.95
+        Level, in (0, 1).
+    n_bins : int, default 20
+        Bins of equal count; for names only.
+    by : ArrayLike | None, optional
+        What the bins are sorted by and "correlation" refers to, shape (n,); for names only.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+    groups : ArrayLike | None, optional
+        Labels of clusters of rows (one molecule, one patient): labels, shape (n,); they are
+        drawn together.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    BootstrapInterval
+        Estimate, bias, limits, and what they rest on.
+
+    Raises
+    ------
+    ValueError
+        As `bca_intervals`.
+    TypeError
+        Where a function does not return a number.
+
+    References
+    ----------
+    DiCiccio & Efron (1996).
+    """
     common = dict(n_boot=n_boot, confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
     if not callable(statistic):
         name = check_choice(statistic, "statistic", NAMED)

@@ -63,7 +63,17 @@ class _Groups:
     def of(cls, sample,  # a Sample
            power,  # q
            n_points):  # number of shares removed
-        "Group by uncertainty, sort by |error| within, scale, lay out the shares."
+        """Group by uncertainty, sort by |error| within, scale, lay out the shares.
+
+        Parameters
+        ----------
+        sample
+            A Sample.
+        power
+            `q`.
+        n_points
+            Number of shares removed.
+        """
         along, size = sample.by_uncertainty, np.abs(sample.error)
         order = along.order
         if along.labels.size < along.n: order = order[np.lexsort((size[order], along.runs))]
@@ -74,7 +84,12 @@ class _Groups:
                    kept, order, sample)
 
     def curve(self, total):
-        "The curve of the groups' totals, in their unit."
+        """The curve of the groups' totals, in their unit.
+
+        Parameters
+        ----------
+        total
+        """
         out = np.empty(self.kept.size)
         _kept_means(total, self.count, self.kept, out)
         return _root(out, self.power)
@@ -221,7 +236,51 @@ def _area_interval(area, pvalue, resampled, null, limits):
 class ConfidenceCurve(SignificanceTest):
     """Error of the most certain points against the share removed; what `confidence_curve` returns.
 
-    The statistic is the area, the mean of value − reference."""
+    The statistic is the area, the mean of value − reference.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    metric : str
+        "rmse" or "mae".
+    distribution : str
+        "empirical", or the name of the distribution behind the reference.
+    confidence_interval : Interval
+        Limits of the area, which hold 0 where p > 1 − confidence.
+    confidence : float
+        Level of the interval and of all bands.
+    is_heavy : bool
+        Whether Z² is so skewed that the interval is too short if 0 is wrong.
+    n_boot : int
+        Bootstrap resamples behind interval and band.
+    n_groups : int | None
+        Clusters of rows; None without `groups`.
+    removed : np.ndarray
+        Share left out, shape (n_points,), 0 … < 1.
+    value : np.ndarray
+        Error of the rest, shape (n_points,), unit of E.
+    band : np.ndarray
+        Its bootstrap limits, pointwise, shape (2, n_points).
+    reference : np.ndarray
+        What uncertainties in proportion to the errors give, shape (n_points,).
+    null_band : np.ndarray
+        Limits of null curves, shape (2, n_points).
+    oracle : np.ndarray
+        Error of the rest with the largest |E| removed, shape (n_points,).
+    """
 
     metric: str  # "rmse" or "mae"
     distribution: str  # "empirical", or the name of the distribution behind the reference
@@ -251,8 +310,12 @@ class ConfidenceCurve(SignificanceTest):
                 + ("." if self.n_groups is None else f" ({self.n_groups:,} groups)."))
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each share: removed, kept, value, low, high, reference, null_low, null_high,
-        oracle."""
+        """A row for each share: removed, kept, value, low, high, reference, null_low, null_high, oracle.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return pd.DataFrame(dict(
             removed=self.removed, kept=self.n * (1 - self.removed), value=self.value,
             low=self.band[0], high=self.band[1], reference=self.reference,
@@ -260,7 +323,18 @@ class ConfidenceCurve(SignificanceTest):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The curve, its reference and the oracle, with pointwise bands."
+        """The curve, its reference and the oracle, with pointwise bands.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         ax = new_axes(ax, 6.4, 4.8)
         share, name = 100 * self.removed, self.metric.upper()
         ax.fill_between(share, *self.null_band, color="#E69F00", alpha=0.25, lw=0)
@@ -305,11 +379,50 @@ def confidence_curve(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show bars on standard error
 ) -> ConfidenceCurve:  # curve, reference, oracle, bands, `.statistic` (the area), `.pvalue`
-    """Error of the rest as the least certain points are removed, compared with what the
-    uncertainties promise.
+    """Error of the rest as the least certain points are removed, compared with what the uncertainties promise.
 
-    Raises ValueError where all uncertainties are equal, all errors zero, a name unknown. Source:
-    Pernot (2022); Pernot (2024), § I."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 2, not all zero.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0, not all equal.
+    groups : ArrayLike | None, optional
+        Labels of clusters of rows (one molecule, one patient): labels, shape (n,); for
+        distribution="empirical" only.
+    metric : str, default "rmse"
+        "rmse" or "mae".
+    n_points : int, default 100
+        Number of shares removed, 0, 1/n_points, …, 1 − 1/n_points; ≥ 2.
+    distribution : Any, default "empirical"
+        Shuffled scaled errors; or the distribution of ε, see `standard_distribution`.
+    n_boot : int, default 5000
+        Bootstrap resamples, ≥ 1; fewer where they would take too long.
+    n_resamples : int, default 9999
+        Shuffled or simulated sets, ≥ 1; fewer where they would take too long.
+    confidence : float, default 0.95
+        Level of bands and interval, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    ConfidenceCurve
+        Curve, reference, oracle, bands, `.statistic` (the area), `.pvalue`.
+
+    Raises
+    ------
+    ValueError
+        Where all uncertainties are equal, all errors zero, a name unknown.
+
+    References
+    ----------
+    Pernot (2022); Pernot (2024), § I.
+    """
     return curve_of(Sample(error, uncertainty, groups), metric=metric, n_points=n_points,
                     distribution=distribution, n_boot=n_boot, n_resamples=n_resamples,
                     confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
@@ -330,7 +443,39 @@ def curve_of(
 ) -> ConfidenceCurve:  # the result of `confidence_curve`
     """The confidence curve of a checked sample.
 
-    Raises ValueError as `confidence_curve`."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    metric : str, default "rmse"
+        "rmse" or "mae".
+    n_points : int, default 100
+        Number of shares removed, ≥ 2.
+    distribution : Any, default "empirical"
+        Shuffled scaled errors, or the distribution of ε.
+    n_boot : int, default 5000
+        Bootstrap resamples, ≥ 1.
+    n_resamples : int, default 9999
+        Shuffled or simulated sets, ≥ 1.
+    confidence : float, default 0.95
+        Level of bands and interval, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    ConfidenceCurve
+        The result of `confidence_curve`.
+
+    Raises
+    ------
+    ValueError
+        As `confidence_curve`.
+    """
     power = _POWER[check_choice(metric, "metric", tuple(_POWER))]
     points = _checked(sample, power, check_count(n_points, "n_points", minimum=2))
     epsilon = _checked_distribution(distribution, sample)

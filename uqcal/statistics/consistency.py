@@ -35,7 +35,15 @@ __all__ = ['STATISTICS', 'METHODS', 'UNEQUAL', 'NothingToTest', 'check_shuffles'
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-015
 class NothingToTest(ValueError):
-    "Data of which no shuffle can tell anything; the message refuses them, `reason` says why."
+    """Data of which no shuffle can tell anything; the message refuses them, `reason` says why.
+
+    Parameters
+    ----------
+    message : str
+        What a function that can't go on tells its caller.
+    reason : str, default ""
+        The same as a clause, for a report that does go on.
+    """
 
     def __init__(self,
                  message: str,  # what a function that can't go on tells its caller
@@ -51,8 +59,19 @@ def check_shuffles(
 ) -> None:
     """Make sure that shuffled scaled errors can tell something.
 
-    Raises NothingToTest for fewer than four points, for errors that are all zero, for scaled errors
-    or uncertainties that are all equal."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None, optional
+        The order of the points; None: by their uncertainties.
+
+    Raises
+    ------
+    NothingToTest
+        For fewer than four points, for errors that are all zero, for scaled errors or
+        uncertainties that are all equal.
+    """
     n, keys = sample.n, eleven_digit_keys(np.abs(sample.scaled))
     if n < 4:
         raise NothingToTest(f"error must hold at least four points, got {n}: so few can be paired "
@@ -84,8 +103,20 @@ def check_groups(sample: Sample,  # errors and uncertainties
                  ) -> None:
     """Make sure that there are groups enough to infer anything from, and that they can be compared.
 
-    Raises NothingToTest for fewer than six groups, and ValueError where a feature's groups are the
-    sample's own."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None, optional
+        What the points are compared along.
+
+    Raises
+    ------
+    NothingToTest
+        For fewer than six groups.
+    ValueError
+        Where a feature's groups are the sample's own.
+    """
     if sample.groups is None: return
     number = sample.groups.labels.size
     try: check_group_number(sample.groups)
@@ -191,7 +222,27 @@ def binned_plan(
 ) -> tuple:  # kernel, values, fixed: what `under_shuffles` is given
     """ZMSE or ENCE for each of several numbers of bins, ready to be shuffled.
 
-    Raises ValueError where a bin would hold fewer than two points."""
+    Parameters
+    ----------
+    statistic : str
+        "zmse" or "ence".
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering
+        The order of the points; groups are their own bins.
+    n_bins : Sequence[int]
+        Numbers of bins of equal count, each from 1 to n // 2.
+
+    Returns
+    -------
+    tuple
+        Kernel, values, fixed: what `under_shuffles` is given.
+
+    Raises
+    ------
+    ValueError
+        Where a bin would hold fewer than two points.
+    """
     n, runs, is_grouped = sample.n, along.start, along.kind == "groups"
     if is_grouped: starts = [runs]
     else: starts = [equal_count_bins(n, k) for k in n_bins]
@@ -295,7 +346,27 @@ def shuffle_plan(
 ) -> tuple:  # kernel, values, fixed: what `under_shuffles` is given
     """A statistic of consistency, ready to be shuffled.
 
-    Raises ValueError where a bin would hold fewer than two points."""
+    Parameters
+    ----------
+    statistic : str
+        "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc".
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering
+        The order of the points; groups only where the statistic needs no order.
+    n_bins : int, default 20
+        Bins of equal count for "zmse" and "ence", from 1 to n // 2.
+
+    Returns
+    -------
+    tuple
+        Kernel, values, fixed: what `under_shuffles` is given.
+
+    Raises
+    ------
+    ValueError
+        Where a bin would hold fewer than two points.
+    """
     if statistic in ("zmse", "ence"):
         return _shuffled_binned, *binned_plan(statistic, sample, along, [n_bins])[1:]
     if statistic == "correlation":
@@ -323,7 +394,26 @@ def hypothesis_of(sample: Sample,  # errors and uncertainties
                   ) -> str:  # "shuffles", "group shuffles", "signs" or "loans"
     """How sets are drawn in which nothing is wrong.
 
-    Raises NothingToTest where groups are of too many sizes, and nothing serves then."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    unequal : str | None
+        What serves where groups are of many sizes: "signs" (sums of centred values),
+        "loans" (ranks) or None for nothing.
+    name : str
+        What the caller calls the statistic.
+
+    Returns
+    -------
+    str
+        "shuffles", "group shuffles", "signs" or "loans".
+
+    Raises
+    ------
+    NothingToTest
+        Where groups are of too many sizes, and nothing serves then.
+    """
     if sample.groups is None: return "shuffles"
     share = exchangeable_share(sample.groups)
     if share >= 0.75: return "group shuffles"
@@ -352,7 +442,30 @@ def under_hypothesis(
     centre: float = 0.0,  # what the values scatter about, for "signs"
     **work: Any,  # rng, n_jobs, progress, as for `under_shuffles`
 ) -> np.ndarray:  # a row for each set
-    "The statistic of many sets in which nothing is wrong, with the groups of the sample."
+    """The statistic of many sets in which nothing is wrong, with the groups of the sample.
+
+    Parameters
+    ----------
+    plan : tuple
+        Kernel, values, fixed, as from `shuffle_plan`.
+    sample : Sample
+        Errors and uncertainties.
+    order : np.ndarray
+        The row that each value belongs to, shape (n,).
+    hypothesis : str
+        "shuffles", "group shuffles", "signs", "whole signs" or "loans".
+    n_resamples : int
+        Number of sets.
+    centre : float, default 0.0
+        What the values scatter about, for "signs".
+    **work : Any
+        Rng, n_jobs, progress, as for `under_shuffles`.
+
+    Returns
+    -------
+    np.ndarray
+        A row for each set.
+    """
     if hypothesis == "shuffles": return under_shuffles(*plan, n_resamples, **work)
     group = sample.groups.codes[order]
     if hypothesis in ("signs", "whole signs"):
@@ -364,7 +477,29 @@ def under_hypothesis(
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-034
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    "Where errors are least like what is predicted: a stretch of the order, or one of the groups."
+    """Where errors are least like what is predicted: a stretch of the order, or one of the groups.
+
+    Attributes
+    ----------
+    first : Any
+        Value of u or `by` where it begins; a group's name.
+    last : Any
+        Value where it ends; the same name.
+    count : int
+        Points in it.
+    share : float
+        Its share of all points, in (0, 1].
+    excess : float
+        Mean of Z²/ZMS − 1 there; for "kuiper-rank" of the centred rank of |Z| as a share.
+    factor : float | None
+        How many times as large as predicted errors are there; None for ranks.
+    below : float | None
+        The same for all points before it; None where there are none.
+    above : float | None
+        The same for all points after it.
+    elsewhere : float | None
+        The same for all other points.
+    """
 
     first: Any  # value of u or `by` where it begins; a group's name
     last: Any  # value where it ends; the same name
@@ -380,7 +515,40 @@ class Stretch:
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-035
 @dataclass(frozen=True, kw_only=True)
 class ConsistencyTest(SignificanceTest):
-    "Whether scaled errors depend on the uncertainty or a feature; what `consistency_test` returns."
+    """Whether scaled errors depend on the uncertainty or a feature; what `consistency_test` returns.
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    name : str
+        The statistic's name; its value is of errors scaled to ZMS = 1.
+    by : str
+        What sorts the points: "uncertainty", "feature", or "groups", which have no order.
+    zms : float
+        Mean squared scaled error of all points, before the scaling.
+    n_bins : int | None
+        Number of bins or groups; None where the statistic needs none.
+    n_groups : int | None
+        Clusters of rows; None without `groups`.
+    n_planned : int | None
+        Sets there were to be, of which fewer settle a p-value.
+    graph : pd.DataFrame
+        The cumulative graph: by, count, share, cumulative, null_low, null_high for each
+        distinct value of u or `by`; for groups: group, count, excess, null_low, null_high.
+    """
 
     name: str  # the statistic's name; its value is of errors scaled to ZMS = 1
     by: str  # what sorts the points: "uncertainty", "feature", or "groups", which have no order
@@ -414,12 +582,34 @@ class ConsistencyTest(SignificanceTest):
 
     def where(self, what: str | None = None,  # what sorts the points; None: "the uncertainty" …
               ) -> str:  # the end of a sentence that begins "The errors are"
-        "Where errors are large or small for what is predicted, and by how much."
+        """Where errors are large or small for what is predicted, and by how much.
+
+        Parameters
+        ----------
+        what : str | None, optional
+            What sorts the points; None: "the uncertainty" ….
+
+        Returns
+        -------
+        str
+            The end of a sentence that begins "The errors are".
+        """
         return _where(self, what or _WHAT[self.by])
 
     def plot(self, ax: Axes | None = None,  # axes to divide in two; new ones unless given
              ) -> Axes:  # those of the histogram
-        "The shuffles' histogram with the data's value; below it `plot_graph`."
+        """The shuffles' histogram with the data's value; below it `plot_graph`.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to divide in two; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            Those of the histogram.
+        """
         ax = new_axes(ax, 6, 7)
         cell = ax.get_subplotspec()
         if cell is None:
@@ -435,7 +625,18 @@ class ConsistencyTest(SignificanceTest):
 
     def plot_graph(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
                    ) -> Axes:  # the same axes
-        "Where along u or `by` uncertainties are too small (it climbs) or too large (it falls)."
+        """Where along u or `by` uncertainties are too small (it climbs) or too large (it falls).
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         if self.by == "groups": return _plot_groups(self, ax)
         return _plot_graph(self, ax)
 
@@ -630,14 +831,52 @@ def consistency_test(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> ConsistencyTest:  # `.statistic`, `.pvalue`, `.sentence`, `.stretch`, `.zeta`, `.plot()`
-    """Whether scaled errors depend on the uncertainty (consistency) or on a feature (adaptivity),
-    by shuffling them; exact for any distribution of the errors.
+    """Whether scaled errors depend on the uncertainty (consistency) or on a feature (adaptivity), by shuffling them; exact for any distribution of the errors.
 
-    Text, categories and truth values in `by` are groups without an order: Kuiper's range is then
-    that of their worst order, "zmse" and "ence" weigh each group by its points, and correlations
-    raise ValueError. Raises ValueError or TypeError for bad data, naming the argument. Source: the
-    model of Pernot (2024), Eq. 2; permutation tests after Fisher (1935), p-value of Phipson & Smyth
-    (2010)."""
+    Text, categories and truth values in `by` are groups without an order: Kuiper's range is
+    then that of their worst order, "zmse" and "ence" weigh each group by its points, and
+    correlations raise ValueError.
+
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), n ≥ 4, not all zero.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0.
+    statistic : str, default "kuiper"
+        "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc".
+    by : ArrayLike | None, optional
+        What to sort by, shape (n,): the uncertainties, unless a feature (numbers, or groups
+        as text) is given.
+    groups : ArrayLike | None, optional
+        Labels of clusters of rows (one molecule, one patient): labels, shape (n,).
+    n_bins : int, default 20
+        Bins of equal count for "zmse" and "ence", from 1 to n // 2; groups are their own
+        bins.
+    n_resamples : int, default 9999
+        Number of shuffles, ≥ 1; fewer above 200,000 points.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    ConsistencyTest
+        `.statistic`, `.pvalue`, `.sentence`, `.stretch`, `.zeta`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad data, naming the argument.
+
+    References
+    ----------
+    The model of Pernot (2024), Eq. 2; permutation tests after Fisher (1935), p-value of
+    Phipson & Smyth (2010).
+    """
     sample = Sample(error, uncertainty, groups)
     return consistency_of(sample, sample.along(by), statistic=statistic, n_bins=n_bins,
                           n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
@@ -658,8 +897,40 @@ def consistency_of(
 ) -> ConsistencyTest:  # the result of `consistency_test`
     """The test of consistency for a checked sample.
 
-    Raises NothingToTest where no shuffle can tell anything, ValueError for a correlation with
-    groups, for bins that are too small or hold no error."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None, optional
+        What to sort by, from `sample.along`; None: the uncertainties.
+    statistic : str, default "kuiper"
+        "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc".
+    n_bins : int, default 20
+        Bins of equal count for "zmse" and "ence", from 1 to n // 2.
+    n_resamples : int, default 9999
+        Number of shuffles, ≥ 1.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+    levels : Sequence[float], default ()
+        Stop once it is settled on which side of each of these the p-value of all sets lies;
+        none: all are drawn.
+
+    Returns
+    -------
+    ConsistencyTest
+        The result of `consistency_test`.
+
+    Raises
+    ------
+    NothingToTest
+        Where no shuffle can tell anything.
+    ValueError
+        For a correlation with groups, for bins that are too small or hold no error.
+    """
     name, n_bins = check_choice(statistic, "statistic", STATISTICS), check_count(n_bins, "n_bins")
     n_resamples = affordable(check_count(n_resamples, "n_resamples"), sample.n)
     if along is None: along = sample.by_uncertainty
@@ -720,7 +991,29 @@ def _finite(value, name):
 class LinkTest(SignificanceTest):
     """Whether larger errors come with larger uncertainties; what `link_test` returns.
 
-    The statistic is Spearman's coefficient of |error| and uncertainty (CC)."""
+    The statistic is Spearman's coefficient of |error| and uncertainty (CC).
+
+    Attributes
+    ----------
+    statistic : float
+        Its value for the data.
+    pvalue : float
+        Probability of a value as extreme, if the hypothesis holds.
+    alternative : str
+        What counts as extreme: "greater", "less" or "two-sided".
+    method : str
+        How the p-value was found.
+    n : int
+        Number of points.
+    n_resamples : int | None
+        Sets behind the null distribution; None where none were drawn.
+    null_distribution : np.ndarray | None
+        Statistic of each set, shape (n_resamples,).
+    n_groups : int | None
+        Clusters of rows; None without `groups`.
+    n_planned : int | None
+        Sets there were to be, of which fewer settle a p-value.
+    """
 
     n_groups: int | None = None  # clusters of rows; None without `groups`
     n_planned: int | None = None  # sets there were to be, of which fewer settle a p-value
@@ -736,7 +1029,18 @@ class LinkTest(SignificanceTest):
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "Histogram of the shuffles with the data's value."
+        """Histogram of the shuffles with the data's value.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         return plot_null(self, ax, xlabel="rank correlation of |E| and u", ylabel="shuffles")
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-085
@@ -751,11 +1055,40 @@ def link_test(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> LinkTest:  # `.statistic`, `.pvalue` (small where there is a link), `.to_frame()`, `.plot()`
-    """Whether larger errors come with larger uncertainties, by shuffling the absolute errors; exact
-    for any distribution.
+    """Whether larger errors come with larger uncertainties, by shuffling the absolute errors; exact for any distribution.
 
-    Raises ValueError where all uncertainties, or all absolute errors, are equal, or for fewer than
-    four points. Source: permutation test after Fisher (1935)."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, shape (n,), n ≥ 4, whose sizes are not all equal.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), same unit, > 0, not all equal.
+    groups : ArrayLike | None, optional
+        Labels of clusters of rows (one molecule, one patient): labels, shape (n,).
+    n_resamples : int, default 9999
+        Number of shuffles, ≥ 1; fewer above 200,000 points.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    LinkTest
+        `.statistic`, `.pvalue` (small where there is a link), `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError
+        Where all uncertainties, or all absolute errors, are equal, or for fewer than four
+        points.
+
+    References
+    ----------
+    Permutation test after Fisher (1935).
+    """
     return link_of(Sample(error, uncertainty, groups), n_resamples=n_resamples, rng=rng,
                    n_jobs=n_jobs, progress=progress)
 
@@ -772,8 +1105,33 @@ def link_of(
 ) -> LinkTest:  # the result of `link_test`
     """The test of the link for a checked sample.
 
-    Raises NothingToTest for fewer than four points and where the uncertainties, or the absolute
-    errors, are all equal."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    n_resamples : int, default 9999
+        Number of shuffles, ≥ 1.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+    levels : Sequence[float], default ()
+        Stop once it is settled on which side of each of these the p-value of all sets lies,
+        for either direction; none: all.
+
+    Returns
+    -------
+    LinkTest
+        The result of `link_test`.
+
+    Raises
+    ------
+    NothingToTest
+        For fewer than four points and where the uncertainties, or the absolute errors, are
+        all equal.
+    """
     n, n_resamples = sample.n, check_count(n_resamples, "n_resamples")
     if n < 4:
         raise NothingToTest(f"error must hold at least four points, got {n}: with fewer no test of "

@@ -39,8 +39,31 @@ def zeta_score(
 ) -> float:  # within ±1 where they agree; ±inf where an interval of no width misses the reference
     """Signed distance to the reference in units of the facing half of the interval.
 
-    Raises ValueError where a number is not finite, or low > high. Source: Pernot (2024), Eqs
-    20–23."""
+    Parameters
+    ----------
+    estimate : float
+        The statistic of the data.
+    reference : float
+        What it should be.
+    interval : BootstrapInterval | tuple[float, float]
+        Its interval: a BootstrapInterval, or (low, high).
+    reference_uncertainty : float, default 0.0
+        Standard error of the reference, ≥ 0.
+
+    Returns
+    -------
+    float
+        Within ±1 where they agree; ±inf where an interval of no width misses the reference.
+
+    Raises
+    ------
+    ValueError
+        Where a number is not finite, or low > high.
+
+    References
+    ----------
+    Pernot (2024), Eqs 20–23.
+    """
     low, high = getattr(interval, "confidence_interval", interval)
     estimate, reference, low, high, spread = read_vector(
         [estimate, reference, low, high, reference_uncertainty], "the numbers of a ζ-score")
@@ -56,7 +79,26 @@ def zeta_of(estimate: float,  # the statistic of the data, finite
             high: float,  # where its interval ends
             spread: float,  # standard error of the reference, ≥ 0
             ) -> float:  # as of `zeta_score`
-    "`zeta_score` of checked numbers."
+    """`zeta_score` of checked numbers.
+
+    Parameters
+    ----------
+    estimate : float
+        The statistic of the data, finite.
+    reference : float
+        What it should be.
+    low : float
+        Where its interval begins.
+    high : float
+        Where its interval ends.
+    spread : float
+        Standard error of the reference, ≥ 0.
+
+    Returns
+    -------
+    float
+        As of `zeta_score`.
+    """
     distance = estimate - reference
     half = np.hypot((high if distance <= 0 else low) - estimate, 2 * spread)
     if half > 1e-300 * abs(distance): return float(distance / half)
@@ -66,8 +108,27 @@ def zeta_of(estimate: float,  # the statistic of the data, finite
 # %% ../../nbs/statistics/22_references.ipynb #cell-010
 @dataclass(frozen=True, kw_only=True)
 class SimulatedReference(Result):
-    """What a statistic is, on average, for perfect uncertainties; what `simulated_reference`
-    returns."""
+    """What a statistic is, on average, for perfect uncertainties; what `simulated_reference` returns.
+
+    Attributes
+    ----------
+    statistic : str
+        The name of the statistic.
+    distribution : str
+        The distribution of ε.
+    value : float
+        Mean over the simulated sets.
+    standard_error : float
+        Of that mean.
+    simulated_interval : Interval
+        Of the middle of the simulated values.
+    confidence : float
+        Share of the simulated values in that interval.
+    n_mc : int
+        Number of simulated sets for which the statistic is defined.
+    simulated : np.ndarray
+        Its values, shape (n_mc,).
+    """
 
     statistic: str  # the name of the statistic
     distribution: str  # the distribution of ε
@@ -90,7 +151,25 @@ class SimulatedReference(Result):
              ) -> float:  # within ±1 inside the simulated interval
         """Signed distance to the reference in units of the facing half of the simulated interval.
 
-        Raises ValueError where the estimate is not finite. Source: Pernot (2024), Eq. 24."""
+        Parameters
+        ----------
+        estimate : float
+            The statistic of the data.
+
+        Returns
+        -------
+        float
+            Within ±1 inside the simulated interval.
+
+        Raises
+        ------
+        ValueError
+            Where the estimate is not finite.
+
+        References
+        ----------
+        Pernot (2024), Eq. 24.
+        """
         return 0.0 - zeta_score(self.value, estimate, self.simulated_interval)
 
 # %% ../../nbs/statistics/22_references.ipynb #cell-012
@@ -155,8 +234,49 @@ def references_of(
 ) -> dict[str, dict[str, SimulatedReference]]:  # by statistic, then by the distribution's name
     """The values of several statistics for calibrated errors with a sample's uncertainties.
 
-    Raises ValueError for an unknown statistic or distribution, a statistic that is undefined for
-    these uncertainties, or n_mc="auto" without intervals. Source: Pernot (2024), § II D 2."""
+    Parameters
+    ----------
+    names : Sequence[str]
+        Of "zms", "nll" (of normal errors), "rce", "cc", "ence" and "zmse".
+    sample : Sample
+        Whose uncertainties are taken; its errors play no part.
+    distributions : Sequence[Any]
+        Distributions of ε, see `standard_distribution`.
+    along : Ordering | None, optional
+        What bins are cut along, from `sample.along`; None for that of the uncertainties.
+    n_mc : int | str, default 10_000
+        Number of simulated sets for each distribution, ≥ 2, or "auto": as many as the
+        intervals' widths ask for.
+    n_bins : int, default 20
+        Bins of equal count for "ence" and "zmse", from 1 to n // 2.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+    intervals : Mapping[str, BootstrapInterval] | None, optional
+        For "auto": by statistic.
+    confidence : float, default 0.95
+        Share of the simulated values in each interval, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    dict[str, dict[str, SimulatedReference]]
+        By statistic, then by the distribution's name.
+
+    Raises
+    ------
+    ValueError
+        For an unknown statistic or distribution, a statistic that is undefined for these
+        uncertainties, or n_mc="auto" without intervals.
+
+    References
+    ----------
+    Pernot (2024), § II D 2.
+    """
     names = tuple(check_choice(name, "statistic", (*SIMULATED, "nll")) for name in names)
     n_mc, confidence = check_n_mc(n_mc), check_fraction(confidence, "confidence")
     rng, order = check_generator(rng), numeric_order(sample, along)
@@ -189,7 +309,21 @@ def check_n_mc(n_mc: int | str,  # a whole number ≥ 2, or "auto"
                ) -> int | str:  # the same
     """The number of simulated sets, if it is one.
 
-    Raises ValueError or TypeError for anything else."""
+    Parameters
+    ----------
+    n_mc : int | str
+        A whole number ≥ 2, or "auto".
+
+    Returns
+    -------
+    int | str
+        The same.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything else.
+    """
     if isinstance(n_mc, str) and n_mc == "auto": return n_mc
     return check_count(n_mc, "n_mc", minimum=2)
 
@@ -237,9 +371,47 @@ def simulated_reference(
 ) -> SimulatedReference:  # mean, its standard error, interval of simulated values
     """The value of a statistic for calibrated errors with these uncertainties.
 
-    Rows are taken as independent of each other, those of one molecule or patient as well. Raises
-    ValueError for an unknown statistic or distribution, or where the statistic is undefined.
-    Source: Pernot (2024), § II D 2."""
+    Rows are taken as independent of each other, those of one molecule or patient as well.
+
+    Parameters
+    ----------
+    statistic : str
+        "zms", "rce", "cc", "ence" or "zmse".
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+    distribution : Any, default "normal"
+        Distribution of ε, see `standard_distribution`.
+    n_mc : int, default 10_000
+        Number of simulated sets, ≥ 2.
+    n_bins : int, default 20
+        Bins of equal count for "ence" and "zmse", from 1 to n // 2.
+    by : ArrayLike | None, optional
+        What these bins are cut from, shape (n,): the uncertainties unless given.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+    confidence : float, default 0.95
+        Share of the simulated values in the interval, in (0, 1).
+    rng : int | np.random.Generator | None, optional
+        Seed or generator; None draws fresh entropy: numbers differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    SimulatedReference
+        Mean, its standard error, interval of simulated values.
+
+    Raises
+    ------
+    ValueError
+        For an unknown statistic or distribution, or where the statistic is undefined.
+
+    References
+    ----------
+    Pernot (2024), § II D 2.
+    """
     check_choice(statistic, "statistic", SIMULATED)
     check_count(n_mc, "n_mc", minimum=2)
     n = read_vector(uncertainty, "uncertainty", positive=True).size

@@ -36,8 +36,27 @@ def zms(
 ) -> float:  # dimensionless, ≥ 0; 1 is expected of calibrated uncertainties
     """Mean of the squared scaled errors, ⟨(E/u)²⟩.
 
-    Raises ValueError or TypeError for input that `check_errors` refuses. Source:
-    Pernot (2024), Eq. 14."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, reference minus prediction, shape (n,), in the quantity's unit.
+    uncertainty : ArrayLike
+        Standard uncertainties of the same points, shape (n,), same unit, > 0.
+
+    Returns
+    -------
+    float
+        Dimensionless, ≥ 0; 1 is expected of calibrated uncertainties.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For input that `check_errors` refuses.
+
+    References
+    ----------
+    Pernot (2024), Eq. 14.
+    """
     return Sample(error, uncertainty).zms
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-010
@@ -46,8 +65,27 @@ def nll(error: ArrayLike,  # errors, shape (n,)
         ) -> float:  # in nats; the unit of u enters through ln u²
     """Negative log-likelihood per point of normal errors with standard deviations u.
 
-    Raises ValueError or TypeError for input that `check_errors` refuses. Source:
-    Pernot (2024), Eq. 15."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+
+    Returns
+    -------
+    float
+        In nats; the unit of u enters through ln u².
+
+    Raises
+    ------
+    ValueError, TypeError
+        For input that `check_errors` refuses.
+
+    References
+    ----------
+    Pernot (2024), Eq. 15.
+    """
     return _nll(Sample(error, uncertainty))
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-010b
@@ -55,8 +93,25 @@ def nll_reference(uncertainty: ArrayLike,  # standard uncertainties, shape (n,),
                   ) -> float:  # in nats
     """The NLL that the same uncertainties have when they are calibrated.
 
-    Raises ValueError or TypeError for input that `read_vector` refuses. Source: Pernot
-    (2024), Eq. 16."""
+    Parameters
+    ----------
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+
+    Returns
+    -------
+    float
+        In nats.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For input that `read_vector` refuses.
+
+    References
+    ----------
+    Pernot (2024), Eq. 16.
+    """
     uncertainty = read_vector(uncertainty, "uncertainty", positive=True)
     return float(0.5 * (1 + 2 * np.mean(np.log(uncertainty)) + np.log(2 * np.pi)))
 
@@ -70,8 +125,27 @@ def rce(error: ArrayLike,  # errors, shape (n,)
         ) -> float:  # dimensionless, < 1; negative where uncertainties are too small
     """Relative calibration error, (RMV − RMSE)/RMV.
 
-    Raises ValueError or TypeError for input that `check_errors` refuses. Source:
-    Pernot (2024), Eq. 10."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+
+    Returns
+    -------
+    float
+        Dimensionless, < 1; negative where uncertainties are too small.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For input that `check_errors` refuses.
+
+    References
+    ----------
+    Pernot (2024), Eq. 10.
+    """
     return _rce(Sample(error, uncertainty))
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-014b
@@ -84,8 +158,27 @@ def cc(error: ArrayLike,  # errors, shape (n,)
        ) -> float:  # in [−1, 1]
     """Spearman's rank correlation between absolute errors and uncertainties.
 
-    Raises ValueError where all uncertainties, or all absolute errors, are equal. Source: Pernot
-    (2024), Eq. 18."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0, not all equal.
+
+    Returns
+    -------
+    float
+        In [−1, 1].
+
+    Raises
+    ------
+    ValueError
+        Where all uncertainties, or all absolute errors, are equal.
+
+    References
+    ----------
+    Pernot (2024), Eq. 18.
+    """
     return _cc(Sample(error, uncertainty))
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-016b
@@ -109,7 +202,21 @@ def bucket_table(
     uncertainty: np.ndarray,  # what they will be multiplied by, shape (n,), > 0
 ) -> tuple[int, int, np.ndarray]:  # the smallest cell, a shift that turns bits into cells, and the
                                    # bucket of each cell, for about one product in each bucket
-    "Where the products u·|z| of many sets belong, for `rank_correlation_of_products`."
+    """Where the products u·|z| of many sets belong, for `rank_correlation_of_products`.
+
+    Parameters
+    ----------
+    z : np.ndarray
+        Numbers like those to come, in any order, shape (n,), not all zero.
+    uncertainty : np.ndarray
+        What they will be multiplied by, shape (n,), > 0.
+
+    Returns
+    -------
+    tuple[int, int, np.ndarray]
+        The smallest cell, a shift that turns bits into cells, and the bucket of each cell,
+        for about one product in each bucket.
+    """
     if z.size > _MANY: return _cell_table(z, uncertainty)
     n = z.size
     # golden ratio: even at every length
@@ -239,7 +346,18 @@ def _by_cells(x, rank, low, shift, n_cells, count, total):
 def product_room(
     n: int,  # number of points
 ) -> tuple[np.ndarray, ...]:  # six arrays of n numbers or one more
-    "Room for `rank_correlation_of_products` to work in, once for many sets; compiled."
+    """Room for `rank_correlation_of_products` to work in, once for many sets; compiled.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+
+    Returns
+    -------
+    tuple[np.ndarray, ...]
+        Six arrays of n numbers or one more.
+    """
     return (np.empty(n), np.empty(n, np.int64), np.empty(n, np.uint32),
             np.empty(n + 1, np.uint32), np.empty(n, np.int64), np.empty(n))
 
@@ -253,7 +371,28 @@ def rank_correlation_of_products(
     table: tuple[int, int, np.ndarray],  # from `bucket_table`
     room: tuple[np.ndarray, ...],  # from `product_room`; overwritten
 ) -> float:  # in [−1, 1]; NaN where one of the two does not vary
-    "Spearman's coefficient of the products u·|z| with what has these ranks; compiled."
+    """Spearman's coefficient of the products u·|z| with what has these ranks; compiled.
+
+    Parameters
+    ----------
+    z : np.ndarray
+        Numbers whose sizes count, shape (n,).
+    uncertainty : np.ndarray
+        What they are multiplied by, shape (n,), > 0.
+    rank : np.ndarray
+        Centred mid-ranks to correlate with, shape (n,).
+    square : float
+        The sum of their squares.
+    table : tuple[int, int, np.ndarray]
+        From `bucket_table`.
+    room : tuple[np.ndarray, ...]
+        From `product_room`; overwritten.
+
+    Returns
+    -------
+    float
+        In [−1, 1]; NaN where one of the two does not vary.
+    """
     x, bits, bucket, place, key, carried = room
     n = z.size
     for i in range(n):
@@ -285,7 +424,23 @@ def numeric_order(
 ) -> Ordering:  # that order
     """The order that bins are cut from and rank correlations refer to.
 
-    Raises TypeError for groups, which have no order."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None
+        From `sample.along`; None for the order of the uncertainties.
+
+    Returns
+    -------
+    Ordering
+        That order.
+
+    Raises
+    ------
+    TypeError
+        For groups, which have no order.
+    """
     if along is None: along = sample.by_uncertainty
     else: along = along
     if along.kind == "groups":
@@ -303,12 +458,34 @@ def scaled_error_correlation(
                                   # feature is given
 ) -> float:  # in [−1, 1]; 0 is expected of consistent uncertainties, whatever the distribution of
              # the errors
-    """Spearman's rank correlation between absolute scaled errors |E|/u and uncertainties, or a
-    feature.
+    """Spearman's rank correlation between absolute scaled errors |E|/u and uncertainties, or a feature.
 
-    Raises ValueError where all scaled errors, or all uncertainties (values of `by`), are equal, and
-    TypeError where `by` holds groups, which have no order. Source: Pernot (2024), Eq. 2, of which
-    it follows."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, shape (n,), whose |error| / uncertainty are not all equal.
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0, not all equal unless `by` is given.
+    by : ArrayLike | None, optional
+        What to correlate with, shape (n,): the uncertainties, unless a feature is given.
+
+    Returns
+    -------
+    float
+        In [−1, 1]; 0 is expected of consistent uncertainties, whatever the distribution of
+        the errors.
+
+    Raises
+    ------
+    ValueError
+        Where all scaled errors, or all uncertainties (values of `by`), are equal.
+    TypeError
+        Where `by` holds groups, which have no order.
+
+    References
+    ----------
+    Pernot (2024), Eq. 2, of which it follows.
+    """
     sample = Sample(error, uncertainty)
     return _correlation(sample, numeric_order(sample, sample.along(by)))
 
@@ -330,8 +507,35 @@ def ence(
 ) -> float:  # dimensionless, ≥ 0
     """Expected normalized calibration error: mean over the bins of |RMV − RMSE|/RMV.
 
-    Raises ValueError for a constant `by` or for too many bins, TypeError where `by` holds groups.
-    Source: Levi et al. (2022); Pernot (2024), Eq. 11."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+    n_bins : int, default 20
+        Number of bins of equal count, from 1 to n // 2.
+    by : ArrayLike | None, optional
+        What to sort by, shape (n,): the uncertainties, unless a feature is given.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+
+    Returns
+    -------
+    float
+        Dimensionless, ≥ 0.
+
+    Raises
+    ------
+    ValueError
+        For a constant `by` or for too many bins.
+    TypeError
+        Where `by` holds groups.
+
+    References
+    ----------
+    Levi et al. (2022); Pernot (2024), Eq. 11.
+    """
     sample = Sample(error, uncertainty)
     return statistic_of("ence", sample, along=sample.along(by), n_bins=n_bins, ties=ties)
 
@@ -347,8 +551,33 @@ def zmse(
 ) -> float:  # dimensionless, ≥ 0
     """ZMS-based mean calibration error: mean over the bins of |ln ZMS|.
 
-    Raises ValueError as `ence`, and where the errors of a bin are all zero. Source: Pernot (2024),
-    Eq. 17."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+    n_bins : int, default 20
+        Number of bins of equal count, from 1 to n // 2.
+    by : ArrayLike | None, optional
+        What to sort by, shape (n,): the uncertainties, unless a feature is given.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+
+    Returns
+    -------
+    float
+        Dimensionless, ≥ 0.
+
+    Raises
+    ------
+    ValueError
+        As `ence`, and where the errors of a bin are all zero.
+
+    References
+    ----------
+    Pernot (2024), Eq. 17.
+    """
     sample = Sample(error, uncertainty)
     return statistic_of("zmse", sample, along=sample.along(by), n_bins=n_bins, ties=ties)
 
@@ -362,7 +591,24 @@ def tied_bin_means(
     start: np.ndarray,  # where each bin begins, then n
     ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
 ) -> np.ndarray:  # shape (bins,)
-    "The mean of the values in each bin, (8)."
+    """The mean of the values in each bin, (8).
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Values in the order of the bins, shape (n,).
+    along : Ordering
+        That order, with its runs of equal values.
+    start : np.ndarray
+        Where each bin begins, then n.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+
+    Returns
+    -------
+    np.ndarray
+        Shape (bins,).
+    """
     if ties == "share":
         mean = np.add.reduceat(values, along.start[:-1]) / along.counts
         values = np.repeat(mean, along.counts)
@@ -378,7 +624,28 @@ def shared_statistics(
     run: np.ndarray,  # where runs of equal values begin, then n
     start: np.ndarray,  # where bins of the rows taken begin, then their number
 ) -> tuple[float, float, float, float]:  # NaN for a ZMSE whose logarithm is infinite
-    "ZMS, RCE, ENCE and ZMSE of rows taken several times, with ties shared; compiled."
+    """ZMS, RCE, ENCE and ZMSE of rows taken several times, with ties shared; compiled.
+
+    Parameters
+    ----------
+    count : np.ndarray
+        How often each sorted row is taken, whole numbers, shape (n,).
+    z2 : np.ndarray
+        Squared scaled errors in this order, shape (n,).
+    e2 : np.ndarray
+        Squared errors.
+    u2 : np.ndarray
+        Squared uncertainties.
+    run : np.ndarray
+        Where runs of equal values begin, then n.
+    start : np.ndarray
+        Where bins of the rows taken begin, then their number.
+
+    Returns
+    -------
+    tuple[float, float, float, float]
+        NaN for a ZMSE whose logarithm is infinite.
+    """
     total, filled = np.zeros(3), np.zeros(3)
     ence = zmse = 0.0
     place = b = 0
@@ -440,8 +707,20 @@ def _log_interval(values, along, start, ties, confidence):
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-034
 @dataclass(frozen=True, kw_only=True)
 class ConditionalCalibration(Result):
-    """Predicted and observed size in each bin of equal count; what `conditional_calibration`
-    returns."""
+    """Predicted and observed size in each bin of equal count; what `conditional_calibration` returns.
+
+    Attributes
+    ----------
+    n_bins : int
+        Number of bins.
+    confidence : float
+        Level of the intervals.
+    is_consistency : bool
+        True where the points are sorted by their uncertainty, False for a feature.
+    bins : pd.DataFrame
+        A row for each bin: count, by_low, by_high, rmv, rmse, rmse_low, rmse_high, zms,
+        zms_low, zms_high.
+    """
 
     n_bins: int  # number of bins
     confidence: float  # level of the intervals
@@ -466,12 +745,27 @@ class ConditionalCalibration(Result):
         return f"ENCE {self.ence:.4g} over {self.n_bins} bins"
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each bin."
+        """A row for each bin.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.bins.copy()
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:
-        "The regression reliability diagram; local ZMS against the feature where `by` was given."
+        """The regression reliability diagram; local ZMS against the feature where `by` was given.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_conditional(self, ax)
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-036
@@ -509,11 +803,39 @@ def conditional_calibration(
     ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
     confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
 ) -> ConditionalCalibration:  # `.ence`, `.zmse`, `.to_frame()`, `.plot()`
-    """Predicted and observed dispersion in bins of equal count, sorted by the uncertainty or a
-    feature.
+    """Predicted and observed dispersion in bins of equal count, sorted by the uncertainty or a feature.
 
-    Raises ValueError for a constant `by`, or if a bin would hold fewer than two points, TypeError
-    where `by` holds groups. Source: Levi et al. (2022); Pernot (2024), § II B."""
+    Parameters
+    ----------
+    error : ArrayLike
+        Errors, shape (n,).
+    uncertainty : ArrayLike
+        Standard uncertainties, shape (n,), > 0.
+    n_bins : int, default 20
+        Number of bins of equal count, from 1 to n // 2.
+    by : ArrayLike | None, optional
+        What to sort by, shape (n,): the uncertainties, unless a feature is given.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+    confidence : float, default 0.95
+        Level of the bins' intervals, in (0, 1).
+
+    Returns
+    -------
+    ConditionalCalibration
+        `.ence`, `.zmse`, `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError
+        For a constant `by`, or if a bin would hold fewer than two points.
+    TypeError
+        Where `by` holds groups.
+
+    References
+    ----------
+    Levi et al. (2022); Pernot (2024), § II B.
+    """
     sample = Sample(error, uncertainty)
     return conditional_calibration_of(sample, sample.along(by), n_bins=n_bins, ties=ties,
                                       confidence=confidence)
@@ -529,7 +851,31 @@ def conditional_calibration_of(
 ) -> ConditionalCalibration:  # `.ence`, `.zmse`, `.to_frame()`, `.plot()`
     """`conditional_calibration` of a sample that is checked and sorted already.
 
-    Raises ValueError if a bin would hold fewer than two points, TypeError for groups."""
+    Parameters
+    ----------
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None, optional
+        From `sample.along`; None for the order of the uncertainties.
+    n_bins : int, default 20
+        Number of bins of equal count, from 1 to n // 2.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+    confidence : float, default 0.95
+        Level of the bins' intervals, in (0, 1).
+
+    Returns
+    -------
+    ConditionalCalibration
+        `.ence`, `.zmse`, `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError
+        If a bin would hold fewer than two points.
+    TypeError
+        For groups.
+    """
     along, confidence = numeric_order(sample, along), check_fraction(confidence, "confidence")
     start, ties = equal_count_bins(sample.n, n_bins), check_choice(ties, "ties", TIES)
     rmv, rmse, zms, squared, scaled = _local(sample, along, start, ties)
@@ -558,7 +904,30 @@ def statistic_of(
 ) -> float:  # the statistic
     """A statistic by its name, of a sample that is checked and sorted already.
 
-    Raises ValueError for an unknown name, and what the function of that name raises."""
+    Parameters
+    ----------
+    name : str
+        "zms", "nll", "rce", "cc", "correlation" (of scaled errors), "ence" or "zmse".
+    sample : Sample
+        Errors and uncertainties.
+    along : Ordering | None, optional
+        `sample.along(by)` for "correlation", "ence", "zmse"; None for the order of the
+        uncertainties.
+    n_bins : int, default 20
+        Number of bins of equal count for "ence" and "zmse", from 1 to n // 2.
+    ties : str, default "share"
+        Rows of one value "share" their mean among bins, or keep their "order".
+
+    Returns
+    -------
+    float
+        The statistic.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, and what the function of that name raises.
+    """
     check_choice(name, "statistic", NAMED)
     check_choice(ties, "ties", TIES)
     if name == "zms": return sample.zms
@@ -576,8 +945,25 @@ def skewness_gm(x: ArrayLike,  # values, shape (n,), not all equal
                 ) -> float:  # in [−1, 1]; 0 for symmetric distributions
     """Groeneveld and Meeden's robust skewness, with the Harrell–Davis median.
 
-    Raises ValueError for constant values. Source: Groeneveld & Meeden (1984); Pernot (2024), § III
-    A."""
+    Parameters
+    ----------
+    x : ArrayLike
+        Values, shape (n,), not all equal.
+
+    Returns
+    -------
+    float
+        In [−1, 1]; 0 for symmetric distributions.
+
+    Raises
+    ------
+    ValueError
+        For constant values.
+
+    References
+    ----------
+    Groeneveld & Meeden (1984); Pernot (2024), § III A.
+    """
     x = _varied(x)
     median = _harrell_davis(x, [0.5])[0]
     return float((x.mean() - median) / np.abs(x - median).mean())
@@ -587,8 +973,25 @@ def kurtosis_cs(x: ArrayLike,  # values, shape (n,), whose middle half varies
                 ) -> float:  # 0 for the normal distribution, larger for heavier tails
     """Crow and Siddiqui's robust excess kurtosis, with Harrell–Davis quantiles.
 
-    Raises ValueError where the middle half of the values does not vary. Source: Crow & Siddiqui
-    (1967)."""
+    Parameters
+    ----------
+    x : ArrayLike
+        Values, shape (n,), whose middle half varies.
+
+    Returns
+    -------
+    float
+        0 for the normal distribution, larger for heavier tails.
+
+    Raises
+    ------
+    ValueError
+        Where the middle half of the values does not vary.
+
+    References
+    ----------
+    Crow & Siddiqui (1967).
+    """
     low, first, third, high = _harrell_davis(_varied(x), [0.025, 0.25, 0.75, 0.975])
     if not third > first:
         raise ValueError("x must vary in its middle half: its quartiles are equal, so the kurtosis "

@@ -208,8 +208,54 @@ def subpopulation_graph(
 ) -> CumulativeGraph:  # members minus everyone, along the members' scores
     """Cumulative differences between a subpopulation and the whole population at the same scores.
 
-    Raises ValueError where no row or every row is a member, for fewer than six clusters, and for
-    replicate weights of another shape. Source: Tygert (2021a)."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Responses of the whole population, shape (n,), in their unit.
+    score : ArrayLike
+        Their scores, shape (n,).
+    member : ArrayLike
+        True, or 1, for members of the subpopulation, shape (n,).
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters of rows, shape (n,).
+    replicate_weights : ArrayLike | None, optional
+        Replicate weights as a survey publishes them, shape (n, R).
+    replicate_factor : float | None, optional
+        What the sum of the R squares is multiplied by, > 0; None finds it by equation
+        (15a).
+    pos_label : Any, optional
+        Which of two labels in response counts as 1, unless it holds numbers.
+    method : str, default "auto"
+        P-values: "asymptotic" (the limit), "permutation", "signs"; "auto" takes the limit
+        from 500 effective steps on, and below permutations, or signs where there are
+        weights (where events are few too, the larger p-value of both).
+    n_resamples : int, default 9999
+        Shuffles; fewer above 2e8 shuffled points, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of shuffles; None draws fresh entropy: numbers differ from run to
+        run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the shuffles.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CumulativeGraph
+        Members minus everyone, along the members' scores.
+
+    Raises
+    ------
+    ValueError
+        Where no row or every row is a member, for fewer than six clusters, and for
+        replicate weights of another shape.
+
+    References
+    ----------
+    Tygert (2021a).
+    """
     check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     check_labels_agree(y_true=y_true, score=score, sample_weight=sample_weight, member=member,
@@ -335,7 +381,24 @@ def ordinates_among(
     member: np.ndarray,  # who is of the subpopulation, shape (n,)
     sample_weight: np.ndarray,  # their weights, shape (n,), or empty
 ) -> np.ndarray:  # after each step, in the unit of the response
-    "The ordinates of the graph of members against everyone, for `kuiper_by_scores`."
+    """The ordinates of the graph of members against everyone, for `kuiper_by_scores`.
+
+    Parameters
+    ----------
+    y_true : np.ndarray
+        Responses, sorted by score, shape (n,).
+    score : np.ndarray
+        Scores, ascending, shape (n,).
+    member : np.ndarray
+        Who is of the subpopulation, shape (n,).
+    sample_weight : np.ndarray
+        Their weights, shape (n,), or empty.
+
+    Returns
+    -------
+    np.ndarray
+        After each step, in the unit of the response.
+    """
     return _path_against_all(Group(score, score, y_true, sample_weight), member, y_true)
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-131
@@ -379,8 +442,26 @@ def members_of(
     w: np.ndarray,  # weights > 0, shape (n,), or empty
     groups: np.ndarray,  # the cluster of each point as a number from 0, shape (n,), or empty
 ) -> tuple:  # for `ComparedGroups`
-    """What compares groups with everyone, the unit of its results, what shuffles a group, and by
-    how many signs."""
+    """What compares groups with everyone, the unit of its results, what shuffles a group, and by how many signs.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Finite responses, shape (n,).
+    s : np.ndarray
+        Finite scores, shape (n,).
+    codes : np.ndarray
+        The group of each point as a number from 0, shape (n,).
+    w : np.ndarray
+        Weights > 0, shape (n,), or empty.
+    groups : np.ndarray
+        The cluster of each point as a number from 0, shape (n,), or empty.
+
+    Returns
+    -------
+    tuple
+        For `ComparedGroups`.
+    """
     everyone, order = _population(y, s, w)
     (points,), unit = in_units(everyone)
     group, design = codes[order], None

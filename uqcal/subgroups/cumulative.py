@@ -43,8 +43,30 @@ __all__ = ['Slope', 'CumulativeGraph', 'calibration_graph', 'independent_steps',
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-011
 @dataclass(frozen=True, kw_only=True)
 class Slope(Result):
-    """An average difference over a stretch of scores; what `CumulativeGraph.slope` and `.steepest`
-    return."""
+    """An average difference over a stretch of scores; what `CumulativeGraph.slope` and `.steepest` return.
+
+    Attributes
+    ----------
+    value : float
+        The average difference, in the unit of the response.
+    standard_error : float
+        In the unit of the response.
+    pvalue : float
+        Of no average difference over the stretch: the level at which an end of the interval
+        is zero.
+    confidence_interval : Interval
+        Of the average difference, in the unit of the response.
+    confidence : float
+        Level of the interval.
+    score_low : float
+        Score of the first step in the stretch.
+    score_high : float
+        Score of the last.
+    share_low : float
+        Abscissa where the stretch begins.
+    share_high : float
+        Abscissa where it ends.
+    """
     value: float  # the average difference, in the unit of the response
     standard_error: float  # in the unit of the response
     pvalue: float  # of no average difference over the stretch: the level at which an end of the
@@ -64,8 +86,49 @@ class Slope(Result):
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-013
 @dataclass(frozen=True, kw_only=True)
 class CumulativeGraph(Result):
-    """Cumulative differences along the scores, their size and their significance; what the three
-    graph functions return."""
+    """Cumulative differences along the scores, their size and their significance; what the three graph functions return.
+
+    Attributes
+    ----------
+    kind : str
+        "calibration", "subpopulation" or "comparison".
+    abscissa : np.ndarray
+        `A`, shape (n_steps + 1,), share of the weight, from 0 to 1.
+    ordinate : np.ndarray
+        `C`, same shape, from 0, in the unit of the response.
+    score : np.ndarray
+        At each step, ascending.
+    covariance : np.ndarray
+        Of each step's rise with itself, the next and the one after, shape (steps, 3).
+    n : int
+        Number of observations.
+    n_steps : float
+        Number of steps; where scores are tied in a comparison, the steps they stand for.
+    scale : float
+        `σ` as published; NaN unless all responses lie in [0, 1].
+    null_scale : float
+        Standard deviation that the last ordinate has if nothing differs; what the p-values
+        use.
+    kuiper : float
+        Max C − min C, in the unit of the response.
+    kolmogorov_smirnov : float
+        Max |C|, in the unit of the response.
+    kuiper_pvalue : float
+        Of "nothing differs at any score".
+    kolmogorov_smirnov_pvalue : float
+        Of the same.
+    method : str
+        Of the p-values: "asymptotic", "permutation", "signs", "cluster signs", "cluster
+        permutation" (whole clusters change places), "replicates", "exact" (outcomes drawn
+        as predicted), "whole clusters" (the same, cluster by cluster) or "contradiction" (a
+        predicted certainty that failed).
+    n_resamples : int | None
+        Sets shuffled or drawn; None where there were none.
+    averages : Callable
+        Called as averages(first, last): the two averages over some steps.
+    follows : Callable | None
+        Called as.
+    """
     kind: str  # "calibration", "subpopulation" or "comparison"
     abscissa: np.ndarray = field(repr=False)  # A, shape (n_steps + 1,), share of the
                                               # weight, from 0 to 1
@@ -125,8 +188,12 @@ class CumulativeGraph(Result):
         return self.finding.sentence
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each step: score, abscissa and ordinate at its end, and the difference that it
-        adds."""
+        """A row for each step: score, abscissa and ordinate at its end, and the difference that it adds.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         difference = np.diff(self.ordinate) / np.diff(self.abscissa)
         return pd.DataFrame({"score": self.score, "abscissa": self.abscissa[1:],
                              "ordinate": self.ordinate[1:], "difference": difference})
@@ -136,7 +203,19 @@ class CumulativeGraph(Result):
              expectation: CumulativeGraph | None = None,  # a second line, such as the same graph of
                                                           # known expectations
              ) -> Axes:
-        "The graph, its triangle at the origin, and the band that 95 % keep if nothing differs."
+        """The graph, its triangle at the origin, and the band that 95 % keep if nothing differs.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        expectation : CumulativeGraph | None, optional
+            A second line, such as the same graph of known expectations.
+
+        Returns
+        -------
+        Axes
+        """
         return _plot_graph(self, ax, expectation)
 
     def _repr_html_(self) -> str:
@@ -144,8 +223,7 @@ class CumulativeGraph(Result):
 
     @property
     def scores_may_explain(self) -> bool:
-        """Whether Kuiper's test finds a difference which a response that follows the scores alone
-        would leave, since those that are compared are not equal."""
+        """Whether Kuiper's test finds a difference which a response that follows the scores alone would leave, since those that are compared are not equal."""
         if self.follows is None or not self.kuiper_pvalue <= 0.05: return False
         return scores_explain(self.kuiper, self.null_scale, self.follows())
 
@@ -162,7 +240,25 @@ class CumulativeGraph(Result):
               ) -> Slope:  # value, interval, where
         """Average difference over the steps whose score lies in [low, high].
 
-        Raises ValueError where there is none."""
+        Parameters
+        ----------
+        low : float | None, optional
+            Lowest score of the stretch; the lowest of all unless given.
+        high : float | None, optional
+            Highest score of the stretch; the highest of all unless given.
+        confidence : float, default 0.95
+            Level of the interval, in (0, 1).
+
+        Returns
+        -------
+        Slope
+            Value, interval, where.
+
+        Raises
+        ------
+        ValueError
+            Where there is none.
+        """
         low, high = read_vector([self.score[0] if low is None else low,
                                  self.score[-1] if high is None else high], "low and high")
         first, last = int(np.searchsorted(self.score, low, "left")), int(
@@ -177,7 +273,20 @@ class CumulativeGraph(Result):
         self, share: float = 0.1,  # width of the stretch, as a share of the weight, in (0, 1)
         *, confidence: float = 0.95,  # level of the interval, in (0, 1)
     ) -> Slope:  # value, interval, where; chosen for its slope, so the interval is too optimistic
-        "The stretch of at least this share where the graph is steepest."
+        """The stretch of at least this share where the graph is steepest.
+
+        Parameters
+        ----------
+        share : float, default 0.1
+            Width of the stretch, as a share of the weight, in (0, 1).
+        confidence : float, default 0.95
+            Level of the interval, in (0, 1).
+
+        Returns
+        -------
+        Slope
+            Value, interval, where; chosen for its slope, so the interval is too optimistic.
+        """
         share, end = check_fraction(share, "share"), self.abscissa[-1]
         starts = np.flatnonzero(self.abscissa + share <= end * (1 + 1e-12))
         stops = np.minimum(np.searchsorted(self.abscissa, self.abscissa[starts]
@@ -277,13 +386,51 @@ def calibration_graph(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores for the draws
     progress: bool = False,  # show a bar on standard error
 ) -> CumulativeGraph:  # outcome minus statement, along the statements
-    """Cumulative differences between outcomes and predicted probabilities, one step for each
-    distinct
-    probability.
+    """Cumulative differences between outcomes and predicted probabilities, one step for each distinct probability.
 
-    Raises ValueError for probabilities outside [0, 1] with outcomes 0/1, for the method "exact"
-    without such outcomes, and what `read_vector` raises. Source: Tygert (2021a),
-    appendix."""
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,): 0 or 1, or real numbers.
+    y_prob : ArrayLike
+        What was predicted, shape (n,): probabilities for outcomes 0/1, otherwise expected
+        values.
+    sample_weight : ArrayLike | None, optional
+        Weights ≥ 0, shape (n,).
+    groups : ArrayLike | None, optional
+        Labels of clusters of rows, shape (n,).
+    pos_label : Any, optional
+        Which of two labels in y_true counts as 1, unless it holds numbers.
+    method : str, default "auto"
+        P-values: "asymptotic" (the limit), "exact" (outcomes drawn as predicted; for
+        outcomes 0/1), or "auto", whichever serves.
+    n_resamples : int, default 9999
+        Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
+        run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the draws.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CumulativeGraph
+        Outcome minus statement, along the statements.
+
+    Raises
+    ------
+    ValueError
+        For probabilities outside [0, 1] with outcomes 0/1, for the method "exact" without
+        such outcomes.
+    TypeError, ValueError
+        As `read_vector`.
+
+    References
+    ----------
+    Tygert (2021a), appendix.
+    """
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
@@ -406,8 +553,36 @@ def independent_steps(
     significance: Significance | None = None,  # p-values that are known already
     follows: Callable | None = None,  # Kuiper's statistic of what follows the scores alone
 ) -> CumulativeGraph:  # without covariance between steps
-    """A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values in
-    the limit unless they are given."""
+    """A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values in the limit unless they are given.
+
+    Parameters
+    ----------
+    kind : str
+        "calibration" or "subpopulation".
+    score : np.ndarray
+        At each step, ascending, shape (n_steps,).
+    sample_weight : np.ndarray
+        Of each step.
+    rise : np.ndarray
+        Weight times difference of each step, in the unit of the response.
+    spread : np.ndarray
+        Variance of each rise.
+    n : int
+        Rows.
+    scale : float
+        `σ` as published.
+    averages : Callable
+        Called as averages(first, last).
+    significance : Significance | None, optional
+        P-values that are known already.
+    follows : Callable | None, optional
+        Kuiper's statistic of what follows the scores alone.
+
+    Returns
+    -------
+    CumulativeGraph
+        Without covariance between steps.
+    """
     total = sample_weight.sum()
     covariance = np.zeros((score.size, 3))
     covariance[:, 0] = spread / total**2
@@ -437,7 +612,27 @@ def kuiper_by_scores(y_true: np.ndarray,  # checked, shape (n,)
                      path: Callable,  # ordinates of the graph of other responses, called as
                                       # path(response, score, is_a, weight), sorted by score
                      ) -> float:  # in the unit of the response
-    "Kuiper's statistic of responses that follow the scores alone."
+    """Kuiper's statistic of responses that follow the scores alone.
+
+    Parameters
+    ----------
+    y_true : np.ndarray
+        Checked, shape (n,).
+    score : np.ndarray
+        Checked, shape (n,).
+    is_a : np.ndarray
+        Members of the first group, or subpopulation, shape (n,).
+    sample_weight : np.ndarray
+        Checked, shape (n,), or empty.
+    path : Callable
+        Ordinates of the graph of other responses, called as path(response, score, is_a,
+        weight), sorted by score.
+
+    Returns
+    -------
+    float
+        In the unit of the response.
+    """
     order = np.lexsort((is_a, score))
     y_true, score, is_a = y_true[order], score[order], is_a[order]
     if sample_weight.size: sample_weight = sample_weight[order]
@@ -458,7 +653,21 @@ def scores_explain(kuiper: float,  # Kuiper's statistic, in the unit of the resp
                    null_scale: float,  # its null scale, same unit
                    by_scores: float,  # `kuiper_by_scores`, same unit
                    ) -> bool:
-    "Whether a difference that was found may come from scores that are not equal."
+    """Whether a difference that was found may come from scores that are not equal.
+
+    Parameters
+    ----------
+    kuiper : float
+        Kuiper's statistic, in the unit of the response.
+    null_scale : float
+        Its null scale, same unit.
+    by_scores : float
+        `kuiper_by_scores`, same unit.
+
+    Returns
+    -------
+    bool
+    """
     if by_scores < kuiper / 4: return False
     return bool(by_scores > kuiper / 2 or
                 kuiper - by_scores < kuiper_null.isf(0.05) * null_scale)

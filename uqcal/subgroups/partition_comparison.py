@@ -191,8 +191,62 @@ def _in_order(frame):
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-039
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartitionedComparison(Report):
-    """Two groups at equal scores, or a group and everyone, in a table of many parts; what
-    `comparison_of_partitions` returns."""
+    """Two groups at equal scores, or a group and everyone, in a table of many parts; what `comparison_of_partitions` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    a : str
+        The first group.
+    b : str | None
+        The second; None for everyone.
+    n_a : int
+        Rows of the first.
+    n_b : int
+        Rows of the second; where b is everyone, those that are not in a.
+    n_steps : float
+        Number of steps; where scores are tied, the steps they stand for.
+    average_difference : float
+        First minus second over all scores, in the unit of the response.
+    confidence_interval : Interval
+        Of the average difference, at 95 %.
+    average_pvalue : float
+        Of no average difference.
+    kuiper : float
+        Max C − min C, in the unit of the response.
+    kolmogorov_smirnov : float
+        Max |C|, in the unit of the response.
+    scale : float
+        `σ` as published; NaN unless all responses lie in [0, 1].
+    null_scale : float
+        Standard deviation that the last ordinate has if nothing differs.
+    kuiper_pvalue : float | None
+        Of "nothing differs at any score", by the limit; None where the limit does not
+        serve.
+    kolmogorov_smirnov_pvalue : float | None
+        Of the same.
+    is_rounded : bool
+        Whether these p-values are too large, since equal scores make few steps.
+    n_partitions : int
+        Parts of the table.
+    n_passes : int
+        How many times all of them were read.
+    graph : pd.DataFrame
+        The graph at some hundred scores: score, share of the weight up to it, cumulative
+        difference.
+    """
     a: str  # the first group
     b: str | None  # the second; None for everyone
     n_a: int  # rows of the first
@@ -241,11 +295,22 @@ class PartitionedComparison(Report):
         return pair_conclusion(*self.findings)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        """Outcome, conclusion, findings, cautions and the next step."""
+        """Outcome, conclusion, findings, cautions and the next step.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         return without_verdict(self, super().to_dict())
 
     def numbers_frame(self) -> pd.DataFrame:
-        "A row with the numbers."
+        """A row with the numbers.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         row = {name: getattr(self, name) for name in (
             "a", "b", "n_a", "n_b", "n_steps", "average_difference", "average_pvalue", "kuiper",
             "kolmogorov_smirnov", "scale", "null_scale", "kuiper_pvalue",
@@ -259,13 +324,32 @@ class PartitionedComparison(Report):
         return None
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        "\"findings\", \"parts\", and \"statistics\": a row with the numbers."
+        """\"findings\", \"parts\", and \"statistics\": a row with the numbers.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"statistics": self.numbers_frame()}
 
     def draw(self, finding: Finding,  # one of the report
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The graph with its triangle at the origin: score below, share of the weight above."
+        """The graph with its triangle at the origin: score below, share of the weight above.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         return _plot_comparison(self, ax)
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cecc6c3b
@@ -442,12 +526,42 @@ def comparison_of_partitions(
     pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparison:  # `.conclusion`, `.kuiper`, `.confidence_interval`, `.plot()`
-    """Cumulative differences between two groups of a table that no memory holds, or between one and
-    everyone.
+    """Cumulative differences between two groups of a table that no memory holds, or between one and everyone.
 
-    Raises ValueError or TypeError for bad input, with the partition in which it is, for scores
-    that never interleave and for a group of a single row; ImportError without Dask. Sources:
-    Tygert (2021b), and (2021a) for everyone."""
+    Parameters
+    ----------
+    frame : Any
+        A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
+        chunks.
+    a : str
+        The label of the first group, as text.
+    b : str | None, optional
+        The label of the second; None compares the first with everyone.
+    y_true : str, default "response"
+        The column of responses, 0 and 1 or real numbers.
+    score : str, default "score"
+        The column of scores.
+    by : str, default "group"
+        The column of labels: text, whole numbers, truth values.
+    sample_weight : str | None, optional
+        The column of weights ≥ 0; None for equal ones.
+    pos_label : Any, optional
+        Which of two labels counts as 1, unless responses are numbers.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    PartitionedComparison
+        `.conclusion`, `.kuiper`, `.confidence_interval`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, with the partition in which it is, for scores that never interleave
+        and for a group of a single row; ImportError without Dask. Sources: Tygert (2021b),
+        and (2021a) for everyone.
+    """
     def _asked(sides):
         "The two groups, if they are there."
         for name, label in (("a", a), ("b", b)):
@@ -513,8 +627,34 @@ def _next_step(findings):
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-048
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartitionedComparisons(Report):
-    """All pairs of groups of a table of many parts, or each against everyone; what
-    `comparisons_of_partitions` returns."""
+    """All pairs of groups of a table of many parts, or each against everyone; what `comparisons_of_partitions` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    comparisons : tuple[PartitionedComparison, ...]
+        In the order of their p-values.
+    skipped : tuple[tuple[str, str | None], ...]
+        Those whose scores never interleave, or with a group of one row.
+    n : int
+        Rows of the groups.
+    n_partitions : int
+        Parts of the table.
+    n_passes : int
+        How many times all of them were read.
+    """
     comparisons: tuple[PartitionedComparison, ...] = field(repr=False)  # in the order of their
                                                                         # p-values
     skipped: tuple[tuple[str, str | None], ...]  # those whose scores never interleave, or with a
@@ -545,16 +685,32 @@ class PartitionedComparisons(Report):
         return groups_conclusion(self.findings)
 
     def listed(self) -> tuple[Finding, ...]:  # the last one stands for all others
-        """The findings that screens and pages list: those that differ most, and one for the
-        others."""
+        """The findings that screens and pages list: those that differ most, and one for the others.
+
+        Returns
+        -------
+        tuple[Finding, ...]
+            The last one stands for all others.
+        """
         return listed_differences(self.findings)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        """Outcome, conclusion, listed findings, cautions and the next step."""
+        """Outcome, conclusion, listed findings, cautions and the next step.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         return without_verdict(self, super().to_dict())
 
     def comparisons_frame(self) -> pd.DataFrame:
-        "A row for each comparison, with p-values adjusted by Holm and by Benjamini and Hochberg."
+        """A row for each comparison, with p-values adjusted by Holm and by Benjamini and Hochberg.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         table = pd.concat([one.numbers_frame() for one in self.comparisons], ignore_index=True)
         p = table["kuiper_pvalue"].dropna()
         adjusted = {"kuiper_pvalue_holm": holm, "kuiper_pvalue_bh": false_discovery_control}
@@ -567,7 +723,13 @@ class PartitionedComparisons(Report):
         return None
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        "\"findings\", \"parts\", and \"comparisons\": a row for each, with adjusted p-values."
+        """\"findings\", \"parts\", and \"comparisons\": a row for each, with adjusted p-values.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"comparisons": self.comparisons_frame()}
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
@@ -575,7 +737,23 @@ class PartitionedComparisons(Report):
              ) -> Axes:  # the same axes
         """The graph of one comparison.
 
-        Raises KeyError for an unknown name."""
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        finding : str | None, optional
+            The name of one; None: the one that differs most.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+
+        Raises
+        ------
+        KeyError
+            For an unknown name.
+        """
         if finding is None: return self.comparisons[0].plot(ax)
         return self.comparisons[self.findings.index(self[finding])].plot(ax)
 
@@ -601,12 +779,40 @@ def comparisons_of_partitions(
     reference: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparisons:  # `.conclusion`, `.to_frame()`, `.comparisons`
-    """Cumulative differences between all pairs of groups of a table that no memory holds, or
-    between each group and everyone.
+    """Cumulative differences between all pairs of groups of a table that no memory holds, or between each group and everyone.
 
-    Raises what `comparison_of_partitions` raises, and ValueError for a single group, for more than
-    50 and where no two groups can be compared. Sources: Tygert (2021b), and (2021a) for
-    everyone."""
+    Parameters
+    ----------
+    frame : Any
+        As of `comparison_of_partitions`.
+    y_true : str, default "response"
+        The column of responses, 0 and 1 or real numbers.
+    score : str, default "score"
+        The column of scores.
+    by : str, default "group"
+        The column of labels, at most 50 different ones.
+    sample_weight : str | None, optional
+        The column of weights ≥ 0; None for equal ones.
+    pos_label : Any, optional
+        Which of two labels counts as 1, unless responses are numbers.
+    reference : str, default "pairs"
+        "pairs" for all pairs, "all" for each group against everyone.
+    progress : bool, default False
+        Show bars on standard error.
+
+    Returns
+    -------
+    PartitionedComparisons
+        `.conclusion`, `.to_frame()`, `.comparisons`.
+
+    Raises
+    ------
+    ValueError, TypeError, ImportError
+        As `comparison_of_partitions`.
+    ValueError
+        For a single group, for more than 50 and where no two groups can be compared.
+        Sources: Tygert (2021b), and (2021a) for everyone.
+    """
     check_choice(reference, "reference", ("pairs", "all"))
     known, skipped = {}, []
 

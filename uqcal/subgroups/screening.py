@@ -42,8 +42,35 @@ __all__ = ['Screening', 'difference_name', 'listed_differences', 'without_verdic
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-141
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Screening(Report):
-    """All pairs of groups, or all groups against everyone, by the size of their deviation; what
-    `screen` returns."""
+    """All pairs of groups, or all groups against everyone, by the size of their deviation; what `screen` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    table : pd.DataFrame
+        A row for each comparison, the largest deviation first.
+    skipped : tuple[tuple[Hashable, ...], ...]
+        Comparisons that can't be made: scores that never interleave, fewer than six
+        clusters.
+    reference : str
+        "pairs" or "all".
+    data : pd.DataFrame
+        Response, score, group of each point; weight and cluster where given.
+    excluded_beyond : float | None
+        The largest average difference that is not excluded, where none is shown.
+    """
     table: pd.DataFrame = field(repr=False)  # a row for each comparison, the largest
                                              # deviation first
     skipped: tuple[tuple[Hashable, ...], ...]  # comparisons that can't be made: scores that never
@@ -84,19 +111,43 @@ class Screening(Report):
         return _significant(self.table) & self.table["scores_alike"]
 
     def listed(self) -> tuple[Finding, ...]:  # the last one stands for all others
-        """The findings that screens and pages list: those that differ most, and one for the
-        others."""
+        """The findings that screens and pages list: those that differ most, and one for the others.
+
+        Returns
+        -------
+        tuple[Finding, ...]
+            The last one stands for all others.
+        """
         return listed_differences(self.findings)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        """Outcome, conclusion, listed findings, cautions, the next step, and all comparisons."""
+        """Outcome, conclusion, listed findings, cautions, the next step, and all comparisons.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         return without_verdict(self, super().to_dict()) | json_plain({
             "comparisons": self.table.to_dict("records"), "skipped": self.skipped})
 
     def graph(self, row: int = 0,  # position in the table, 0 for the largest deviation
               **options: Any,  # further arguments of `comparison_graph` or `subpopulation_graph`
               ) -> CumulativeGraph:  # the graph behind that row
-        "The graph of one row of the table."
+        """The graph of one row of the table.
+
+        Parameters
+        ----------
+        row : int, default 0
+            Position in the table, 0 for the largest deviation.
+        **options : Any
+            Further arguments of `comparison_graph` or `subpopulation_graph`.
+
+        Returns
+        -------
+        CumulativeGraph
+            The graph behind that row.
+        """
         row = self.table.iloc[check_count(row, "row", minimum=0, maximum=len(self.table) - 1)]
         return _graph_of(self.data, row, self.reference, **options)
 
@@ -105,7 +156,23 @@ class Screening(Report):
                 ) -> Screening:  # of all other groups, compared in the same way
         """The same screening with some groups left out.
 
-        Raises ValueError for a label that is no group, and where fewer than two are left."""
+        Parameters
+        ----------
+        *labels : Hashable
+            Groups, as they stand in the table.
+        **options : Any
+            `method`, `n_resamples`, `rng`, `n_jobs`, `progress` of `screen`.
+
+        Returns
+        -------
+        Screening
+            Of all other groups, compared in the same way.
+
+        Raises
+        ------
+        ValueError
+            For a label that is no group, and where fewer than two are left.
+        """
         if odd := [x for x in labels if x not in self.data["group"].unique().tolist()]:
             raise ValueError(f"labels must be groups, got {odd[0]!r}")
         columns = {argument: name for name, argument in _ARGUMENTS.items() if name in self.data}
@@ -124,17 +191,39 @@ class Screening(Report):
         return self.data["cluster"].nunique()
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        "\"findings\", \"parts\", and \"comparisons\": a row for each, the largest deviation first."
+        """\"findings\", \"parts\", and \"comparisons\": a row for each, the largest deviation first.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"comparisons": self.table.copy()}
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              finding: str | None = None,  # the name of one; None: all comparisons
              *, n_rows: int = 12,  # how many of the largest deviations
              ) -> Axes:
-        """Average differences of the comparisons on top, and Kuiper's statistics in units of the
-        null scale; or the graph of one finding.
+        """Average differences of the comparisons on top, and Kuiper's statistics in units of the null scale; or the graph of one finding.
 
-        Raises KeyError for an unknown name."""
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+        finding : str | None, optional
+            The name of one; None: all comparisons.
+        n_rows : int, default 12
+            How many of the largest deviations.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        KeyError
+            For an unknown name.
+        """
         if finding is None: return _plot_screening(self, ax, check_count(n_rows, "n_rows"))
         asked = self[finding].facts
         is_row = self.table["a"] == asked["a"]
@@ -196,7 +285,19 @@ def _not_excluded(table, data, against):
 def difference_name(a: Any,  # the first group
                     b: Any,  # the second; None for everyone
                     ) -> str:
-    """What a comparison is called."""
+    """What a comparison is called.
+
+    Parameters
+    ----------
+    a : Any
+        The first group.
+    b : Any
+        The second; None for everyone.
+
+    Returns
+    -------
+    str
+    """
     if b is None: return f"group {printable(a)}"
     return f"groups {printable(a)} and {printable(b)}"
 
@@ -278,7 +379,19 @@ def listed_differences(
     findings: tuple[Finding, ...],  # of kind "group_difference", the clearest first
     most: int = 4,  # of each status that are listed
 ) -> tuple[Finding, ...]:
-    """Those that differ most, those that are doubtful, and one finding for all the others."""
+    """Those that differ most, those that are doubtful, and one finding for all the others.
+
+    Parameters
+    ----------
+    findings : tuple[Finding, ...]
+        Of kind "group_difference", the clearest first.
+    most : int, default 4
+        Of each status that are listed.
+
+    Returns
+    -------
+    tuple[Finding, ...]
+    """
     differ = [finding for finding in findings if finding.status == "invalid"]
     doubtful = [finding for finding in findings if finding.reason in ("scores", "shuffles")]
     others = [finding for finding in findings if finding.reason in ("few", "precision", "steps")]
@@ -301,7 +414,19 @@ def _rest(findings):
 def without_verdict(report: Any,  # a report with an outcome
                     kept: dict[str, Any],  # what `Report.to_dict` gives
                     ) -> dict[str, Any]:
-    """What JSON knows of a comparison: its outcome stands where a validation has its verdict."""
+    """What JSON knows of a comparison: its outcome stands where a validation has its verdict.
+
+    Parameters
+    ----------
+    report : Any
+        A report with an outcome.
+    kept : dict[str, Any]
+        What `Report.to_dict` gives.
+
+    Returns
+    -------
+    dict[str, Any]
+    """
     rest = {name: value for name, value in kept.items() if name != "verdict"}
     return {"outcome": report.outcome, **rest}
 
@@ -315,7 +440,28 @@ def pair_findings(
     facts: dict[str, Any] | None = None,  # what else the first sentence needs
     test: Any = None,  # the graph
 ) -> tuple[Finding, Finding]:  # "along the score" and "on average"
-    """Whether two groups differ over some range of scores, and on average."""
+    """Whether two groups differ over some range of scores, and on average.
+
+    Parameters
+    ----------
+    sides : dict[str, Any]
+        A and b, n_a and n_b: groups and their rows; b is None for everyone.
+    kuiper_pvalue : float | None
+        Of no difference at any score; None where it was not tested.
+    average : tuple[float, Interval, float]
+        Difference, its limits, the p-value of no difference.
+    is_explained : bool, default False
+        Whether scores that are not equal may explain it.
+    facts : dict[str, Any] | None, optional
+        What else the first sentence needs.
+    test : Any, optional
+        The graph.
+
+    Returns
+    -------
+    tuple[Finding, Finding]
+        "along the score" and "on average".
+    """
     value, (low, high), average_pvalue = average
     if kuiper_pvalue is None: anywhere, on_average = np.inf, average_pvalue
     else: anywhere, on_average = holm([kuiper_pvalue, average_pvalue]).tolist()
@@ -342,7 +488,19 @@ def _pair_reason(pvalue, adjusted):
 def pair_step(anywhere: Finding,  # of kind "difference_anywhere"
               average: Finding,  # of kind "difference_average"
               ) -> Step:
-    """What to do after two groups were compared."""
+    """What to do after two groups were compared.
+
+    Parameters
+    ----------
+    anywhere : Finding
+        Of kind "difference_anywhere".
+    average : Finding
+        Of kind "difference_average".
+
+    Returns
+    -------
+    Step
+    """
     if anywhere.reason == "scores": return Step(verb="check", why="scores")
     if "invalid" in (anywhere.status, average.status): return Step(verb="look", why="graph")
     if anywhere.reason == "steps": return Step(verb="use", why="parts")
@@ -352,7 +510,26 @@ def pair_step(anywhere: Finding,  # of kind "difference_anywhere"
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-pair
 @dataclass(frozen=True, kw_only=True, repr=False)
 class GroupPair(Report):
-    """Two groups, or a group and everyone, at equal scores; what `pair_report` returns."""
+    """Two groups, or a group and everyone, at equal scores; what `pair_report` returns.
+
+    Attributes
+    ----------
+    findings : tuple[Finding, ...]
+        One for each question.
+    cautions : tuple[Caution, ...]
+        What could mislead.
+    step : Step | None
+        What to do next.
+    statement : Any
+        What was predicted.
+    python : str
+        The next step as a line of Python.
+    settings : dict[str, Any]
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    graph : CumulativeGraph
+        Of their cumulative differences.
+    """
     graph: CumulativeGraph  # of their cumulative differences
 
     @property
@@ -380,7 +557,13 @@ class GroupPair(Report):
         return pair_conclusion(*self.findings)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
-        """Outcome, conclusion, findings, cautions and the next step."""
+        """Outcome, conclusion, findings, cautions and the next step.
+
+        Returns
+        -------
+        dict[str, Any]
+            What JSON knows.
+        """
         return without_verdict(self, super().to_dict())
 
     @property
@@ -395,13 +578,32 @@ class GroupPair(Report):
         return None
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        "\"findings\", \"parts\", and \"graph\": the cumulative differences."
+        """\"findings\", \"parts\", and \"graph\": the cumulative differences.
+
+        Returns
+        -------
+        dict[str, pd.DataFrame]
+            Text and numbers, by name.
+        """
         return super().tables() | {"graph": self.graph.to_frame()}
 
     def draw(self, finding: Finding,  # one of the report
              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-        "The graph of cumulative differences, whatever the finding."
+        """The graph of cumulative differences, whatever the finding.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the report.
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+            The same axes.
+        """
         return self.graph.plot(ax)
 
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-pair-report
@@ -410,7 +612,21 @@ def pair_report(
     sides: dict[str, Any],  # a and b, n_a and n_b: groups and their rows; b is None for everyone
     cautions: tuple[Caution, ...] = (),  # what could mislead
 ) -> GroupPair:
-    """What a graph says of two groups, or of a group and everyone."""
+    """What a graph says of two groups, or of a group and everyone.
+
+    Parameters
+    ----------
+    graph : CumulativeGraph
+        Of `comparison_graph` or `subpopulation_graph`.
+    sides : dict[str, Any]
+        A and b, n_a and n_b: groups and their rows; b is None for everyone.
+    cautions : tuple[Caution, ...], default ()
+        What could mislead.
+
+    Returns
+    -------
+    GroupPair
+    """
     average, steep = graph.slope(), graph.steepest(0.1)
     facts = {"steepest": steep.value, "score_low": steep.score_low, "score_high": steep.score_high,
              "method": graph.method, "n_resamples": graph.n_resamples}
@@ -422,7 +638,27 @@ def pair_report(
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-055b
 @dataclass(frozen=True, eq=False)
 class ComparedGroups:
-    """Groups sorted once, so that each comparison costs little; what `compared_groups` returns."""
+    """Groups sorted once, so that each comparison costs little; what `compared_groups` returns.
+
+    Attributes
+    ----------
+    pieces : np.ndarray
+        A row for each comparison: codes of two groups, shape (m, 2), or of one that is held
+        against everyone, shape (m, 1).
+    n_points : np.ndarray
+        What a shuffle of each comparison handles, shape (m,).
+    work : Callable
+        Numbers of some pieces, in `unit`.
+    unit : float
+        What the responses were divided by.
+    groups : Callable
+        What shuffles a piece, called with its codes and whether signs or places change.
+    n_signs : Callable
+        How many random signs a piece has, None for shuffles, and whether one of two
+        outcomes is rare.
+    clustered : bool
+        Whether rows are clustered.
+    """
     pieces: np.ndarray  # a row for each comparison: codes of two groups, shape (m, 2), or of one
                         # that is held against everyone, shape (m, 1)
     n_points: np.ndarray  # what a shuffle of each comparison handles, shape (m,)
@@ -437,8 +673,18 @@ class ComparedGroups:
     def numbers(self, rows: np.ndarray,  # which comparisons, positions in `pieces`
                 ) -> np.ndarray:  # shape (rows, 7), NaN where scores never interleave, or where
                                   # clusters are too few
-        """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps (clusters, if
-        rows are clustered), steps, published scale."""
+        """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps (clusters, if rows are clustered), steps, published scale.
+
+        Parameters
+        ----------
+        rows : np.ndarray
+            Which comparisons, positions in `pieces`.
+
+        Returns
+        -------
+        np.ndarray
+            Shape (rows, 7), NaN where scores never interleave, or where clusters are too few.
+        """
         found = self.work(self.pieces[rows])
         found[:, :4] *= self.unit
         return found
@@ -446,8 +692,20 @@ class ComparedGroups:
     def shuffles(self, row: int,  # position in `pieces`
                  how: str = "",  # one of its `ways`, the first unless given
                  ) -> Callable:  # called as f(state, n): a row for each of n shuffles
-        """What shuffles one comparison: Kuiper's and Kolmogorov and Smirnov's statistic over the
-        null scale, both undivided, and that scale."""
+        """What shuffles one comparison: Kuiper's and Kolmogorov and Smirnov's statistic over the null scale, both undivided, and that scale.
+
+        Parameters
+        ----------
+        row : int
+            Position in `pieces`.
+        how : str, default ""
+            One of its `ways`, the first unless given.
+
+        Returns
+        -------
+        Callable
+            Called as f(state, n): a row for each of n shuffles.
+        """
         kernel, columns = self.groups(*self.pieces[row], exchange=how.endswith("permutation"))
         units = np.array([1.0, 1.0, self.unit, self.unit, self.unit])
         return lambda state, n: kernel(state, n, *columns) * units
@@ -455,7 +713,18 @@ class ComparedGroups:
     def ways(self, row: int,  # position in `pieces`
              ) -> tuple[tuple[str, float], ...]:  # "permutation", "signs", "cluster signs" or
                                                   # "cluster permutation", and a number
-        "How a comparison is shuffled, and the least p-value of each way; the largest one counts."
+        """How a comparison is shuffled, and the least p-value of each way; the largest one counts.
+
+        Parameters
+        ----------
+        row : int
+            Position in `pieces`.
+
+        Returns
+        -------
+        tuple[tuple[str, float], ...]
+            "permutation", "signs", "cluster signs" or "cluster permutation", and a number.
+        """
         n_signs, few = self.n_signs(*self.pieces[row])
         if n_signs is None: return (("permutation", 0.0),)
         which = "cluster " * self.clustered
@@ -474,7 +743,30 @@ def compared_groups(
     reference: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
     only: int | None = None,  # of pairs: those with this group; None for all
 ) -> ComparedGroups:  # numbers and shuffles of each comparison
-    """Prepare groups for many comparisons; for columns that were checked already."""
+    """Prepare groups for many comparisons; for columns that were checked already.
+
+    Parameters
+    ----------
+    y_true : np.ndarray
+        Finite responses, shape (n,).
+    score : np.ndarray
+        Finite scores, shape (n,).
+    codes : np.ndarray
+        The group of each point as a number from 0, shape (n,).
+    sample_weight : np.ndarray
+        Weights > 0, shape (n,), or empty.
+    groups : np.ndarray | None, optional
+        The cluster of each point as a number from 0, shape (n,).
+    reference : str, default "pairs"
+        "pairs" for all pairs, "all" for each group against everyone.
+    only : int | None, optional
+        Of pairs: those with this group; None for all.
+
+    Returns
+    -------
+    ComparedGroups
+        Numbers and shuffles of each comparison.
+    """
     sizes, none = np.bincount(codes), groups is None
     if none: member = np.empty(0, np.int64)
     else: member = groups
@@ -510,11 +802,55 @@ def screen(
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
     progress: bool = False,  # show a bar on standard error
 ) -> Screening:  # table, and the graph of each row
-    """Compare all subpopulations, and sort by Kuiper's statistic in units of the published σ (of
-    the null scale where there is none).
+    """Compare all subpopulations, and sort by Kuiper's statistic in units of the published σ (of the null scale where there is none).
 
-    Raises ValueError for fewer than two groups, an unknown column or a missing label. Source:
-    Tygert (2021b), § 2.1."""
+    Parameters
+    ----------
+    frame : Any
+        A table: pandas, polars, or a mapping of column names to arrays.
+    y_true : str
+        Name of the column of responses.
+    score : str
+        Name of the column of scores.
+    by : str
+        Name of the column of group labels: text, integers, booleans.
+    sample_weight : str | None, optional
+        Name of a column of weights ≥ 0.
+    groups : str | None, optional
+        Name of a column of labels of clusters of rows.
+    pos_label : Any, optional
+        Which of two labels counts as 1, unless responses are numbers.
+    reference : Hashable, default "pairs"
+        Compare every pair of groups ("pairs"), each group with everyone ("all"), or with
+        the group of this label.
+    method : str, default "auto"
+        "asymptotic" for all p-values; "auto" shuffles small rows that seem significant.
+    n_resamples : int, default 9999
+        Shuffles of each such row; fewer where fewer decide, or where all of them would
+        handle more than 4e9 points, though never under 999; up to 100 times as many where
+        they are needed and cost little.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of shuffles; None draws fresh entropy: numbers differ from run to
+        run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    Screening
+        Table, and the graph of each row.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two groups, an unknown column or a missing label.
+
+    References
+    ----------
+    Tygert (2021b), § 2.1.
+    """
     check_choice(method, "method", ("auto", "asymptotic"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     names = dict(response=y_true, score=score, group=by, weight=sample_weight, cluster=groups)

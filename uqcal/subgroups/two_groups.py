@@ -73,8 +73,63 @@ def comparison_graph(
 ) -> CumulativeGraph:  # first group minus second, along the scores
     """Cumulative differences between two groups at equal scores.
 
-    Raises ValueError where scores never interleave, so that nothing can be compared, and for fewer
-    than six clusters. Source: Tygert (2021b), Eqs 1–4, 13–17, 21; ties by (8)."""
+    Parameters
+    ----------
+    y_true_a : ArrayLike
+        Responses of the first group, shape (n_a,), in their unit.
+    score_a : ArrayLike
+        Their scores, shape (n_a,).
+    y_true_b : ArrayLike
+        Responses of the second group, shape (n_b,), same unit.
+    score_b : ArrayLike
+        Their scores, shape (n_b,), on the same scale.
+    sample_weight_a : ArrayLike | None, optional
+        Weights ≥ 0, shape (n_a,); for both groups or for neither.
+    sample_weight_b : ArrayLike | None, optional
+        Weights ≥ 0, shape (n_b,).
+    groups_a : ArrayLike | None, optional
+        Labels of clusters of rows, shape (n_a,).
+    groups_b : ArrayLike | None, optional
+        Labels, shape (n_b,); a cluster may be in both groups.
+    replicate_weights : tuple[ArrayLike, ArrayLike] | None, optional
+        Replicate weights of a and of b as a survey publishes them, shapes (n_a, R), (n_b,
+        R).
+    replicate_factor : float | None, optional
+        What the sum of the R squares is multiplied by, > 0; None finds it by equation
+        (15a).
+    pos_label : Any, optional
+        Which of two labels counts as 1, unless responses are numbers.
+    ties : str, default "merge"
+        Equal scores: "merge", or "perturb" into a random order.
+    method : str, default "auto"
+        P-values: "asymptotic" (the limit), "permutation", "signs"; "auto" takes the limit
+        from 500 effective steps on, and below permutations, or signs where there are
+        weights (where events are few too, the larger p-value of both).
+    n_resamples : int, default 9999
+        Shuffles; fewer above 2e8 shuffled points, never under 199.
+    rng : int | np.random.Generator | None, optional
+        Seed or generator of shuffles and perturbation; None draws fresh entropy: numbers
+        differ from run to run.
+    n_jobs : int, default 1
+        Parallel jobs, −1 for all cores for the shuffles.
+    progress : bool, default False
+        Show a bar on standard error.
+
+    Returns
+    -------
+    CumulativeGraph
+        First group minus second, along the scores.
+
+    Raises
+    ------
+    ValueError
+        Where scores never interleave, so that nothing can be compared, and for fewer than
+        six clusters.
+
+    References
+    ----------
+    Tygert (2021b), Eqs 1–4, 13–17, 21; ties by (8).
+    """
     check_choice(ties, "ties", ("merge", "perturb"))
     check_choice(method, "method", ("auto", "asymptotic", "permutation", "signs"))
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
@@ -313,7 +368,24 @@ def ordinates_between(
     is_a: np.ndarray,  # members of the first group, shape (n,)
     sample_weight: np.ndarray,  # their weights, shape (n,), or empty
 ) -> np.ndarray:  # after each step, in the unit of the response
-    "The ordinates of the graph of two groups, for `kuiper_by_scores`."
+    """The ordinates of the graph of two groups, for `kuiper_by_scores`.
+
+    Parameters
+    ----------
+    y_true : np.ndarray
+        Responses, sorted by score, shape (n,).
+    score : np.ndarray
+        Scores, ascending, shape (n,).
+    is_a : np.ndarray
+        Members of the first group, shape (n,).
+    sample_weight : np.ndarray
+        Their weights, shape (n,), or empty.
+
+    Returns
+    -------
+    np.ndarray
+        After each step, in the unit of the response.
+    """
     a, b = (Group(score[side], score[side], y_true[side],
                   sample_weight[side] if sample_weight.size else sample_weight) for side in (is_a,
                                                                                              ~is_a))
@@ -348,8 +420,26 @@ def pairs_of(
     w: np.ndarray,  # weights > 0, shape (n,), or empty
     groups: np.ndarray,  # the cluster of each point as a number from 0, shape (n,), or empty
 ) -> tuple:  # for `ComparedGroups`
-    """What compares pairs of groups, the unit of its results, what shuffles a pair, and by how many
-    signs."""
+    """What compares pairs of groups, the unit of its results, what shuffles a pair, and by how many signs.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        Finite responses, shape (n,).
+    s : np.ndarray
+        Finite scores, shape (n,).
+    codes : np.ndarray
+        The group of each point as a number from 0, shape (n,).
+    w : np.ndarray
+        Weights > 0, shape (n,), or empty.
+    groups : np.ndarray
+        The cluster of each point as a number from 0, shape (n,), or empty.
+
+    Returns
+    -------
+    tuple
+        For `ComparedGroups`.
+    """
     order = np.lexsort((w, y, s, codes) if w.size else (y, s, codes))
     (points,), unit = in_units(Group(s[order], s[order], y[order], w[order] if w.size else w))
     offset, groups = np.r_[0, np.cumsum(np.bincount(codes))], groups[order] if groups.size else (
@@ -475,7 +565,15 @@ def _equal_width(score, edges):
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-065
 @dataclass(frozen=True, kw_only=True)
 class PairedReliability(Result):
-    "Mean responses of two groups in bins of the score; what `paired_reliability` returns."
+    """Mean responses of two groups in bins of the score; what `paired_reliability` returns.
+
+    Attributes
+    ----------
+    strategy : str
+        "uniform" or "noise".
+    bins : pd.DataFrame
+        A row for each group and bin: group, count, score, response, standard_error.
+    """
     strategy: str  # "uniform" or "noise"
     bins: pd.DataFrame = field(repr=False)  # a row for each group and bin: group,
                                             # count, score, response,
@@ -487,12 +585,27 @@ class PairedReliability(Result):
         return bins_sentence(self.strategy)
 
     def to_frame(self) -> pd.DataFrame:
-        "A row for each group and bin."
+        """A row for each group and bin.
+
+        Returns
+        -------
+        pd.DataFrame
+        """
         return self.bins.copy()
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:
-        "Mean response against mean score, with two standard errors either way."
+        """Mean response against mean score, with two standard errors either way.
+
+        Parameters
+        ----------
+        ax : Axes | None, optional
+            Axes to draw on; new ones unless given.
+
+        Returns
+        -------
+        Axes
+        """
         ax = new_axes(ax, 5.4, 4.4)
         for group, marker, colour in (("a", "o", "#0072B2"), ("b", "s", "#D55E00")):
             rows = self.bins[self.bins["group"] == group]
@@ -518,8 +631,40 @@ def paired_reliability(
 ) -> PairedReliability:  # `.to_frame()`, `.plot()`
     """Reliability diagrams of two groups in one, binned by score.
 
-    Raises ValueError or TypeError for bad input, naming the argument. Source: Tygert (2021b),
-    Remarks 4 and 5."""
+    Parameters
+    ----------
+    y_true_a : ArrayLike
+        Responses of the first group, shape (n_a,), in their unit.
+    score_a : ArrayLike
+        Their scores, shape (n_a,).
+    y_true_b : ArrayLike
+        Responses of the second group, shape (n_b,).
+    score_b : ArrayLike
+        Their scores, shape (n_b,).
+    n_bins : int, default 10
+        Number of bins for each group.
+    strategy : str, default "uniform"
+        "uniform" for equal width, "noise" for equal ‖w‖₂/‖w‖₁, equal counts without
+        weights.
+    sample_weight_a : ArrayLike | None, optional
+        Weights ≥ 0, shape (n_a,).
+    sample_weight_b : ArrayLike | None, optional
+        Weights ≥ 0, shape (n_b,).
+
+    Returns
+    -------
+    PairedReliability
+        `.to_frame()`, `.plot()`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, naming the argument.
+
+    References
+    ----------
+    Tygert (2021b), Remarks 4 and 5.
+    """
     check_choice(strategy, "strategy", ("uniform", "noise"))
     n_bins = check_count(n_bins, "n_bins", maximum=1_000_000)
     groups = []
