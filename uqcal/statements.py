@@ -204,7 +204,8 @@ def _levels(level, k, where):
 # %% ../nbs/statements/93_statements.ipynb #st-names-level
 def _place_of_level(levels, level):
     "The place of one claimed level among all."
-    known = levels if isinstance(levels, tuple) else (levels,)
+    if isinstance(levels, tuple): known = levels
+    else: known = (levels,)
     if level not in known:
         raise ValueError(f"level must be one of {enumerated([f'{one:g}' for one in known])}, "
                          f"got {level!r:.40}")
@@ -485,7 +486,8 @@ class Intervals(Statement):
         if upper is None and np.ndim(lower) in (2, 3):
             lower, upper, names = _both_bounds(_bounds_by_level(lower, self.level))
         else: names = _names(lower=lower, upper=upper)
-        k = lower.shape[1] if getattr(lower, "ndim", 1) == 2 else None
+        if getattr(lower, "ndim", 1) == 2: k = lower.shape[1]
+        else: k = None
         if k == 1 and _is_one(self.level): lower, upper, k = lower[:, 0], upper[:, 0], None
         level = _levels(self.level, k, "the intervals")
         check_labels_agree(lower=lower, upper=upper)

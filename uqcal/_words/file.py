@@ -499,7 +499,8 @@ def _few_members(cause):
     many = facts["members"]
     ratio, expected = two_digits(facts["ratio"]), two_digits(facts["expected"])
     if facts["in_any_size"]:
-        how = "little" if facts["ratio"] > facts["expected"] else "much"
+        if facts["ratio"] > facts["expected"]: how = "little"
+        else: how = "much"
         return (f"Each u looks as if estimated from about {many} values, so single u are noise. "
                 f"These scatter too {how}: mean E² is {ratio} times mean u² (about {expected} "
                 f"expected).{_also_fits(facts)}")
