@@ -5,7 +5,6 @@
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-imports
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -551,8 +550,8 @@ class ForecastReport(Report):
         How rows were taken.
     levels : pd.DataFrame
         From `level_limits`.
-    mean_score : Callable[[], float | None] | None
-        Gives the mean CRPS of all rows.
+    mean_score : Any
+        Gives the mean CRPS.
     spread : LocationSpread
         Bias and factor together.
     """
@@ -567,8 +566,7 @@ class ForecastReport(Report):
     cells: ForecastCells = field(repr=False, compare=False)  # of all rows
     dependence: RowDependence = field(repr=False, compare=False)  # how rows were taken
     levels: pd.DataFrame = field(repr=False, compare=False)  # from `level_limits`
-    mean_score: Callable[[], float | None] | None = field(  # gives the mean CRPS of all rows
-        default=None, repr=False, compare=False)
+    mean_score: Any = field(default=None, repr=False, compare=False)  # gives the mean CRPS
     spread: LocationSpread = field(repr=False, compare=False)  # bias and factor together
 
     @property
