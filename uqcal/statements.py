@@ -110,7 +110,7 @@ class Statement:
             For another length, other labels of rows, and values that the statement can't be
             about.
         """
-        y_true = _column_of(y_true, "y_true")
+        y_true = _as_column(y_true, "y_true")
         if self._index is not None:
             check_labels_agree(y_true=y_true, statement=pd.Series(0, index=self._index))
         observed = self._observed(y_true)
@@ -177,7 +177,7 @@ def _matrix(values, name, what):
     return array, names
 
 # %% ../nbs/statements/93_statements.ipynb #st-names-column
-def _column_of(values, name):
+def _as_column(values, name):
     "The column of a table that has one alone; anything else as it is."
     table = named_table(values, name)
     if isinstance(table, pd.DataFrame) and table.shape[1] == 1: return table.iloc[:, 0]
@@ -278,8 +278,8 @@ class MeanStd(Statement):
                             "MeanStd(mean, std) or "
                             "MeanStd(mean, variance=variance)")
         name = "std" if variance is None else "variance"
-        spread = _column_of(std if variance is None else variance, name)
-        mean = _column_of(mean, "mean")
+        spread = _as_column(std if variance is None else variance, name)
+        mean = _as_column(mean, "mean")
         check_labels_agree(**{"mean": mean, name: spread})
         columns, index = _names(**{"mean": mean, name: spread}), _index_of(mean, spread)
         is_one = [_is_one(one) for one in (mean, spread)]
@@ -446,8 +446,8 @@ class Intervals(Statement):
 
     One array holds both bounds, shape (n, 2), as crepes and scikit-learn's users have them, or (n,
     2, k) for k levels, as MAPIE returns. So does sktime's table of intervals, and a list of objects
-    with lower and upper, as river predicts them. A side is left open by None in place of its array, or by −inf and inf. `Intervals(None, upper,
-    level=0.95)` are upper bounds alone.
+    with lower and upper, as river predicts them. A side is left open by None in place of its array,
+    or by −inf and inf. `Intervals(None, upper, level=0.95)` are upper bounds alone.
 
     Attributes
     ----------
@@ -654,8 +654,9 @@ def _bounds_by_level(values, level):
                          f"Intervals(frame[{columns[0][0]!r}], level=...)")
     asked = [level] if _is_one(level) else list(level)
     missing = [one for one in asked if one not in known]
-    if missing: raise ValueError(f"level must be one of the table, {enumerated(list(map(str, known)))}, "
-                                 f"got {missing[0]!r:.40}")
+    if missing:
+        raise ValueError("level must be one of the table, "
+                         f"{enumerated(list(map(str, known)))}, got {missing[0]!r:.40}")
     table = values.set_axis(columns.droplevel(list(range(columns.nlevels - 2))), axis=1)
     sides = [[table[(one, side)].to_numpy() for one in asked] for side in ("lower", "upper")]
     return np.moveaxis(np.array(sides), 2, 0)
@@ -850,8 +851,8 @@ class Probabilities(Statement):
     """Probabilities of an event, or of each of K classes.
 
     One column is the probability of the event. `predict_proba` of a classifier with two classes is
-    read as such, the second column being the
-    event. So is a list of dicts, label → probability, as river predicts them. More columns are one probability for each class.
+    read as such, the second column being the event. So is a list of dicts, label → probability, as
+    river predicts them. More columns are one probability for each class.
 
     Attributes
     ----------

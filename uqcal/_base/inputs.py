@@ -261,7 +261,7 @@ def refuse_query(values: Any,  # of any kind
 def named_table(values: Any,  # of any kind
                 name: str,  # what the caller calls them
                 ) -> Any:  # a DataFrame of pandas, or `values` as they are
-    """A table of polars or pyarrow, or a Dataset of xarray, as one of pandas; anything else as it is.
+    """A table of polars, pyarrow or xarray as one of pandas; anything else as it is.
 
     Parameters
     ----------

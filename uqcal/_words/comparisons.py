@@ -406,14 +406,14 @@ def own_lines(validations: Mapping[str, Any],  # by model, its own report
     """
     width, lines = min(max(map(len, map(short_name, validations)), default=0) + 2, 20), []
     for name, report in [*validations.items()][:_MOST_LINES]:
-        line = f"  {short_name(name):<{width}}{_coverage(report)}{report.headline}"
+        line = f"  {short_name(name):<{width}}{_central_coverage(report)}{report.headline}"
         lines += textwrap.wrap(line, 80, max_lines=1, placeholder=" …", break_on_hyphens=False)
     left = len(validations) - _MOST_LINES
     if left > 0: lines.append(f"  {left} more: --json")
     return lines
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-own-b
-def _coverage(report):
+def _central_coverage(report):
     "How many outcomes lie within the central interval; empty where there is none."
     for one in report.findings:
         if one.kind != "forecast_spread" or one.facts["covered"] is None: continue
@@ -438,7 +438,7 @@ def own_sentence(name: str,  # a model's
     -------
     str
     """
-    return f"{name} by itself: {_coverage(report)}{report.conclusion}"
+    return f"{name} by itself: {_central_coverage(report)}{report.conclusion}"
 
 # %% ../../nbs/words/34_comparisons.ipynb #w-repeats
 def _copied_rows(caution):

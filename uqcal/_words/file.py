@@ -166,10 +166,8 @@ def _check_file(step):
 
 # %% ../../nbs/words/37_file.ipynb #cell-022b
 def _smooth(step):
-    cause = step.facts["cause"]
-    if cause.facts["in_any_size"]: what = "Smooth u over similar rows, then recalibrate."
-    else: what = "Smooth u over similar rows, or use Student factors."
-    return f"{what} {cause.sentence}"
+    return ("Smooth u over similar rows, or use Student factors. "
+            f"{step.facts['cause'].sentence}")
 
 # %% ../../nbs/words/37_file.ipynb #cell-022c
 def _off_limits(caution):
@@ -213,7 +211,6 @@ _READINGS = {  # what a column may hold, by the key in `Constant.looks`
     "units": "one column is in {0}, the other in {1} (a factor of {2:.6g})",
     "variance": "u is a variance",
     "few_members": "each u was estimated from about {0} values",
-    "few_members_in_any_size": "each u was estimated from about {0} values, in another size",
     "root": "u is the square root of a standard deviation",
     "precision": "u is a weight, one over the variance",
     "inverse": "u is one over the standard deviation",
@@ -497,15 +494,8 @@ def _power(cause):
 def _few_members(cause):
     facts = cause.facts
     many = facts["members"]
-    ratio, expected = two_digits(facts["ratio"]), two_digits(facts["expected"])
-    if facts["in_any_size"]:
-        if facts["ratio"] > facts["expected"]: how = "little"
-        else: how = "much"
-        return (f"Each u looks as if estimated from about {many} values, so single u are noise. "
-                f"These scatter too {how}: mean E² is {ratio} times mean u² (about {expected} "
-                f"expected).{_also_fits(facts)}")
     return (f"Each u looks as if estimated from about {many} values: mean E² is "
-            f"{ratio} times mean u² ({expected} "
+            f"{two_digits(facts['ratio'])} times mean u² ({two_digits(facts['expected'])} "
             "expected), but single u are noise. Z then has Student tails (about "
             f"{counted(many - 1, 'degree')} of freedom), and its mean square says little."
             f"{_also_fits(facts)}")

@@ -58,7 +58,7 @@ class _Display:
         return self
 
 # %% ../../nbs/adapters/140_displays.ipynb #dp-name
-def _name_of(estimator, name):
+def _shown_name(estimator, name):
     "The name that was given, or that of the estimator's class."
     if name is None: return type(estimator).__name__
     return name
@@ -197,7 +197,7 @@ class ReliabilityDisplay(_Display):
         y_prob = np.asarray(estimator.predict_proba(X))[:, classes.index(pos_label)]
         return cls.from_predictions(np.asarray(y) == pos_label, y_prob, n_bins=n_bins,
                                     strategy=strategy, sample_weight=sample_weight,
-                                    name=_name_of(estimator, name), ax=ax)
+                                    name=_shown_name(estimator, name), ax=ax)
 
 # %% ../../nbs/adapters/140_displays.ipynb #dp-std
 class MeanStdDisplay(_Display):
@@ -306,7 +306,7 @@ class MeanStdDisplay(_Display):
                             f"{type(estimator).__name__}; give what it predicts to "
                             "from_predictions(y_true, mean, std)")
         mean, std = estimator.predict(X, return_std=True)
-        return cls.from_predictions(y, mean, std, n_bins=n_bins, name=_name_of(estimator, name),
+        return cls.from_predictions(y, mean, std, n_bins=n_bins, name=_shown_name(estimator, name),
                                     ax=ax)
 
 # %% ../../nbs/adapters/140_displays.ipynb #dp-q
@@ -425,4 +425,4 @@ class QuantileDisplay(_Display):
             raise TypeError("levels must name the level of each column that predict gives; of one "
                             "regressor for each level write {0.05: lower, 0.95: upper}")
         return cls.from_predictions(y, predicted, levels, sort_quantiles=sort_quantiles,
-                                    name=_name_of(first, name), ax=ax)
+                                    name=_shown_name(first, name), ax=ax)

@@ -89,53 +89,14 @@ def _members(log_size, log_u, k):
         found.append(float(np.sum(seen - total)) - mean * log_u.size)
     return found
 
-# %% ../../nbs/errors/86_column_causes.ipynb #few-any-size
-def _members_in_any_size(log_size, log_u, k):
-    "The same where errors are c times as large as the true size, with the likeliest c."
-    d, mean = k - 1, log_u.mean()
-    noise = 0.5 * (digamma(d / 2) + np.log(2))
-    spread = np.sqrt(max(log_u.var() - polygamma(1, d / 2) / 4, 1e-4))
-    grid = np.linspace(-5, 5, 61)
-    chi = np.minimum((log_u - mean)[:, None] + noise - spread * grid, 300)
-    weight = d * chi - 0.5 * np.exp(2 * chi) - 0.5 * grid**2
-    weight = np.exp(weight - weight.max(axis=1, keepdims=True))
-    log_sd = (spread * grid).clip(-150, 150)
-    precision, size2 = np.exp(-2 * log_sd), np.exp(2 * np.clip(log_size - mean, -300, 300))
-    joint = weight
-    for _ in range(9):
-        seen = np.maximum(joint.sum(axis=1), 1e-300)
-        scale2 = max(np.mean(size2 * (joint @ precision) / seen), 1e-300)
-        joint = weight * np.exp(-log_sd - 0.5 * np.outer(size2 / scale2, precision))
-    seen = np.log(np.maximum(joint.sum(axis=1), 1e-300)) - np.log(weight.sum(axis=1))
-    return float(np.sum(seen)) - (mean + 0.5 * np.log(scale2)) * log_u.size
-
-# %% ../../nbs/errors/86_column_causes.ipynb #variance-tails
-def _variance_with_tails(log_size, log_u):
-    "The same where u is the variance of Student errors, with the likeliest degrees of freedom."
-    log_sd, best = 0.5 * log_u, -np.inf
-    z2 = np.exp(2 * np.clip(log_size - log_sd, -300, 300))
-    for dof in (2.5, 3, 4, 6, 10):
-        scale = (dof - 2) / dof
-        constant = gammaln((dof + 1) / 2) - gammaln(dof / 2) - 0.5 * np.log(dof * scale / 2)
-        best = max(best, np.sum(constant - (dof + 1) / 2 * np.log1p(z2 / (dof * scale)) - log_sd))
-    return float(best)
-
 # %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-4
 def _quantities(log_size, log_u):
-    "What u may hold: (penalised log-likelihood, name, reading), the best first; one of each name."
-    found = [(_normal(log_size, undo(log_u)) - 1, name, (looks, ()))
-             for name, looks, undo in _POWERS]
+    "What u may hold: (penalised log-likelihood, name, reading), the best first; one k of few."
+    powers = [(_normal(log_size, undo(log_u)) - 1, name, (looks, ()))
+              for name, looks, undo in _POWERS]
     few = [(likelihood - 2, "few_members", ("few_members", (k, ddof))) for k in _MEMBERS
            for ddof, likelihood in enumerate(_members(log_size, log_u, k))]
-    least = _student(log_size, log_u) - 3 + 4
-    tails = [(_members_in_any_size(log_size, log_u, k) - 3.5, "few_members",
-              ("few_members_in_any_size", (k,))) for k in _MEMBERS]
-    tails.append((_variance_with_tails(log_size, log_u) - 2.5, "variance", ("variance", ())))
-    found += [max(few), *(one for one in tails if one[0] >= least)]
-    found.sort(key=lambda one: one[0], reverse=True)
-    names = [name for _, name, _ in found]
-    return [one for k, one in enumerate(found)
-            if one[1] == "logarithm" or one[1] not in names[:k]]
+    return sorted([*powers, max(few)], reverse=True)
 
 # %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-5
 _MOST_ROWS = 1500  # of which likelihoods are computed; a thousand decide
@@ -180,13 +141,13 @@ def _of_any_power(log_size, log_u):
                for power in np.linspace(-2.5, 2.5, 41))
 
 # %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-7
-def _of_members(sample, k, ddof=None):
+def _of_members(sample, k, ddof):
     "How large E² is on average, relative to u², and what few members make of it."
-    if ddof == 0: expected = (k + 1) / (k - 1)
-    else: expected = 1 + 1 / k
+    if ddof: expected = 1 + 1 / k
+    else: expected = (k + 1) / (k - 1)
     scale = np.median(sample.uncertainty)
     ratio = np.mean((sample.error / scale)**2) / np.mean((sample.uncertainty / scale)**2)
-    return {"members": k, "in_any_size": ddof is None, "ratio": float(ratio), "expected": float(expected)}
+    return {"members": k, "ratio": float(ratio), "expected": float(expected)}
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-099
 class _Sizes:
