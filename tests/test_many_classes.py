@@ -234,3 +234,14 @@ def test_labels_are_validated_on_the_command_line(tmp_path, monkeypatch, capsys)
     assert "900 rows in 300 clusters" in said and "✗ By label" in said and "in label field" in said
     assert "must name the same labels" in run("--observed", "y_*", "--probs", "p_[bf]*", "--multilabel", code=2)
     assert "of no use for probabilities of an event" in run("--observed", "y_field", "--prob", "p_field", "--multilabel", code=2)
+
+
+def test_classes_of_text_are_drawn_by_their_names():
+    "Mutation: names of classes that are read as numbers: a notebook shows an error in place of the answer."
+    rng = np.random.default_rng(3)
+    prob = rng.dirichlet([1, 1, 1], 900)
+    y = np.array(["a", "b", "c"])[[rng.choice(3, p=row) for row in prob**2 / (prob**2).sum(axis=1, keepdims=True)]]
+    report = uqcal.validate(y, uqcal.Probabilities(prob, classes=["a", "b", "c"]), rng=0)
+    drawn = [one for one in report.findings if one.parts is not None and isinstance(one.parts["first"].iloc[0], str)]
+    assert report._repr_html_() and drawn
+    for finding in drawn: assert sorted(tick.get_text() for tick in report.plot(finding=finding.name).get_xticklabels()) == ["a", "b", "c"]

@@ -238,7 +238,7 @@ _PARTS_SHOWN = 12
 # %% ../nbs/reports/09_reports.ipynb #parts-plot-b
 def _part_label(row, by_group):
     "What a part is called below its mark."
-    if by_group: return plain_text(short_name(row["first"]))
+    if by_group or isinstance(row["first"], str): return plain_text(short_name(row["first"]))
     if row["first"] == row["last"]: return value_text(row["first"])
     return f"{value_text(row['first'])}\nto {value_text(row['last'])}"
 
