@@ -142,9 +142,10 @@ def test_examples_in_the_help_work(capsys, monkeypatch, folder):
     label = np.array(["a", "b", "c"])[[np.random.default_rng(k).choice(3, p=row) for k, row in enumerate(three)]]
     pd.read_csv("test.csv").assign(label=label, **{f"p_{name}": three[:, k] for k, name in enumerate("abc")}).to_csv("test.csv", index=False)
     data().assign(u=data()["uE"]).to_parquet("part-0.parquet")
+    pd.DataFrame({"p_a": three[:, 0], "p_b": three[:, 1], "y_a": label == "a", "y_b": label == "b"}).astype(float).to_csv("tags.csv", index=False)
     text = "".join(run(capsys, *args)[1] for args in ([], ["validate", "--help"], ["datasets", "--help"]))
     examples = {line.strip() for line in text.splitlines() if re.match(r"    (?:cat errors.csv \| )?uqcal ", line)}
-    assert len(examples) == 14
+    assert len(examples) == 15
     folder.joinpath("uqcal").write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "from uqcal._command.cli import main; main()" "$@"\n')
     os.chmod("uqcal", stat.S_IRWXU)
     monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)

@@ -259,27 +259,27 @@ STATED = {"MeanStd": lambda: statements.MeanStd(E, U), "Intervals": lambda: stat
 OBSERVED = {"LabelSets": ("labels", LABEL), "Probabilities": ("outcomes", Y)}
 TABLE = {
     # statements
-    **rows("statements", "MeanStd", "single", given={"mean": E, "std": U}, kinds={"mean": "numbers -scalar", "std": "positive -scalar", "variance": "free"}),
+    **rows("statements", "MeanStd", "single", given={"mean": E, "std": U}, kinds={"mean": "numbers -scalar -frame", "std": "positive -scalar -frame", "variance": "free"}),
     **rows("statements", "Intervals", "single", given={"lower": BOUNDS[:, 0], "upper": BOUNDS[:, 1], "level": 0.8},
            kinds={"lower": "numbers -None -2-D -column -frame -minus infinite -infinite", "upper": "numbers -None -infinite -minus infinite", "level": "fraction", "n_calibration": "count -None"}),
     **rows("statements", "LabelSets", "single", given={"sets": SETS, "level": 0.8, "classes": None}, kinds={"sets": "free", "level": "fraction", "classes": "free"}),
     **rows("statements", "Probabilities", "single", given={"prob": P, "classes": None}, kinds={"prob": "probabilities -column -2-D -frame", "classes": "free", "pos_label": "free"}),
     **rows("statements", "Quantiles", "single", given={"values": BOUNDS, "levels": [0.1, 0.9]}, kinds={"values": "free", "levels": "free", "sort_quantiles": "flag"}),
     **rows("statements", "Samples", "single", given={"values": BOUNDS}, kinds={"values": "free"}),
-    **rows("statements", "MeanStd.pit MeanStd.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers", "dist": "choice"}, of=lambda: statements.MeanStd(E, U)),
-    **rows("statements", "Quantiles.pit Quantiles.crps", "single", nan=True, given={"y_true": E}, kinds={"y_true": "numbers", "weights": "choice"}, of=lambda: statements.Quantiles(BOUNDS, [0.1, 0.9])),
-    **rows("statements", "Samples.pit Samples.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers", "fair": "flag"}, of=lambda: statements.Samples(BOUNDS)),
-    **rows("statements", "Distribution.pit Distribution.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers"}, of=lambda: statements.Distribution(stats.norm(E, U))),
+    **rows("statements", "MeanStd.pit MeanStd.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers -frame", "dist": "choice"}, of=lambda: statements.MeanStd(E, U)),
+    **rows("statements", "Quantiles.pit Quantiles.crps", "single", nan=True, given={"y_true": E}, kinds={"y_true": "numbers -frame", "weights": "choice"}, of=lambda: statements.Quantiles(BOUNDS, [0.1, 0.9])),
+    **rows("statements", "Samples.pit Samples.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers -frame", "fair": "flag"}, of=lambda: statements.Samples(BOUNDS)),
+    **rows("statements", "Distribution.pit Distribution.crps", "single", given={"y_true": E}, kinds={"y_true": "numbers -frame"}, of=lambda: statements.Distribution(stats.norm(E, U))),
     **rows("predictive_scores", "crps_of_samples", "single", given={"y_true": E, "values": BOUNDS}, kinds={"y_true": "numbers", "values": "free", "fair": "flag"}),
     **rows("predictive_scores", "crps_of_quantiles pinball_loss weighted_interval_score", "single", given={"y_true": E, "values": BOUNDS, "levels": [0.1, 0.9]},
            kinds={"y_true": "numbers", "values": "free", "levels": "free", "weights": "choice"}),
-    **rows("statements", "crps_of_distribution", "single", given={"y_true": E, "dist": stats.norm(E, U)}, kinds={"y_true": "numbers", "dist": "free", "accuracy": "fraction"}),
+    **rows("statements", "crps_of_distribution", "single", given={"y_true": E, "dist": stats.norm(E, U)}, kinds={"y_true": "numbers -frame", "dist": "free", "accuracy": "fraction"}),
     **rows("forecast_comparison", "compare_forecasts", "single", nan=True, given={"y_true": E, "models": {"a": statements.Samples(BOUNDS), "b": statements.Samples(2 * BOUNDS)}},
-           kinds={"y_true": "numbers", "models": "free", "groups": "free", "in_time": "flag", "margin": "size -None"}),
+           kinds={"y_true": "numbers -frame", "models": "free", "groups": "free", "in_time": "flag", "margin": "size -None"}),
     **rows("statements", "Distribution.cdf", "single", given={"y": E}, kinds={"y": "numbers"}, of=STATED["Distribution"]),
     **{f"statements.{kind}.take": Row("single", given={"rows": np.arange(4)}, kinds={"rows": "array"}, of=made) for kind, made in STATED.items()},
     **{f"statements.{kind}.read_observed": Row("single", given={"y_true": OBSERVED.get(kind, ("", E))[1]},
-                                               kinds={"y_true": OBSERVED.get(kind, ("numbers", E))[0]}, of=made) for kind, made in STATED.items()},
+                                               kinds={"y_true": OBSERVED.get(kind, ("numbers", E))[0] + " -frame"}, of=made) for kind, made in STATED.items()},
     # inputs, resampling, distributions
     **rows("inputs", "check_errors", "errors"), **rows("inputs", "check_binary", "binary"), **rows("inputs", "check_multiclass", "classes"), **rows("inputs", "check_class_probabilities", "classes"),
     **rows("inputs", "check_multiclass+numbers", "classes", given=NUMBERED, kinds=FREE_CLASSES),
@@ -382,7 +382,7 @@ TABLE = {
        for made, of in (("OnlineQuantiles", lambda: OnlineQuantiles((0.1, 0.9))), ("OnlineMembers", lambda: OnlineMembers(2)))
        for method in ("prequential", "partial_fit", "predict", "forecast", "outcome")},
     **{f"forecast_monitor.ForecastMonitor.{method}": Row("single", of=ForecastMonitor, given={"y_true": E, "statement": statements.Quantiles(BOUNDS, [0.1, 0.9])},
-                                                         kinds={"y_true": "numbers", "statement": "free"}) for method in ("prequential", "partial_fit", "until_alarm")},
+                                                         kinds={"y_true": "numbers -frame", "statement": "free"}) for method in ("prequential", "partial_fit", "until_alarm")},
 
     **rows("error_monitor", "UncertaintyMonitor.prequential UncertaintyMonitor.until_alarm", "errors", of=UncertaintyMonitor),
     **rows("error_monitor", "UncertaintyMonitor.partial_fit", "errors", of=UncertaintyMonitor, kinds={"uncertainty": "positive -scalar", "error": "numbers -scalar"}),
@@ -392,7 +392,7 @@ TABLE = {
     **rows("online_scaling", "OnlineScaling.forecast", "errors", of=OnlineScaling, given={"key": list(range(N))}, kinds={"key": "free", "uncertainty": "positive -scalar"}),
     **rows("online_scaling", "OnlineScaling.outcome", "errors", of=lambda: asked(OnlineScaling(), U), given={"key": list(range(N))}, kinds={"key": "free", "error": "numbers"}),
 
-    **{f"{room}{more}": Row("single", given={"y_true": E, "statement": statement, "horizon": 1} | given, kinds={"y_true": "numbers", "statement": "free", "in_time": "free", "horizon": "count"} | kinds, nan="report" in room)
+    **{f"{room}{more}": Row("single", given={"y_true": E, "statement": statement, "horizon": 1} | given, kinds={"y_true": "numbers -frame", "statement": "free", "in_time": "free", "horizon": "count"} | kinds, nan="report" in room)
        for more, statement in (("", statements.Samples(BOUNDS + E[:, None])), ("+quantiles", statements.Quantiles(BOUNDS, [0.1, 0.9])))
        for room, given, kinds in (("forecast_cells.forecast_cells", {}, {}), ("forecast_tests.forecast_test", {"groups": np.arange(N) // 3}, {"groups": "array -None"}),
                                   ("forecast_validation.forecast_report", {"by": {"x": X}, "groups": np.arange(N) // 3}, {"by": "table -None", "groups": "array -None"}))},

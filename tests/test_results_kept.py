@@ -14,7 +14,7 @@ from uqcal.errors.validation import validate_errors
 
 ENGINES = {"repeats", "bootstrap", "references", "statistics", "consistency", "bias", "factors", "causes", "groups", "resampling", "scaling", "calibration_tests", "reliability"}
 KEPT = {("bootstrap", "contains_estimate"), ("causes", "sentence"), ("repeats", "is_suspect"), ("reliability", "null_limit"),
-        ("scaling", "effect"), ("scaling", "<genexpr>")}  # numbers compared with kept ones, and numbers of a map put together
+        ("scaling", "effect"), ("scaling", "<genexpr>"), ("scaling", "__sklearn_tags__")}  # numbers compared with kept ones, and numbers of a map put together
 TOLD = {"_next_step", "_next_call", "_runs_backwards", "_too_few", "_worth", "_headline"}
 READ = ("sentence", "conclusion", "step", "headline", "next_step", "next_call", "mends", "mend_call", "still_open", "cautions", "n_calibration", "is_reversed", "no_mend", "answers", "verdict", "faults")
 

@@ -21,7 +21,7 @@ def found(part, root=ROOT):
     "The one notebook whose name begins with, or else holds, what was given."
     part = Path(part).name.removesuffix(".ipynb")
     every = notebooks.every_notebook(root)
-    for fits in (lambda name: name == part, lambda name: name.startswith(part), lambda name: part in name):
+    for fits in (lambda name: name == part, lambda name: name.startswith(f"{part}_"), lambda name: name.startswith(part), lambda name: part in name):
         named = [path for path in every if fits(path.stem)]
         if len(named) == 1: return named[0]
         if named: sys.exit(f"PAGE={part} may be any of {', '.join(sorted(path.stem for path in named))}")
