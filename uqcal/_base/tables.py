@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from tqdm import tqdm
 
 from .cells import (GONE, NO_LABEL, NO_NUMBER, NumberReader, as_labels, is_number,
                                numbers_at_once)
@@ -712,7 +713,6 @@ def read_table(source: str | os.PathLike | bytes,  # a file: CSV, .jsonl, .parqu
 # %% ../../nbs/base/03_tables.ipynb #cell-048
 def _raw_columns(source, roles, decimal, thousands, encoding, progress):
     "The raw columns of a file, whatever its form."
-    from tqdm.auto import tqdm  # a widget in notebooks, a line elsewhere
     NumberReader(decimal, thousands)  # refuses marks that can't be
     check_encoding(encoding)
     if source == "-" and sys.stdin is None: raise ValueError("standard input is closed")

@@ -12,6 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 import scipy
+from tqdm import tqdm
 
 from .._base.inputs import (check_choice, check_count, check_generator, check_jobs,
                                 check_labels_agree, plain_array, read_vector)
@@ -132,7 +133,6 @@ def run_chunks(task: Callable,  # called as task(n_replicates, generator); a row
     np.ndarray
         All rows, in an order that does not depend on n_jobs.
     """
-    from tqdm.auto import tqdm  # a widget in notebooks, a line elsewhere
     pieces, results = chunk_seeds(rng, n, chunk), []
     parallel = Parallel(n_jobs=check_jobs(n_jobs), prefer="threads", return_as="generator")
     with tqdm(total=n, desc=description, disable=not progress, unit="") as bar:

@@ -367,7 +367,7 @@ class _Watched:
 @contextlib.contextmanager
 def _watched(source, file, label, progress):
     "The bytes of a file, with a bar that tells how many of them were read."
-    from tqdm.auto import tqdm
+    from tqdm import tqdm
     if file != "-" and names_csv(file): size = os.path.getsize(file)
     else: size = None
     with tqdm(total=size, desc=label, unit="B", unit_scale=True, delay=1,
