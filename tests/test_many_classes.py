@@ -216,6 +216,8 @@ def test_labels_in_other_shapes_are_refused():
                              (pd.DataFrame(y, columns=["a", "b", "c"]), prob, "same columns")):
         with pytest.raises((TypeError, ValueError), match=said): uqcal.validate(one, other, multilabel=True)
     with pytest.raises(ValueError, match="'label'"): uqcal.validate(y, prob, multilabel=True, by={"label": np.arange(40)})
+    with pytest.raises(ValueError, match="two labels or more"): uqcal.validate(y[:, :1], prob.iloc[:, :1], multilabel=True)
+    assert uqcal.validate(y, prob.to_numpy(), multilabel=True, rng=1, options=FEW)["by label"].by_group  # numbered labels have no order
 
 
 def test_labels_are_validated_on_the_command_line(tmp_path, monkeypatch, capsys):
@@ -232,6 +234,7 @@ def test_labels_are_validated_on_the_command_line(tmp_path, monkeypatch, capsys)
         return said.out + said.err
     said = run("--observed", "y_*", "--probs", "p_*", "--multilabel", *quick)
     assert "900 rows in 300 clusters" in said and "✗ By label" in said and "in label field" in said
+    assert "two labels or more" in run("--observed", "y_f*", "--probs", "p_f*", "--multilabel", code=2)
     assert "must name the same labels" in run("--observed", "y_*", "--probs", "p_[bf]*", "--multilabel", code=2)
     assert "of no use for probabilities of an event" in run("--observed", "y_field", "--prob", "p_field", "--multilabel", code=2)
 

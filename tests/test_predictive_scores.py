@@ -363,5 +363,7 @@ def test_each_model_of_a_comparison_is_validated_by_itself():
     line = next(one for one in found.table_lines() if "narrow  " in one)
     assert f"{100 * np.mean(np.abs(y) <= 1.6449 / 2):.1f} % in central 90 %. Overconfident" in line and line in str(found)
     assert "narrow by itself:" in " ".join(found.details())
+    long = compare_forecasts(y, {"a name longer than its place on the screen": right, "b": models["narrow"]}, n_boot=99, rng=1)
+    assert "  " + f"{100 * np.mean(np.abs(y) <= 1.6449):.1f} % in central 90 %" in "\n".join(long.table_lines())
     few = compare_forecasts(y[:9], {name: one.take(np.arange(9)) for name, one in models.items()}, n_boot=99, rng=1)
     assert not few.validations and not few.table_lines() and "validations" not in few.to_dict()

@@ -239,10 +239,12 @@ def _one_below_the_other(y_true, prob, by, groups, sample_weight):
                         f"{np.shape(prob) or type(prob).__name__}")
     names = [list(map(str, one.columns)) for one in (prob, y_true) if isinstance(one, pd.DataFrame)]
     n, size = np.shape(prob)
+    if size < 2: raise ValueError("y_true and statement must hold two labels or more with "
+                                  "multilabel=True; of one write validate(y, Probabilities(p))")
     if len(names) == 2 and names[0] != names[1]:
         raise ValueError("y_true and statement must have the same columns in the same order with "
                          f"multilabel=True, got {', '.join(names[1])} and {', '.join(names[0])}")
-    label = names[0] if names else list(range(size))
+    label = names[0] if names else [str(k) for k in range(size)]
     check_labels_agree(y_true=y_true, statement=prob, by=by, groups=groups,
                        sample_weight=sample_weight)
     columns = _columns(by, n)

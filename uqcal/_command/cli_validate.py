@@ -270,6 +270,8 @@ def _labels_of(asked):
     if {*seen.values()} != {*prob.values()}:
         raise ValueError(f"--observed and --probs must name the same labels, got "
                          f"{', '.join(seen.values())} and {', '.join(prob.values())}")
+    if len(prob) < 2: raise ValueError("--multilabel needs columns of two labels or more; of one "
+                                       "write --prob COL")
     if "label" in asked.by: raise ValueError("--by must not name a column 'label' with "
                                              "--multilabel, which calls that of the labels so")
     table = asked.table(dict.fromkeys(seen, "outcome") | dict.fromkeys(prob, "probability"))

@@ -404,9 +404,9 @@ def own_lines(validations: Mapping[str, Any],  # by model, its own report
     list[str]
         Of at most 80 columns.
     """
-    width, lines = min(max(map(len, map(short_name, validations)), default=0) + 2, 20), []
+    width, lines = min(max(map(len, map(short_name, validations)), default=0), 18), []
     for name, report in [*validations.items()][:_MOST_LINES]:
-        line = f"  {short_name(name):<{width}}{_central_coverage(report)}{report.headline}"
+        line = f"  {short_name(name):<{width}}  {_central_coverage(report)}{report.headline}"
         lines += textwrap.wrap(line, 80, max_lines=1, placeholder=" …", break_on_hyphens=False)
     left = len(validations) - _MOST_LINES
     if left > 0: lines.append(f"  {left} more: --json")

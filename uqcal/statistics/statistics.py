@@ -194,7 +194,8 @@ def _check_varied(values, order, name):
                          f"all {order.n} are {values[0]:.6g}")
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-062
-_MANY, _CELLS = 50_000, 2**14  # points above which products are counted, and in how many cells
+# Points above which products are counted, and in how many cells; row numbers take 16 bits
+_MANY, _CELLS = 50_000, 2**14
 
 
 def cell_table(
