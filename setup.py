@@ -44,6 +44,6 @@ setup(
     python_requires=settings["python"],
     install_requires=lines("requirements"),
     extras_require={key.removesuffix("_requirements"): lines(key) for key in settings if key.endswith("_requirements")},
-    packages=["uqcal", "uqcal.data", *(f"uqcal.{folder.name}" for folder in sorted((root / "uqcal").iterdir()) if (folder / "__init__.py").exists())],
+    packages=["uqcal", "uqcal.data", *(".".join(found.parent.relative_to(root).parts) for found in sorted((root / "uqcal").rglob("*/__init__.py")))],
     package_data={"uqcal": ["py.typed", "*.pyi"], "uqcal.data": ["*"]},
 )

@@ -44,12 +44,13 @@ def plain(metrics, n=100_000):
 def hsic_uqcal(n=2000):
     "The same for uqcal, with larger sets."
     from uqcal.intervals import intervals as ours
+    from uqcal.intervals import dependence
     small, large, medium = intervals(n), intervals(100_000), intervals(10_000)
-    ours.hsic(*small)
-    by_kernel = {f"{s:g}": seconds(lambda s=s: ours.hsic(*large, (s, 1)), 15, warm=True) for s in KERNELS}
-    ours.hsic_test(*small, n_resamples=10, rng=1)
-    test = seconds(lambda: ours.hsic_test(*medium, rng=1, n_jobs=JOBS), 2, warm=True)
-    return {"seconds": seconds(lambda: ours.hsic(*small), 20, warm=True), "value": ours.hsic(*small), "kernels": by_kernel, "test": test, "plain": plain(ours)}
+    dependence.hsic(*small)
+    by_kernel = {f"{s:g}": seconds(lambda s=s: dependence.hsic(*large, (s, 1)), 15, warm=True) for s in KERNELS}
+    dependence.hsic_test(*small, n_resamples=10, rng=1)
+    test = seconds(lambda: dependence.hsic_test(*medium, rng=1, n_jobs=JOBS), 2, warm=True)
+    return {"seconds": seconds(lambda: dependence.hsic(*small), 20, warm=True), "value": dependence.hsic(*small), "kernels": by_kernel, "test": test, "plain": plain(ours)}
 
 
 def made_and_judged():

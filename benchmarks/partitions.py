@@ -123,7 +123,7 @@ def groups_in_memory(folder):
 def in_memory(folder):
     "The same numbers of a table that is read as a whole."
     from uqcal.probabilities.calibration_tests import binary_calibration_tests
-    from uqcal.probabilities.reliability import calibration_error_interval
+    from uqcal.probabilities.calibration_errors import calibration_error_interval
 
     def work():
         "Read, judge."

@@ -194,6 +194,8 @@ def interval_rows():
     from uncertainty_toolbox.metrics_calibration import get_proportion_in_interval
 
     from uqcal.intervals import intervals as ours
+    from uqcal.intervals import dependence
+    from uqcal.intervals import stratified
     from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
     kind = KINDS[0]
     yield Row(kind, "coverage", "MAPIE", lambda x: ours.regression_coverage_score(x.y, x.bounds), lambda x: theirs.regression_coverage_score(x.y, x.levels)[0])
@@ -203,12 +205,12 @@ def interval_rows():
     yield Row(kind, "Winkler score", "MAPIE", lambda x: ours.regression_mwi_score(x.y, x.bounds, LEVEL), lambda x: theirs.regression_mwi_score(x.y, x.levels, LEVEL))
     yield Row(kind, "coverage-width criterion", "MAPIE", lambda x: ours.coverage_width_based(x.y, x.low, x.up, 1.0, LEVEL),
               lambda x: theirs.coverage_width_based(x.y, x.low, x.up, 1.0, LEVEL))
-    yield Row(kind, "coverage by width, 10 groups", "MAPIE", lambda x: ours.regression_ssc(x.y, x.bounds, 10), lambda x: theirs.regression_ssc(x.y, x.levels, 10)[0])
-    yield Row(kind, "HSIC", "MAPIE", lambda x: ours.hsic(x.y, x.bounds), lambda x: theirs.hsic(x.y, x.bounds)[0], sizes=(10**3, 3000),
+    yield Row(kind, "coverage by width, 10 groups", "MAPIE", lambda x: stratified.regression_ssc(x.y, x.bounds, 10), lambda x: theirs.regression_ssc(x.y, x.levels, 10)[0])
+    yield Row(kind, "HSIC", "MAPIE", lambda x: dependence.hsic(x.y, x.bounds), lambda x: theirs.hsic(x.y, x.bounds)[0], sizes=(10**3, 3000),
               ends="MAPIE multiplies matrices of n × n: 10,000 points need gigabytes")
     yield Row(kind, "coverage of sets", "MAPIE", lambda x: ours.classification_coverage_score(x.label, x.sets), lambda x: sets.classification_coverage_score(x.label, x.sets)[0], sizes=CLASSES, ends=TEN)
     yield Row(kind, "mean size of sets", "MAPIE", lambda x: ours.classification_mean_width_score(x.sets), lambda x: sets.classification_mean_width_score(x.sets[:, :, None])[0], sizes=CLASSES, ends=TEN)
-    yield Row(kind, "coverage by size of set", "MAPIE", lambda x: ours.classification_ssc(x.label, x.sets, 3), lambda x: sets.classification_ssc(x.label, x.sets[:, :, None], 3)[0], sizes=CLASSES, ends=TEN)
+    yield Row(kind, "coverage by size of set", "MAPIE", lambda x: stratified.classification_ssc(x.label, x.sets, 3), lambda x: sets.classification_ssc(x.label, x.sets[:, :, None], 3)[0], sizes=CLASSES, ends=TEN)
     yield Row(kind, "conformal intervals, per uncertainty", "crepes", lambda x: ConformalIntervals(LEVEL).fit(x.u, x.y).predict(x.zero, x.u),
               lambda x: ConformalRegressor().fit(x.y, sigmas=x.u).predict_int(x.zero, sigmas=x.u, confidence=LEVEL))
     yield Row(kind, "conformal intervals, by group", "crepes", lambda x: ConformalIntervals(LEVEL, by="g").fit(x.u, x.y, {"g": x.name}).predict(x.zero, x.u, {"g": x.name}),
@@ -241,7 +243,7 @@ def score_rows():
     from sklearn.metrics import log_loss as their_log_loss
     from uncertainty_toolbox import metrics_scoring_rule as ut
 
-    from uqcal.probabilities.calibration import brier_decomposition
+    from uqcal.probabilities.differences import brier_decomposition
     from uqcal.comparison.scores import brier_score, crps, interval_score, log_score, negative_log_density
     kind = KINDS[1]
     yield Row(kind, "CRPS", "scoringrules", lambda x: crps(x.y, x.u), lambda x: sr.crps_normal(x.y, x.zero, x.u))

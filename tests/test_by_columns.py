@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 from scipy import special, stats
 
-from uqcal._words.probabilities import python_line
+from uqcal._words.probabilities.findings import python_line
 from uqcal.probabilities import by_columns
 from uqcal.probabilities.by_columns import column_tests, finding_along
 from uqcal.probabilities.calibration import calibration_report

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from uqcal._words.probabilities import python_line
+from uqcal._words.probabilities.findings import python_line
 from uqcal.probabilities import calibration as cal
-from uqcal.probabilities.calibration import calibration_report, event_ratio_of
+from uqcal.probabilities import differences
+from uqcal.probabilities.calibration import calibration_report
+from uqcal.probabilities.differences import event_ratio_of
 from uqcal.probabilities.calibration_tests import binary_calibration_tests
 from uqcal.corrections.probability_recalibration import recalibrate_probabilities
 from uqcal.probabilities.recalibration import HistogramBinning, PlattScaling
@@ -48,7 +50,7 @@ def test_decomposition_agrees_with_the_slow_twin(digits):
     means = [np.average(y[p == s], weights=w[p == s]) for s in scores]
     best = dict(zip(scores, pool(means, [w[p == s].sum() for s in scores])))
     score = lambda f: sum(wi * (yi - f(pi))**2 for yi, pi, wi in zip(y, p, w)) / sum(w)  # noqa: E731
-    parts, constant = cal.brier_decomposition(y, p, sample_weight=w), score(lambda _: np.average(y, weights=w))
+    parts, constant = differences.brier_decomposition(y, p, sample_weight=w), score(lambda _: np.average(y, weights=w))
     np.testing.assert_allclose([parts.brier, parts.miscalibration, parts.discrimination, parts.uncertainty],
                                [score(float), score(float) - score(best.get), constant - score(best.get), constant], rtol=1e-12, atol=1e-15)
 
@@ -108,7 +110,7 @@ def test_valid_means_that_a_difference_beyond_the_tolerance_is_excluded():
     needed = [found[tolerance].largest.points_needed(tolerance) for tolerance in (0.03, 0.05, 0.2)]
     assert needed[0] > needed[1] > needed[2] == 3000 and found[0.05]["locally"].rows_needed == needed[1] and f"about {needed[1]:,} rows would decide" in found[0.05]["locally"].line
     more = rng.uniform(size=4 * needed[1])
-    assert cal.largest_difference(rng.uniform(size=more.size) < more, more).limit < 0.05
+    assert differences.largest_difference(rng.uniform(size=more.size) < more, more).limit < 0.05
     with pytest.raises(ValueError, match="local_tolerance"): cal.calibration_report(y, p, local_tolerance=1.25)
     with pytest.raises(ValueError, match="tolerance"): cal.calibration_report(y, p, tolerance=0.05)
     assert cal.calibration_report(y, p, tolerance=1.01, rng=1, n_boot=99, n_resamples=99)["overall"].status == "inconclusive" and found[0.05]["overall"].status == "valid"
@@ -132,7 +134,7 @@ def test_the_largest_difference_is_that_of_all_stretches(digits, weighted):
         n = int(rng.integers(1, 60))
         p, w = rng.uniform(size=n).round(digits), rng.exponential(size=n) if weighted else np.ones(n)
         y = (rng.uniform(size=n) < 0.5).astype(float)
-        found = cal.largest_difference(y, p, sample_weight=w)
+        found = differences.largest_difference(y, p, sample_weight=w)
         np.testing.assert_allclose(abs(found.difference), slowest(y, p, w), rtol=1e-9, atol=1e-12)
         assert found.limit >= abs(found.difference) - 1e-12
         inside = (p >= found.first) & (p <= found.last)
@@ -154,8 +156,8 @@ def test_the_limit_of_the_largest_difference_holds(n, stated, true, sets):
         by_true = np.argsort(p, kind="stable")
         end = np.flatnonzero(np.r_[np.diff(p[by_true]) > 0, True]) + 1
         share, total = np.r_[0, end / n], np.r_[0, np.cumsum((q - p)[by_true])[end - 1] / n]
-        truth = max(abs((total[j] - total[i]) / (share[j] - share[i])) for i, j in (cal._steepest(share, sign * total) for sign in (1.0, -1.0)))
-        held += truth <= cal.largest_difference(rng.uniform(size=n) < q, p).limit + 1e-12
+        truth = max(abs((total[j] - total[i]) / (share[j] - share[i])) for i, j in (differences._steepest(share, sign * total) for sign in (1.0, -1.0)))
+        held += truth <= differences.largest_difference(rng.uniform(size=n) < q, p).limit + 1e-12
     assert held >= {100: 85, 300: 271}[sets]
 
 
@@ -167,8 +169,8 @@ def test_the_limit_of_the_largest_difference_holds_where_few_heavy_rows_are_at_r
     rows = np.repeat(np.arange(3000), w)
     for seed in range(60 if clustered else 300):
         y = (np.random.default_rng([14, seed]).uniform(size=3000) < q) * 1.0
-        found = (cal.largest_difference(y[rows], np.full(rows.size, 0.001), groups=rows) if clustered else
-                 cal.largest_difference(y, np.full(3000, 0.001), sample_weight=w))
+        found = (differences.largest_difference(y[rows], np.full(rows.size, 0.001), groups=rows) if clustered else
+                 differences.largest_difference(y, np.full(3000, 0.001), sample_weight=w))
         held += np.average(q, weights=w) - 0.001 <= found.limit
     assert held >= (60 * 0.95 - 7 if clustered else 300 * 0.95 - 14)
     assert found.points_needed(0.01) > found.n == found.points_needed(found.limit)
@@ -184,11 +186,11 @@ def test_the_limit_holds_where_weights_or_sizes_of_clusters_go_with_the_outcomes
             often = rng.random(300) < 0.1
             rows = np.repeat(np.arange(300), np.where(often, 50, 5))
             y = (rng.random(rows.size) < np.where(often, 0.9, 0.1)[rows]) * 1
-            limit, truth = cal.largest_difference(y, np.full(y.size, 0.4), groups=rows).limit, 0.1211
+            limit, truth = differences.largest_difference(y, np.full(y.size, 0.4), groups=rows).limit, 0.1211
         else:  # all events are kept, and one in fifty of the others
             y = (rng.random(2000) < 0.7) * 1
             kept = rng.random(2000) < np.where(y == 1, 1, 0.02)
-            limit, truth = cal.largest_difference(y[kept], np.full(kept.sum(), 0.6),
+            limit, truth = differences.largest_difference(y[kept], np.full(kept.sum(), 0.6),
                                                   sample_weight=np.where(y == 1, 1, 50)[kept]).limit, 0.1
         missed += limit < truth
     assert missed <= 5, missed
@@ -199,7 +201,7 @@ def test_the_limit_is_clopper_and_pearsons_where_all_weights_are_equal():
         y, shared = np.arange(n) < ones, 1.0 if ones == n else stats.beta.isf(0.05, ones + 1, n - ones)
         least = stats.beta.ppf(0.05, ones, n - ones + 1) if ones else 0.0
         for weight in (None, np.full(n, 1e-5)):
-            limit = cal.largest_difference(y * 1.0, np.full(n, 0.3), sample_weight=weight).limit
+            limit = differences.largest_difference(y * 1.0, np.full(n, 0.3), sample_weight=weight).limit
             np.testing.assert_allclose(limit, max(shared - 0.3, 0.3 - least), rtol=1e-9)
 
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from uqcal.errors.validation import validate_errors
 from uqcal._chance import distributions
-from uqcal.errors.conclusions import check_tolerance, draw_conclusions, next_step, part_tables
+from uqcal.errors.conclusions import check_tolerance, draw_conclusions
+from uqcal.errors.steps import next_step, part_tables
 from uqcal._chance.resampling import joint_pvalues
 from uqcal.reports import Finding, Report
-from uqcal._words.errors import errors_conclusion
+from uqcal._words.errors.conclusion import errors_conclusion
 
 WHOLE = ["bias", "on average", "along u", "ranking"]
 

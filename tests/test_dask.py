@@ -16,11 +16,12 @@ from uqcal.probabilities.calibration import calibration_report
 from uqcal.statistics.confidence_curves import confidence_curve
 from uqcal.statistics.consistency import consistency_test
 from uqcal.subgroups.two_groups import comparison_graph
-from uqcal.errors.factors import average_test, factors_along
-from uqcal.intervals.intervals import hsic_test
+from uqcal.errors.factors import average_test
+from uqcal.errors.stretches import factors_along
+from uqcal.intervals.dependence import hsic_test
 from uqcal.comparison.model_comparison import compare_scores
 from uqcal.statistics.references import simulated_reference
-from uqcal.probabilities.reliability import ece_test
+from uqcal.probabilities.calibration_errors import ece_test
 from uqcal.subgroups.screening import screen
 from uqcal.errors.validation import validate_errors
 

@@ -13,7 +13,7 @@ from uqcal._subgroups.steps import held_line, neighbours_of
 from uqcal.subgroups.cumulative import calibration_graph
 from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.subgroups.against_everyone import subpopulation_graph
-from uqcal.probabilities.reliability import calibration_error_interval, ece_test
+from uqcal.probabilities.calibration_errors import calibration_error_interval, ece_test
 from uqcal.subgroups.screening import screen
 from uqcal.probabilities.walk import Walk, band_of, significance_of
 

@@ -13,12 +13,14 @@ from uqcal.metrics import expected_calibration_error, reliability_diagram, top_l
 from uqcal.probabilities.calibration import calibration_report
 from uqcal.streams import OnlineMixture
 from uqcal.tests import ece_test, kuiper_test
-from uqcal.probabilities.calibration import brier_decomposition, largest_difference
+from uqcal.probabilities.differences import brier_decomposition, largest_difference
 from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, spiegelhalter_test
 from uqcal._command.cli import main
 from uqcal._base.inputs import check_multiclass, check_outcomes, check_probabilities
 from uqcal.subgroups.partition_comparison import comparison_of_partitions
-from uqcal.probabilities.reliability import calibration_error_interval, classwise_ece, debiased_squared_error
+from uqcal.probabilities.calibration_errors import (calibration_error_interval,
+                                                    debiased_squared_error)
+from uqcal.probabilities.reliability import classwise_ece
 from uqcal.comparison.scores import brier_score, log_score
 from uqcal.online import calibeating
 from uqcal.online.calibeating import refinement, running_calibration_error, running_sharpness, sharpness, tops

@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 from scipy import stats
 from uqcal.errors import factors
-from uqcal.errors.factors import average_of, average_test, factors_along, factors_of, points_for, valid_bins
+from uqcal.errors.factors import average_of, average_test, points_for
+from uqcal.errors.stretches import factors_along, factors_of, valid_bins
 from uqcal._base.results import Interval
 from uqcal._sample.sample import Sample
 

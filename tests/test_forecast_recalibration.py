@@ -15,8 +15,9 @@ from scipy import optimize, stats
 import uqcal
 from uqcal import Distribution, MeanStd, Quantiles, Samples
 from uqcal._command.cli import main
-from uqcal._words.predictive_corrections import CAUTIONS, STEPS, map_text
-from uqcal.predictive.forecast_recalibration import MemberMap, PitMap, ShiftByLevel, _crps, _read_rows, recalibrate_forecasts
+from uqcal._words.predictive.corrections import CAUTIONS, STEPS, map_text
+from uqcal.predictive.forecast_maps import MemberMap, PitMap, ShiftByLevel
+from uqcal.predictive.forecast_recalibration import _crps, _read_rows, recalibrate_forecasts
 from uqcal.reports import Caution, Step
 
 LEVELS = (0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.95)

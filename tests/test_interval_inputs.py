@@ -10,8 +10,12 @@ from uqcal._command.cli import app
 from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
 from uqcal.intervals.coverage import interval_report
 from uqcal.online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds, QuantileTracker
-from uqcal.intervals.intervals import (classification_coverage_score, coverage_test, coverage_width_based, feature_stratified_coverage, hsic, hsic_test,
-                             regression_coverage_score, regression_mean_width_score, regression_mwi_score, regression_ssc, regression_ssc_score, size_stratified_coverage)
+from uqcal.intervals.dependence import hsic, hsic_test
+from uqcal.intervals.intervals import (classification_coverage_score, coverage_test,
+                                       coverage_width_based, regression_coverage_score,
+                                       regression_mean_width_score, regression_mwi_score)
+from uqcal.intervals.stratified import (feature_stratified_coverage, regression_ssc,
+                                        regression_ssc_score, size_stratified_coverage)
 from uqcal.comparison.model_comparison import compare_scores
 from uqcal.parts.partitions import coverage_of_partitions
 from uqcal.corrections.scaling import LogLinearScaling

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from uqcal._chance.coverage_counts import count_tails, coverage_interval, promised_coverage, tail_pvalue
-from uqcal.intervals.coverage import effective_number, interval_report, shown_parts
+from uqcal.intervals.coverage import interval_report, shown_parts
+from uqcal.intervals.effective_rows import effective_number
 from uqcal.intervals.intervals import regression_mwi_score
 
 QUICK = dict(n_resamples=199, rng=1)

@@ -17,6 +17,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from uqcal.intervals import intervals as iv
+from uqcal.intervals import dependence
+from uqcal.intervals import stratified
 
 # --- a twin in plain Python, straight from the formulas -------------------------------------------------------------------------
 
@@ -103,8 +105,8 @@ def test_interval_metrics_agree_with_a_plain_twin(seed, weighted):
     same(iv.regression_coverage_score(y, bounds, sample_weight=w), twin_coverage(y, bounds, weight))
     same(iv.regression_mean_width_score(bounds, sample_weight=w), twin_width(y, bounds, weight))
     for groups in (1, 3, 7):
-        same(iv.regression_ssc(y, bounds, groups, sample_weight=w), twin_ssc(y, bounds, weight, groups))
-        same(iv.regression_ssc_score(y, bounds, groups, sample_weight=w), min(twin_ssc(y, bounds, weight, groups)))
+        same(stratified.regression_ssc(y, bounds, groups, sample_weight=w), twin_ssc(y, bounds, weight, groups))
+        same(stratified.regression_ssc_score(y, bounds, groups, sample_weight=w), min(twin_ssc(y, bounds, weight, groups)))
     for eta, level in ((0.01, 0.9), (30, 0.5), (-2, 0.9)):
         same(iv.coverage_width_based(y, *bounds.T, eta, level, sample_weight=w), twin_cwc(y, bounds, weight, eta, level))
         same(iv.regression_mwi_score(y, bounds, level, sample_weight=w), twin_winkler(y, bounds, weight, level))
@@ -123,8 +125,8 @@ def test_set_metrics_agree_with_a_plain_twin(seed, weighted):
         for first, end in zip(edges[:-1], edges[1:]):
             part = [i for i in range(y.size) if first <= size[i] < end]
             twin.append(mean([inside[i] for i in part], [weight[i] for i in part]) if part else math.nan)
-        np.testing.assert_allclose(iv.classification_ssc(y, member, bins, sample_weight=w), twin, rtol=1e-12)
-        np.testing.assert_allclose(iv.classification_ssc_score(y, member, bins, sample_weight=w), np.nanmin(twin), rtol=1e-12)
+        np.testing.assert_allclose(stratified.classification_ssc(y, member, bins, sample_weight=w), twin, rtol=1e-12)
+        np.testing.assert_allclose(stratified.classification_ssc_score(y, member, bins, sample_weight=w), np.nanmin(twin), rtol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e-20, 1e-6, 1e-3, 0.03, 0.3, 1.0, 3.0, 30.0, 1e4, 1e9, 1e20])
@@ -132,7 +134,7 @@ def test_hsic_is_the_trace_of_the_document(size):
     for seed, scale in ((1, 1.0), (2, 1.0), (3, 1e4)):
         y, bounds, _ = sample(seed, n=25)
         y, bounds = scale * y, scale * bounds
-        np.testing.assert_allclose(iv.hsic(y, bounds, (size, 0.7)), twin_hsic(y, bounds, size, 0.7), rtol=1e-12)
+        np.testing.assert_allclose(dependence.hsic(y, bounds, (size, 0.7)), twin_hsic(y, bounds, size, 0.7), rtol=1e-12)
 
 
 @pytest.mark.parametrize("ratio", [1e-9, 1e-4, 0.01, 0.1, 0.24, 0.26, 0.5, 0.51, 1.0, 10.0, 1e6])
@@ -152,7 +154,7 @@ def test_hsic_keeps_ten_digits_for_any_ratio_of_kernel_to_range(ratio, distribut
         a = [Decimal(int(v)) - Decimal(int(c.sum())) / n for v in c]
         terms = ((1 + (i != j)) * a[i] * a[j] * (-(w[i] - w[j])**2 / Decimal(float(size))).exp() for i in range(n) for j in range(i + 1))
         exact = float((2 * (1 - (-Decimal(1)).exp()) * sum(terms)).sqrt() / (n - 1))
-    np.testing.assert_allclose(iv.hsic(y, np.column_stack([low, width]), (size, 1)), exact, rtol=1e-11)
+    np.testing.assert_allclose(dependence.hsic(y, np.column_stack([low, width]), (size, 1)), exact, rtol=1e-11)
 
 
 def test_hsic_of_thousands_of_points_agrees_with_all_pairs_in_extended_precision():
@@ -170,14 +172,14 @@ def test_hsic_of_thousands_of_points_agrees_with_all_pairs_in_extended_precision
             total += a[part] @ ((kernel * double) @ a[part[0]:])
         exact = float(np.sqrt(-2 * np.expm1(np.longdouble(-1)) * total) / (n - 1))
         y = np.where(covered, 0.0, -1.0)
-        np.testing.assert_allclose(iv.hsic(y, np.column_stack([np.zeros(n), width]), (size, 1)), exact, rtol=1e-10)
+        np.testing.assert_allclose(dependence.hsic(y, np.column_stack([np.zeros(n), width]), (size, 1)), exact, rtol=1e-10)
 
 
 def test_hsic_is_exactly_zero_where_every_width_is_covered_alike():
     width = np.repeat([1.0, 2.0, 5.0], 20)
     y = np.tile([0.5] * 9 + [-1.0], 6)
-    assert iv.hsic(y, np.column_stack([np.zeros(60), width])) == 0.0
-    assert iv.hsic(y, np.column_stack([np.zeros(60), width]), (1e-9, 1)) == 0.0
+    assert dependence.hsic(y, np.column_stack([np.zeros(60), width])) == 0.0
+    assert dependence.hsic(y, np.column_stack([np.zeros(60), width]), (1e-9, 1)) == 0.0
 
 
 # --- several levels, ties, weights ----------------------------------------------------------------------------------------------
@@ -186,7 +188,7 @@ def test_hsic_is_exactly_zero_where_every_width_is_covered_alike():
 def test_levels_along_the_last_axis_give_what_each_level_gives():
     y, bounds, weight = sample(4, n=50, k=3)
     calls = {"coverage": lambda b: iv.regression_coverage_score(y, b, sample_weight=weight), "width": iv.regression_mean_width_score,
-             "ssc": lambda b: iv.regression_ssc(y, b, 4), "ssc score": lambda b: iv.regression_ssc_score(y, b, 4), "hsic": lambda b: iv.hsic(y, b),
+             "ssc": lambda b: stratified.regression_ssc(y, b, 4), "ssc score": lambda b: stratified.regression_ssc_score(y, b, 4), "hsic": lambda b: dependence.hsic(y, b),
              "winkler": lambda b: iv.regression_mwi_score(y, b, 0.8)}
     for name, call in calls.items():
         several = call(bounds)
@@ -198,7 +200,7 @@ def test_levels_along_the_last_axis_give_what_each_level_gives():
                                [iv.regression_mwi_score(y, bounds[:, :, j], q) for j, q in enumerate([0.5, 0.8, 0.9])], rtol=1e-14)
     y, member, weight = sample_sets(4, k=2)
     for call in (lambda m: iv.classification_coverage_score(y, m, sample_weight=weight), iv.classification_mean_width_score,
-                 lambda m: iv.classification_ssc(y, m), lambda m: iv.classification_ssc_score(y, m, 2)):
+                 lambda m: stratified.classification_ssc(y, m), lambda m: stratified.classification_ssc_score(y, m, 2)):
         for j in range(2): np.testing.assert_allclose(call(member)[j], call(member[:, :, j]), rtol=1e-14)
 
 
@@ -210,12 +212,12 @@ def test_stratified_coverage_keeps_equal_widths_together_in_any_order_of_rows(se
     bounds, order = np.column_stack([-half, half]), rng.permutation(n)
     distinct = np.unique(half).size
     if distinct < bins:
-        with pytest.raises(ValueError, match=f"num_bins must not exceed the number of distinct widths, {distinct}"): iv.regression_ssc(y, bounds, bins)
+        with pytest.raises(ValueError, match=f"num_bins must not exceed the number of distinct widths, {distinct}"): stratified.regression_ssc(y, bounds, bins)
         return
-    result = iv.regression_ssc(y, bounds, bins)
+    result = stratified.regression_ssc(y, bounds, bins)
     assert result.shape == (bins,) and not np.isnan(result).any()
-    np.testing.assert_array_equal(result, iv.regression_ssc(y[order], bounds[order], bins))
-    groups = iv.size_stratified_coverage(y, bounds, 0.9, num_bins=bins).groups
+    np.testing.assert_array_equal(result, stratified.regression_ssc(y[order], bounds[order], bins))
+    groups = stratified.size_stratified_coverage(y, bounds, 0.9, num_bins=bins).groups
     np.testing.assert_allclose(groups["coverage"], result, rtol=1e-12)
     assert groups["count"].sum() == n and (groups["size_low"].to_numpy()[1:] > groups["size_high"].to_numpy()[:-1]).all()
     if distinct == n: assert groups["count"].tolist() == [part.size for part in np.array_split(np.arange(n), bins)]
@@ -225,10 +227,10 @@ def test_widths_that_differ_by_rounding_count_as_equal():
     centre = np.random.default_rng(1).normal(0, 100, 500)
     bounds = np.column_stack([centre - 0.1, centre + 0.1])
     assert np.unique(bounds[:, 1] - bounds[:, 0]).size > 10
-    with pytest.raises(ValueError, match="distinct widths, 1, got 3"): iv.regression_ssc(centre, bounds)
-    with pytest.raises(ValueError, match="distinct widths, 1, got 3"): iv.size_stratified_coverage(centre, bounds, 0.9, num_bins=3)
-    assert len(iv.size_stratified_coverage(centre, bounds, 0.9).groups) == 1
-    assert iv.hsic_test(centre + 0.11 * np.sign(centre), bounds, n_resamples=9, rng=1).pvalue == 1
+    with pytest.raises(ValueError, match="distinct widths, 1, got 3"): stratified.regression_ssc(centre, bounds)
+    with pytest.raises(ValueError, match="distinct widths, 1, got 3"): stratified.size_stratified_coverage(centre, bounds, 0.9, num_bins=3)
+    assert len(stratified.size_stratified_coverage(centre, bounds, 0.9).groups) == 1
+    assert dependence.hsic_test(centre + 0.11 * np.sign(centre), bounds, n_resamples=9, rng=1).pvalue == 1
 
 
 def test_weights_repeat_points_and_do_not_depend_on_their_scale():
@@ -241,17 +243,17 @@ def test_weights_repeat_points_and_do_not_depend_on_their_scale():
         np.testing.assert_allclose(whole, call(again, None), rtol=1e-12)
         np.testing.assert_allclose(whole, call(np.arange(30), 1e140 * times), rtol=1e-12)
     rare = np.where(bounds[:, 1] - bounds[:, 0] > np.median(bounds[:, 1] - bounds[:, 0]), 1.0, 0.0)
-    assert np.isnan(iv.regression_ssc(y, bounds, 2, sample_weight=rare)[0]) and iv.regression_ssc_score(y, bounds, 2, sample_weight=rare) >= 0
+    assert np.isnan(stratified.regression_ssc(y, bounds, 2, sample_weight=rare)[0]) and stratified.regression_ssc_score(y, bounds, 2, sample_weight=rare) >= 0
 
 
 def test_inputs_of_other_libraries_are_read_and_left_alone():
     y, bounds, _ = sample(9, n=20)
-    expected, before = iv.hsic(y, bounds), bounds.copy()
+    expected, before = dependence.hsic(y, bounds), bounds.copy()
     for form in (bounds.tolist(), pd.DataFrame(bounds, columns=["low", "up"], index=np.arange(20)[::-1]), np.asfortranarray(bounds), bounds.astype(np.longdouble)):
-        assert iv.hsic(pd.Series(y, index=form.index if isinstance(form, pd.DataFrame) else None), form) == expected
+        assert dependence.hsic(pd.Series(y, index=form.index if isinstance(form, pd.DataFrame) else None), form) == expected
     np.testing.assert_array_equal(bounds, before)
     polars = pytest.importorskip("polars")
-    assert iv.hsic(polars.Series(y), polars.DataFrame({"low": bounds[:, 0], "up": bounds[:, 1]})) == expected
+    assert dependence.hsic(polars.Series(y), polars.DataFrame({"low": bounds[:, 0], "up": bounds[:, 1]})) == expected
     y, member, _ = sample_sets(1)
     for form in (member.tolist(), member.astype(int), member.astype(float), pd.DataFrame(member)):
         assert iv.classification_coverage_score(y.astype(float), form) == iv.classification_coverage_score(y, member)
@@ -301,10 +303,10 @@ def test_groups_of_conformal_intervals_are_rejected_as_rarely_as_stated(m):
     rng, count = np.random.default_rng(22), np.zeros(4)
     for _ in range(250):
         y, bounds, feature = conformal(rng, m, 1000)
-        by_width = iv.size_stratified_coverage(y, bounds, 0.9, n_calibration=m)
-        count += [by_width.pvalue < 0.05, iv.feature_stratified_coverage(y, bounds, feature, 0.9, num_bins=5, n_calibration=m).pvalue < 0.05,
-                  iv.feature_stratified_coverage(y, bounds, feature > 0, 0.9, n_calibration=m, alternative="two-sided").pvalue < 0.05,
-                  iv.size_stratified_coverage(y, bounds, 0.9).pvalue < 0.05]
+        by_width = stratified.size_stratified_coverage(y, bounds, 0.9, n_calibration=m)
+        count += [by_width.pvalue < 0.05, stratified.feature_stratified_coverage(y, bounds, feature, 0.9, num_bins=5, n_calibration=m).pvalue < 0.05,
+                  stratified.feature_stratified_coverage(y, bounds, feature > 0, 0.9, n_calibration=m, alternative="two-sided").pvalue < 0.05,
+                  stratified.size_stratified_coverage(y, bounds, 0.9).pvalue < 0.05]
     assert (np.abs(count[:3] / 250 - 0.05) < 0.045).all(), count
     assert m == 5000 or count[3] > 50              # without the calibration: a quarter and more
 
@@ -325,26 +327,26 @@ def test_several_levels_give_a_result_for_each():
     y, bounds, _ = sample(31, n=60, k=2)
     label, member, _ = sample_sets(31, k=2)
     by = np.arange(60) % 7
-    for call, true, several in ((iv.coverage_test, y, bounds), (iv.size_stratified_coverage, y, bounds), (iv.coverage_test, label, member), (iv.size_stratified_coverage, label, member),
-                                (lambda t, b, c, **o: iv.feature_stratified_coverage(t, b, by, c, **o), y, bounds), (lambda t, b, c, **o: iv.feature_stratified_coverage(t, b, by, c, **o), label, member)):
+    for call, true, several in ((iv.coverage_test, y, bounds), (stratified.size_stratified_coverage, y, bounds), (iv.coverage_test, label, member), (stratified.size_stratified_coverage, label, member),
+                                (lambda t, b, c, **o: stratified.feature_stratified_coverage(t, b, by, c, **o), y, bounds), (lambda t, b, c, **o: stratified.feature_stratified_coverage(t, b, by, c, **o), label, member)):
         found = call(true, several, [0.7, 0.9], n_calibration=50)
         assert isinstance(found, tuple)
         for j, level in enumerate((0.7, 0.9)): assert found[j].sentence == call(true, several[:, :, j], level, n_calibration=50).sentence
         assert found[0].sentence != found[1].sentence
         assert call(true, several[:, :, :1], 0.7).sentence == call(true, several[:, :, 0], 0.7).sentence == call(true, several[:, :, 0], [0.7])[0].sentence
-    one, two = iv.hsic_test(y, bounds, n_resamples=99, rng=1)
-    assert one.pvalue == iv.hsic_test(y, bounds[:, :, 0], n_resamples=99, rng=1).pvalue and one.statistic != two.statistic
-    np.testing.assert_allclose([one.statistic, two.statistic], [iv.hsic_test(y, bounds[:, :, j], n_resamples=9, rng=1).statistic for j in (0, 1)], rtol=1e-12)
+    one, two = dependence.hsic_test(y, bounds, n_resamples=99, rng=1)
+    assert one.pvalue == dependence.hsic_test(y, bounds[:, :, 0], n_resamples=99, rng=1).pvalue and one.statistic != two.statistic
+    np.testing.assert_allclose([one.statistic, two.statistic], [dependence.hsic_test(y, bounds[:, :, j], n_resamples=9, rng=1).statistic for j in (0, 1)], rtol=1e-12)
 
 
 @pytest.mark.parametrize("names", [["a", "b", "c", "d", "e"], [1, 2, 3, 4, 5], [10, 5, 7, 0, 2], np.array([b"x", b"y", b"z", b"u", b"v"])])
 def test_labels_of_any_kind_are_those_of_their_columns(names):
     label, member, weight = sample_sets(32)
     named = np.array(names)[label]
-    for call in (iv.classification_coverage_score, iv.classification_ssc, iv.classification_ssc_score):
+    for call in (iv.classification_coverage_score, stratified.classification_ssc, stratified.classification_ssc_score):
         np.testing.assert_array_equal(call(named, member, classes=names, sample_weight=weight), call(label, member, sample_weight=weight))
         np.testing.assert_array_equal(call(pd.Series(named, dtype=object), member, classes=pd.Index(names)), call(label, member))
-    for call in (iv.coverage_test, iv.size_stratified_coverage, lambda y, s, c, **o: iv.feature_stratified_coverage(y, s, np.arange(60), c, **o)):
+    for call in (iv.coverage_test, stratified.size_stratified_coverage, lambda y, s, c, **o: stratified.feature_stratified_coverage(y, s, np.arange(60), c, **o)):
         assert call(named, member, 0.9, classes=names).sentence == call(label, member, 0.9).sentence
     with pytest.raises((ValueError, TypeError), match="y_true"): iv.classification_coverage_score(["nobody"] * 60, member, classes=names)
 
@@ -352,17 +354,17 @@ def test_labels_of_any_kind_are_those_of_their_columns(names):
 def test_features_make_groups_of_numbers_or_of_names():
     rng = np.random.default_rng(33)
     y, bounds, feature = conformal(rng, 100, 400)
-    result = iv.feature_stratified_coverage(y, bounds, feature, 0.9, num_bins=4)
+    result = stratified.feature_stratified_coverage(y, bounds, feature, 0.9, num_bins=4)
     inside, order = np.abs(y) <= bounds[:, 1], np.argsort(feature)
     np.testing.assert_allclose(result.groups["coverage"], [part.mean() for part in np.array_split(inside[order], 4)])
     np.testing.assert_array_equal(result.groups[["feature_low", "feature_high"]].to_numpy().ravel(), np.sort(feature)[[0, 99, 100, 199, 200, 299, 300, 399]])
     names = np.array(["left", "right", "middle"])[rng.integers(0, 3, 400)]
     for by in (names, pd.Categorical(names), names.astype(object)):
-        named = iv.feature_stratified_coverage(y, bounds, by, 0.9).groups
+        named = stratified.feature_stratified_coverage(y, bounds, by, 0.9).groups
         assert named["name"].tolist() == ["left", "middle", "right"] and named["count"].tolist() == [np.sum(names == one) for one in ("left", "middle", "right")]
         np.testing.assert_allclose(named["coverage"], [inside[names == one].mean() for one in ("left", "middle", "right")])
     assert named["pvalue_adjusted"].min() >= named["pvalue"].min()
-    for result in (iv.feature_stratified_coverage(y, bounds, names, 0.9), iv.feature_stratified_coverage(y, bounds, feature, 0.9)): assert result.plot().get_ylabel()
+    for result in (stratified.feature_stratified_coverage(y, bounds, names, 0.9), stratified.feature_stratified_coverage(y, bounds, feature, 0.9)): assert result.plot().get_ylabel()
 
 
 def test_stratified_test_keeps_its_level_and_finds_a_bad_group():
@@ -371,8 +373,8 @@ def test_stratified_test_keeps_its_level_and_finds_a_bad_group():
         half = rng.lognormal(0, 0.5, 300)
         z = rng.standard_normal(300)
         bounds = stats.norm.ppf(0.95) * np.column_stack([-half, half])
-        rejected += iv.size_stratified_coverage(half * z, bounds, 0.9, num_bins=5).pvalue < 0.05
-        found += iv.size_stratified_coverage(z * half * np.where(half < np.quantile(half, 0.2), 2, 1), bounds, 0.9, num_bins=5).pvalue < 0.05
+        rejected += stratified.size_stratified_coverage(half * z, bounds, 0.9, num_bins=5).pvalue < 0.05
+        found += stratified.size_stratified_coverage(z * half * np.where(half < np.quantile(half, 0.2), 2, 1), bounds, 0.9, num_bins=5).pvalue < 0.05
     assert rejected / 400 < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400) and found / 400 > 0.95
 
 
@@ -382,7 +384,7 @@ def independent_pvalues(n, n_sets, n_resamples, seed, coverage=0.9, rounded=Fals
         half = rng.lognormal(0, 0.5, n)
         if rounded: half = np.ceil(2 * half) / 2
         bounds = stats.norm.ppf((1 + coverage) / 2) * np.column_stack([-half, half])
-        out[r] = iv.hsic_test(half * rng.standard_normal(n), bounds, n_resamples=n_resamples, rng=rng).pvalue
+        out[r] = dependence.hsic_test(half * rng.standard_normal(n), bounds, n_resamples=n_resamples, rng=rng).pvalue
     return out
 
 
@@ -408,8 +410,8 @@ def test_hsic_test_finds_dependence_of_either_kind():
         half = rng.uniform(1, 2, 800)
         bounds = 1.96 * np.column_stack([-half, half])
         z = rng.standard_normal(800)
-        trend += iv.hsic_test(z * half * np.where(half < 1.3, 1.4, 1), bounds, n_resamples=199, rng=1).pvalue < 0.05
-        dip += iv.hsic_test(z * half * np.where(np.abs(half - 1.5) < 0.15, 1.7, 1), bounds, n_resamples=199, rng=1).pvalue < 0.05
+        trend += dependence.hsic_test(z * half * np.where(half < 1.3, 1.4, 1), bounds, n_resamples=199, rng=1).pvalue < 0.05
+        dip += dependence.hsic_test(z * half * np.where(np.abs(half - 1.5) < 0.15, 1.7, 1), bounds, n_resamples=199, rng=1).pvalue < 0.05
     assert trend > 54 and dip > 54
 
 
@@ -420,9 +422,9 @@ def test_hsic_test_of_few_points_agrees_with_all_their_arrangements(seed, n, lev
     rng = np.random.default_rng(seed)
     width = rng.integers(1, levels + 1, n) * 1.0
     covered = rng.random(n) < 0.6
-    result = iv.hsic_test(np.where(covered, 0.0, -1.0), np.column_stack([np.zeros(n), width]), n_resamples=2000, rng=1,
+    result = dependence.hsic_test(np.where(covered, 0.0, -1.0), np.column_stack([np.zeros(n), width]), n_resamples=2000, rng=1,
                           kernel_sizes=None if size is None else (size, 1))
-    def value(chosen): return iv.hsic(np.where(np.isin(np.arange(n), chosen), 0.0, -1.0), np.column_stack([np.zeros(n), width]), (result.kernel_size_width, result.kernel_size_coverage))
+    def value(chosen): return dependence.hsic(np.where(np.isin(np.arange(n), chosen), 0.0, -1.0), np.column_stack([np.zeros(n), width]), (result.kernel_size_width, result.kernel_size_coverage))
     every = np.array([value(c) for c in combinations(range(n), int(covered.sum()))])
     np.testing.assert_allclose(result.statistic, value(np.flatnonzero(covered)), rtol=1e-9, atol=1e-15)
     share = np.mean(every >= result.statistic * (1 - 1e-9))
@@ -432,12 +434,12 @@ def test_hsic_test_of_few_points_agrees_with_all_their_arrangements(seed, n, lev
 
 def test_hsic_test_gives_the_same_for_any_unit_and_number_of_jobs():
     y, bounds, _ = sample(15, n=400)
-    one = iv.hsic_test(y, bounds, n_resamples=3000, rng=3)
-    two = iv.hsic_test(y, bounds, n_resamples=3000, rng=3, n_jobs=2)
+    one = dependence.hsic_test(y, bounds, n_resamples=3000, rng=3)
+    two = dependence.hsic_test(y, bounds, n_resamples=3000, rng=3, n_jobs=2)
     np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
     assert one.pvalue == two.pvalue
     for unit in (2.0**-60, 2.0**60):
-        other = iv.hsic_test(unit * y, unit * bounds, n_resamples=3000, rng=3)
+        other = dependence.hsic_test(unit * y, unit * bounds, n_resamples=3000, rng=3)
         assert other.pvalue == one.pvalue
         np.testing.assert_allclose(other.null_distribution, one.null_distribution, rtol=1e-9)
 
@@ -447,8 +449,8 @@ def test_results_have_frames_plots_and_short_representations():
     y, bounds, _ = sample(16, n=100)
     label, member, _ = sample_sets(16)
     for result, rows in ((iv.coverage_test(y, bounds, 0.9), 1), (iv.coverage_test(label, member, 0.9, n_calibration=30), 1),
-                         (iv.size_stratified_coverage(y, bounds, 0.9, num_bins=4), 4), (iv.size_stratified_coverage(label, member, 0.9, num_bins=2), 2),
-                         (iv.size_stratified_coverage(label, member, 0.9), None), (iv.hsic_test(y, bounds, n_resamples=50, rng=1), 1)):
+                         (stratified.size_stratified_coverage(y, bounds, 0.9, num_bins=4), 4), (stratified.size_stratified_coverage(label, member, 0.9, num_bins=2), 2),
+                         (stratified.size_stratified_coverage(label, member, 0.9), None), (dependence.hsic_test(y, bounds, n_resamples=50, rng=1), 1)):
         frame = result.to_frame()
         assert rows is None or len(frame) == rows
         assert result._repr_html_().startswith("<p>") and 0 <= result.pvalue <= 1
@@ -456,7 +458,7 @@ def test_results_have_frames_plots_and_short_representations():
         assert result.plot(ax) is ax and ax.get_xlabel()
         assert result.plot().get_xlabel()
         plt.close("all")
-    assert np.isclose(iv.size_stratified_coverage(label, member, 0.9).statistic, iv.classification_ssc_score(label, member))
+    assert np.isclose(stratified.size_stratified_coverage(label, member, 0.9).statistic, stratified.classification_ssc_score(label, member))
 
 
 # --- bad input ------------------------------------------------------------------------------------------------------------------
@@ -466,23 +468,23 @@ LABEL, SETS = np.array([0, 1, 2, 0, 1, 2]), np.array([[1, 0, 0], [1, 1, 0], [0, 
 INTERVAL_CALLS = {
     "regression_coverage_score": iv.regression_coverage_score,
     "regression_mean_width_score": lambda y, b: iv.regression_mean_width_score(b),
-    "regression_ssc": lambda y, b: iv.regression_ssc(y, b, 2),
-    "regression_ssc_score": lambda y, b: iv.regression_ssc_score(y, b, 2),
-    "hsic": iv.hsic,
+    "regression_ssc": lambda y, b: stratified.regression_ssc(y, b, 2),
+    "regression_ssc_score": lambda y, b: stratified.regression_ssc_score(y, b, 2),
+    "hsic": dependence.hsic,
     "regression_mwi_score": lambda y, b: iv.regression_mwi_score(y, b, 0.9),
     "coverage_test": lambda y, b: iv.coverage_test(y, b, 0.9),
-    "size_stratified_coverage": lambda y, b: iv.size_stratified_coverage(y, b, 0.9, num_bins=2),
-    "hsic_test": lambda y, b: iv.hsic_test(y, b, n_resamples=19, rng=1),
+    "size_stratified_coverage": lambda y, b: stratified.size_stratified_coverage(y, b, 0.9, num_bins=2),
+    "hsic_test": lambda y, b: dependence.hsic_test(y, b, n_resamples=19, rng=1),
 }
 
 
 def test_messages_say_what_and_where():
     with pytest.raises(ValueError, match=r"y_intervals\[:, 1\] must not hold missing values: 1 of 6 values is missing, the first at position 4; write -inf or inf"):
-        iv.hsic(Y, np.where(B == 4.2, np.nan, B))
+        dependence.hsic(Y, np.where(B == 4.2, np.nan, B))
     with pytest.raises(ValueError, match=r"y_intervals must have its lower bound first: 1 of 6 values is crossed, the first at position 4 \(3.0\)"):
-        iv.hsic(Y, np.where(B == 4.2, 2.9, B))
+        dependence.hsic(Y, np.where(B == 4.2, 2.9, B))
     with pytest.raises(ValueError, match=r"y_intervals\[:, 0, 1\] must not hold missing"):
-        iv.hsic(Y, np.stack([B, np.where(B == 0.5, np.nan, B)], axis=2))
+        dependence.hsic(Y, np.stack([B, np.where(B == 0.5, np.nan, B)], axis=2))
     with pytest.raises(ValueError, match=r"y_pred_set must hold True and False.*18 of 18.*first at \(0, 0\) \(0.7\); make sets of probabilities"):
         iv.classification_coverage_score(LABEL, np.where(SETS, 0.7, 0.1))
     with pytest.raises(ValueError, match=r"y_true must hold classes, whole numbers from 0 to 2: 1 of 6 values is no class, the first at position 0 \(-1.0\)"):
@@ -490,18 +492,18 @@ def test_messages_say_what_and_where():
 
 
 @pytest.mark.parametrize(("call", "named"), [
-    (lambda: iv.regression_ssc(Y, B, 7), "num_bins"), (lambda: iv.regression_ssc(Y[:1], B[:1], 2), "num_bins"),
-    (lambda: iv.classification_ssc(LABEL, SETS, 5), "num_bins"),
+    (lambda: stratified.regression_ssc(Y, B, 7), "num_bins"), (lambda: stratified.regression_ssc(Y[:1], B[:1], 2), "num_bins"),
+    (lambda: stratified.classification_ssc(LABEL, SETS, 5), "num_bins"),
 
 
-    (lambda: iv.hsic(Y[:1], B[:1]), "y_true"),
-    (lambda: iv.hsic_test(Y[:1], B[:1]), "y_true"),
-    (lambda: iv.hsic_test(Y, B, kernel_sizes=(0, 1)), "kernel_sizes"), (lambda: iv.hsic_test(LABEL, SETS), "y_intervals"),
+    (lambda: dependence.hsic(Y[:1], B[:1]), "y_true"),
+    (lambda: dependence.hsic_test(Y[:1], B[:1]), "y_true"),
+    (lambda: dependence.hsic_test(Y, B, kernel_sizes=(0, 1)), "kernel_sizes"), (lambda: dependence.hsic_test(LABEL, SETS), "y_intervals"),
     (lambda: iv.coverage_test(Y, np.stack([B, B], axis=2), 0.9), "level must hold one number for each of the 2 levels of y_intervals, got 1"),
-    (lambda: iv.size_stratified_coverage(Y, B, [0.9, 0.8], num_bins=2), "level must hold one number for each of the 1 level of y_intervals, got 2"),
+    (lambda: stratified.size_stratified_coverage(Y, B, [0.9, 0.8], num_bins=2), "level must hold one number for each of the 1 level of y_intervals, got 2"),
     (lambda: iv.coverage_test(Y, np.stack([B, B], axis=2), [0.9, 90]), "level must lie strictly between 0 and 1, got 90"),
-    (lambda: iv.feature_stratified_coverage(Y, B, list("aabbcc"), 0.9, num_bins=2), "num_bins must be left out"),
-    (lambda: iv.feature_stratified_coverage(Y, B, [1, 1, 1, 2, 2, 2], 0.9, num_bins=3), "distinct values of by, 2, got 3"),
+    (lambda: stratified.feature_stratified_coverage(Y, B, list("aabbcc"), 0.9, num_bins=2), "num_bins must be left out"),
+    (lambda: stratified.feature_stratified_coverage(Y, B, [1, 1, 1, 2, 2, 2], 0.9, num_bins=3), "distinct values of by, 2, got 3"),
     (lambda: iv.coverage_test(Y, B, 0.9, classes=[0, 1]), "y_intervals must hold True and False"),
     (lambda: iv.coverage_test(LABEL, SETS, 0.9, classes=[0, 1]), "classes must hold one label for each of the 3 columns, got 2"),
 
@@ -522,12 +524,12 @@ def test_bad_settings_are_refused_by_name(call, named):
 
 def test_single_points_and_constant_arrays_have_results():
     one = dict(y_true=[1.0], y_intervals=[[0.0, 2.0]])
-    assert iv.regression_coverage_score(**one) == 1 and iv.regression_mwi_score(**one, confidence_level=0.9) == 2 and iv.regression_ssc_score(**one, num_bins=1) == 1
+    assert iv.regression_coverage_score(**one) == 1 and iv.regression_mwi_score(**one, confidence_level=0.9) == 2 and stratified.regression_ssc_score(**one, num_bins=1) == 1
     result = iv.coverage_test(**one, level=0.9)
     assert result.pvalue == 1 and math.isclose(result.confidence_interval.low, 0.025) and result.confidence_interval.high == 1
     same = dict(y_true=np.ones(5), y_intervals=np.tile([0.0, 2.0], (5, 1)))
-    assert iv.hsic(**same) == 0 and iv.hsic_test(**same, n_resamples=9, rng=1).pvalue == 1 and iv.regression_ssc_score(**same, num_bins=1) == 1
-    assert iv.hsic_test([1.0, 1.0], [[0, 2], [0, 3]], n_resamples=9, rng=1).pvalue == 1      # all are covered
+    assert dependence.hsic(**same) == 0 and dependence.hsic_test(**same, n_resamples=9, rng=1).pvalue == 1 and stratified.regression_ssc_score(**same, num_bins=1) == 1
+    assert dependence.hsic_test([1.0, 1.0], [[0, 2], [0, 3]], n_resamples=9, rng=1).pvalue == 1      # all are covered
     point = dict(y_true=[1.0, 2.0], y_intervals=[[1.0, 1.0], [3.0, 3.0]])                     # intervals of no width
     assert iv.regression_coverage_score(**point) == 0.5 and iv.regression_mean_width_score(point["y_intervals"]) == 0
 
@@ -543,7 +545,7 @@ def test_any_floats_give_a_result_without_nan_or_a_clear_error(name, data):
     y, bounds = data.draw(arrays(float, n, elements=ANY)), data.draw(arrays(float, (n, 2), elements=ANY))
     if data.draw(st.booleans()): bounds = np.sort(bounds, axis=1)
     calls = INTERVAL_CALLS | {"coverage_width_based": lambda y, b: iv.coverage_width_based(y, b[:, 0], b[:, 1], 2.0, 0.9),
-                              "hsic, narrow": lambda y, b: iv.hsic(y, b, (1e-150, 1e-150)), "hsic, wide": lambda y, b: iv.hsic(y, b, (1e150, 1e150))}
+                              "hsic, narrow": lambda y, b: dependence.hsic(y, b, (1e-150, 1e-150)), "hsic, wide": lambda y, b: dependence.hsic(y, b, (1e150, 1e150))}
     with np.errstate(all="raise", under="ignore"):
         try: result = calls[name](y, bounds)
         except (ValueError, TypeError) as message: assert str(message)
@@ -605,7 +607,8 @@ def test_metrics_agree_with_mapie_where_it_is_right(mapie):
     flat = [(f, args) for f, several in cases.items() for args in several]
     data = dict(y=y, b=bounds, b0=bounds[:, :, :1], low=low, up=up, kernel=kernel, label=label, s=member)
     for (f, args), theirs in zip(flat, mapie(flat, **data)):
-        ours = getattr(iv, f)(*(data[a] if isinstance(a, str) else a for a in args))
+        room = next(one for one in (iv, dependence, stratified) if hasattr(one, f))
+        ours = getattr(room, f)(*(data[a] if isinstance(a, str) else a for a in args))
         if f == "regression_mwi_score": theirs["value"] = [theirs["value"]]
         np.testing.assert_allclose(ours, theirs["value"], rtol=1e-10, err_msg=f)
 
@@ -649,15 +652,15 @@ def test_mapie_differs_where_the_table_says_so(mapie):
     assert theirs["crossed winkler"]["value"] == theirs["straight winkler"]["value"]
     # equal widths are split in the order of the rows, and small ones are counted after rounding to five decimals
     assert theirs["tied"]["value"] != theirs["mixed"]["value"]
-    np.testing.assert_array_equal(iv.regression_ssc(y, tied, 4), iv.regression_ssc(y[order], tied[order], 4))
+    np.testing.assert_array_equal(stratified.regression_ssc(y, tied, 4), stratified.regression_ssc(y[order], tied[order], 4))
     assert theirs["tiny"]["error"] == "ValueError" and "number of bins" in theirs["tiny"]["message"]
-    np.testing.assert_array_equal(iv.regression_ssc(1e-6 * y, 1e-6 * bounds, 3), iv.regression_ssc(y, bounds, 3))
+    np.testing.assert_array_equal(stratified.regression_ssc(1e-6 * y, 1e-6 * bounds, 3), stratified.regression_ssc(y, bounds, 3))
     # squared widths lose the digits that their differences need
     exact = twin_hsic(data["y_near"][:25], data["near"][:25], 1, 1)
-    np.testing.assert_allclose(iv.hsic(data["y_near"][:25], data["near"][:25]), exact, rtol=1e-12)
-    ours = iv.hsic(data["y_near"], data["near"])
+    np.testing.assert_allclose(dependence.hsic(data["y_near"][:25], data["near"][:25]), exact, rtol=1e-12)
+    ours = dependence.hsic(data["y_near"], data["near"])
     assert not abs(theirs["near"]["value"][0] / ours - 1) < 0.01
-    assert iv.hsic(y, data["constant"]) == 0 and theirs["constant"]["value"] != [0.0]
+    assert dependence.hsic(y, data["constant"]) == 0 and theirs["constant"]["value"] != [0.0]
     # sums of large numbers lose the digits of the widths
     exact = twin_winkler(data["y_far"], far[:, :, 0], np.ones(1000), 0.9)
     np.testing.assert_allclose(iv.regression_mwi_score(data["y_far"], far[:, :, 0], 0.9), exact, rtol=1e-12)
@@ -669,11 +672,11 @@ def test_mapie_differs_where_the_table_says_so(mapie):
     np.testing.assert_allclose(theirs["last class"]["value"], [np.mean(member[np.arange(30), wrapped])], rtol=1e-10)
     assert 0.1 < theirs["shares"]["value"][0] < 0.7 and theirs["share width"]["value"] == 4
     # the same numbers for set sizes, with a warning for each that does not occur
-    np.testing.assert_allclose(iv.classification_ssc(label, data["absent"]), theirs["sizes"]["value"][0], rtol=1e-10)
+    np.testing.assert_allclose(stratified.classification_ssc(label, data["absent"]), theirs["sizes"]["value"][0], rtol=1e-10)
     assert np.isnan(theirs["sizes"]["value"][0]).sum() == 4 and "RuntimeWarning" in theirs["sizes"]["warnings"]
     # a single point, and as many groups as widths
     assert not math.isfinite(theirs["one point"]["value"][0]) and theirs["one point"]["warnings"]
-    assert theirs["three widths"]["error"] == "ValueError" and iv.regression_ssc(y[:3], data["b3w"], 3).size == 3
+    assert theirs["three widths"]["error"] == "ValueError" and stratified.regression_ssc(y[:3], data["b3w"], 3).size == 3
     assert len(theirs["one level"]["value"]) == 1 and isinstance(iv.regression_coverage_score(y, bounds), float)
 
 

@@ -13,7 +13,7 @@ from uqcal._base import kernels
 from uqcal._base.kernels import _stand_for_the_same, elementwise, kernel
 from uqcal._chance.logistic import sigmoid
 from uqcal._chance.resampling import _draw_last, shuffle
-from uqcal.errors import bias
+from uqcal.errors import bias_limits
 
 
 @pytest.mark.parametrize("module", ["uqcal.errors.validation", "uqcal.statistics.consistency", "uqcal.subgroups.two_groups", "uqcal.probabilities.walk"])
@@ -142,6 +142,6 @@ def test_one_who_waits_at_a_terminal_is_told_once_that_loops_are_compiled(is_ter
 def test_weights_are_the_same_for_one_resample_and_for_many(n_groups):
     one, many = np.full(4, 5, dtype=np.uint64), np.full(4, 5, dtype=np.uint64)
     rows = np.empty((3, n_groups))
-    for row in rows: bias._draw_weights(row, one)
-    np.testing.assert_array_equal(bias._weights(3, n_groups, many), rows)
+    for row in rows: bias_limits._draw_weights(row, one)
+    np.testing.assert_array_equal(bias_limits._weights(3, n_groups, many), rows)
     assert one[0] == many[0]

@@ -16,6 +16,8 @@ from sklearn.metrics import roc_auc_score
 import uqcal
 from uqcal.probabilities import calibration_tests as ct
 from uqcal.intervals import intervals as iv
+from uqcal.intervals import dependence
+from uqcal.intervals import stratified
 from uqcal.probabilities import reliability as rel
 from uqcal.probabilities import walk as wk
 from uqcal._chance.brownian import kolmogorov_smirnov_null, kuiper_null
@@ -142,17 +144,17 @@ def in_order(d):
 ROWS = {
     "regression_coverage_score": (["$value", "$b"], {}, lambda d: iv.regression_coverage_score(d["value"], d["b"])),
     "regression_mean_width_score": (["$b"], {}, lambda d: iv.regression_mean_width_score(d["b"])),
-    "regression_ssc": (["$value", "$b"], {}, lambda d: iv.regression_ssc(d["value"], d["b"])),
-    "regression_ssc_score": (["$value", "$b", 4], {}, lambda d: iv.regression_ssc_score(d["value"], d["b"], 4)),
-    "hsic": (["$value", "$b"], {}, lambda d: iv.hsic(d["value"], d["b"])),
+    "regression_ssc": (["$value", "$b"], {}, lambda d: stratified.regression_ssc(d["value"], d["b"])),
+    "regression_ssc_score": (["$value", "$b", 4], {}, lambda d: stratified.regression_ssc_score(d["value"], d["b"], 4)),
+    "hsic": (["$value", "$b"], {}, lambda d: dependence.hsic(d["value"], d["b"])),
     "coverage_width_based": (["$value", "$low", "$up", 2.0, 0.9], {}, lambda d: iv.coverage_width_based(d["value"], d["low"], d["up"], 2.0, 0.9)),
     "regression_mwi_score": (["$value", "$b1", 0.9], {}, lambda d: iv.regression_mwi_score(d["value"], d["b1"], 0.9)[0]),
     "classification_coverage_score": (["$label", "$sets"], {}, lambda d: iv.classification_coverage_score(d["names"], d["sets"], classes=d["columns"])),
     "classification_mean_width_score": (["$sets"], {}, lambda d: iv.classification_mean_width_score(d["sets"])),
-    "classification_ssc": (["$label", "$sets", 3], {}, lambda d: iv.classification_ssc(d["label"], d["sets"], 3)),
-    "classification_ssc_score": (["$label", "$sets", 3], {}, lambda d: iv.classification_ssc_score(d["names"], d["sets"], 3, classes=d["columns"])),
+    "classification_ssc": (["$label", "$sets", 3], {}, lambda d: stratified.classification_ssc(d["label"], d["sets"], 3)),
+    "classification_ssc_score": (["$label", "$sets", 3], {}, lambda d: stratified.classification_ssc_score(d["names"], d["sets"], 3, classes=d["columns"])),
     "coverage_gap": (["$value", "$group", 0.9], {"y_intervals": "$b1"}, lambda d: np.mean(np.abs(
-        iv.feature_stratified_coverage(d["value"], d["b1"], d["group"].astype(str), 0.9).groups["coverage"] - 0.9))),
+        stratified.feature_stratified_coverage(d["value"], d["b1"], d["group"].astype(str), 0.9).groups["coverage"] - 0.9))),
     "worst_slab_coverage": (["$coordinates", "$value"], {"y_intervals": "$b1", "n_directions": 5}, None),
     "excess_risk_target_coverage": (["$coordinates", "$value", 0.9], {"y_intervals": "$b1"}, None),
     "auroc": (["$right", "$sure"], {}, lambda d: roc_auc_score(d["right"], d["sure"])),
@@ -178,7 +180,7 @@ MORE = [  # what the rows say beside
     ("top_label_ece", ["$names", "$prob", None, 16, None, "$columns"], {}, lambda d: rel.top_label_ece(d["names"], d["prob"], classes=d["columns"])),
     ("top_label_ece", ["$label", "$top", "$chosen", 16], {}, lambda d: rel.top_label_ece(d["label"], d["top"], d["chosen"])),
     ("coverage_gap", ["$label", "$group", 0.8], {"y_sets": "$first", "weighted": True}, lambda d: np.average(*(lambda g: (np.abs(g["coverage"] - 0.8), None, g["count"]))(
-        iv.feature_stratified_coverage(d["label"], d["first"], d["group"].astype(str), 0.8).groups))),
+        stratified.feature_stratified_coverage(d["label"], d["first"], d["group"].astype(str), 0.8).groups))),
 ]
 
 

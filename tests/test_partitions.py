@@ -10,13 +10,14 @@ import dask.array as da
 import dask.dataframe as dd
 
 from uqcal.parts import errors_in_parts, partitions
-from uqcal.probabilities.calibration import brier_decomposition
+from uqcal.probabilities.differences import brier_decomposition
 from uqcal.probabilities.calibration_tests import binary_calibration_tests
 from uqcal.statistics.consistency import consistency_test
 from uqcal.intervals.intervals import coverage_test
 from uqcal.parts.partitions import calibration_of_partitions, coverage_of_partitions
 from uqcal.parts.errors_in_parts import errors_of_partitions
-from uqcal.probabilities.reliability import calibration_error_interval, reliability_diagram
+from uqcal.probabilities.calibration_errors import calibration_error_interval
+from uqcal.probabilities.reliability import reliability_diagram
 from uqcal.statistics.statistics import zms
 from uqcal.probabilities.walk import as_seen
 

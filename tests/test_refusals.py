@@ -320,8 +320,10 @@ TABLE = {
         ("bin_scaling.extrapolate", {"n_bins": (2, 3, 4, 6)}, {"n_bins": "counts"}))},
     **rows("bias", "bias_test", "errors", kinds={"groups": "free"}),
     **rows("bias", "bias_test+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
-    **rows("factors", "average_test factors_along valid_bins", "errors", kinds={"groups": "free", "n_bins": "count -None"}),
-    **rows("factors", "average_test+groups factors_along+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
+    **rows("factors", "average_test", "errors", kinds={"groups": "free", "n_bins": "count -None"}),
+    **rows("stretches", "factors_along valid_bins", "errors", kinds={"groups": "free", "n_bins": "count -None"}),
+    **rows("factors", "average_test+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
+    **rows("stretches", "factors_along+groups", "errors", given={"groups": np.arange(N) % 12}, kinds={"groups": "array -None"}),
     **rows("conclusions", "draw_conclusions", "errors", given={"by": {"x": X}}, kinds={"by": "table -None"}),
     **rows("validation", "validate_errors", "errors", nan=True, given={"observed": E, "by": {"x": X}}, kinds={"by": "table -None", "statistics": "choices -empty", "distribution": "choice -None", "observed": "feature -None"}, aliases={"statistics": "statistic", "distributions": "distribution"}),
     **rows("bin_scaling", "extrapolate", "errors", given={"n_bins": (2, 3, 4, 6)}, kinds={"n_bins": "counts"}),
@@ -332,14 +334,23 @@ TABLE = {
     **rows("causes", "describe_rows", "single", given={"sample": SAMPLE, "rows": np.arange(4)}, kinds={"sample": "free", "rows": "array"}),
 
     # intervals and sets
-    **rows("intervals", "regression_mean_width_score regression_coverage_score regression_ssc regression_ssc_score regression_mwi_score hsic coverage_width_based", "intervals"),
-    **rows("intervals", "coverage_test hsic_test size_stratified_coverage feature_stratified_coverage", "intervals", given=NUMBERED,
+    **rows("intervals", "regression_mean_width_score regression_coverage_score regression_mwi_score coverage_width_based", "intervals"),
+    **rows("stratified", "regression_ssc regression_ssc_score", "intervals"),
+    **rows("dependence", "hsic", "intervals"),
+    **rows("intervals", "coverage_test", "intervals", given=NUMBERED,
            kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "num_bins": "count -None"}),
-    **rows("intervals", "classification_mean_width_score classification_coverage_score classification_ssc_score", "sets", kinds={"num_bins": "count -None"}),
-    **rows("intervals", "classification_ssc", "sets", nan=True, kinds={"num_bins": "count -None"}),
+    **rows("dependence", "hsic_test", "intervals", given=NUMBERED,
+           kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "num_bins": "count -None"}),
+    **rows("stratified", "size_stratified_coverage feature_stratified_coverage", "intervals", given=NUMBERED,
+           kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "num_bins": "count -None"}),
+    **rows("intervals", "classification_mean_width_score classification_coverage_score", "sets", kinds={"num_bins": "count -None"}),
+    **rows("stratified", "classification_ssc_score", "sets", kinds={"num_bins": "count -None"}),
+    **rows("stratified", "classification_ssc", "sets", nan=True, kinds={"num_bins": "count -None"}),
 
     **rows("intervals", "classification_coverage_score+numbers", "sets", given=NUMBERED, kinds=FREE_CLASSES),
-    **rows("intervals", "coverage_test+sets size_stratified_coverage+sets feature_stratified_coverage+sets", "sets", given={"y_intervals": SETS},
+    **rows("intervals", "coverage_test+sets", "sets", given={"y_intervals": SETS},
+           kinds={"y_intervals": "sets", "num_bins": "count -None"}),
+    **rows("stratified", "size_stratified_coverage+sets feature_stratified_coverage+sets", "sets", given={"y_intervals": SETS},
            kinds={"y_intervals": "sets", "num_bins": "count -None"}),
 
     **rows("intervals", "check_bounds", "intervals"),
@@ -406,7 +417,8 @@ TABLE = {
            kinds={"y_intervals": "sets", "y_pred": "free", "by": "free", "sort_bounds": "flag", "n_calibration": "count -None"}),
 
     # probabilities
-    **rows("reliability", "reliability_diagram ece_test debiased_squared_error calibration_error_interval", "binary"),
+    **rows("reliability", "reliability_diagram", "binary"),
+    **rows("calibration_errors", "ece_test debiased_squared_error calibration_error_interval", "binary"),
     **rows("reliability", "expected_calibration_error", "binary", given=NUMBERED, kinds=FREE_CLASSES),
     **rows("reliability", "expected_calibration_error+classes", "classes", kinds={"y_prob": "rows -1-D"}),
     **rows("reliability", "top_label_ece", "classes", given={"y_pred": None}, kinds={"y_pred": "free"}),
@@ -419,7 +431,7 @@ TABLE = {
     **rows("many_classes", "class_report", "classes", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
     **rows("class_recalibration", "recalibrate_classes", "classes", nan=True), **rows("class_recalibration", "ClassScaling.fit", "classes", of=ClassScaling),
     **rows("class_recalibration", "ClassScaling.predict", "classes", of=lambda: ClassScaling().fit(CLASSES, LABEL)),
-    **rows("calibration", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
+    **rows("differences", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
     **rows("by_columns", "column_tests", "binary", nan=True, given={"by": {"x": X}}, kinds={"by": "table"}),
     **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers -booleans"}), **rows("two_groups", "comparison_graph paired_reliability", "two"),
     **rows("against_everyone", "subpopulation_graph", "groups"), **rows("rates", "rate_difference", "two rates"),
@@ -430,7 +442,7 @@ TABLE = {
     **{f"calibration_tests.{name}+cluster": Row("binary", given={"groups": np.arange(N) % 8}, kinds={"groups": "array -None"})
        for name in ("kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test", "binary_calibration_tests")},
     **{f"{name}+cluster": Row("binary", given={"groups": np.arange(N) % 8}, kinds={"groups": "array -None"}, **({"nan": True} if name.endswith("report") else {}))
-       for name in ("reliability.reliability_diagram", "reliability.ece_test", "reliability.calibration_error_interval", "calibration.largest_difference")},
+       for name in ("reliability.reliability_diagram", "calibration_errors.ece_test", "calibration_errors.calibration_error_interval", "differences.largest_difference")},
     **rows("calibration", "calibration_report+cluster", "binary", nan=True, given={"groups": np.arange(N) % 8, "by": None}, kinds={"groups": "array -None", "by": "free"}),
     **rows("calibration_tests", "multiclass_calibration_tests+cluster", "classes", nan=True, given={"groups": np.arange(N) % 8}, kinds={"groups": "array -None"}),
     **rows("brownian", "BrownianDistribution.cdf BrownianDistribution.sf BrownianDistribution.logcdf BrownianDistribution.logsf BrownianDistribution.ppf "
@@ -531,13 +543,13 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("ties", "constant", "one point", "two points", "zeros"):
         "consistency.consistency_test+groups consistency.link_test+groups confidence_curves.confidence_curve+groups bin_scaling.extrapolate+groups error_recalibration.recalibrate_errors",
     ("constant", "one point"):
-        "factors.average_test+groups factors.factors_along+groups distributions.fit_inverse_gamma intervals.regression_ssc intervals.regression_ssc_score intervals.size_stratified_coverage "
+        "factors.average_test+groups stretches.factors_along+groups distributions.fit_inverse_gamma stratified.regression_ssc stratified.regression_ssc_score stratified.size_stratified_coverage "
         "two_groups.comparison_graph against_everyone.subpopulation_graph streams.RecalibratedClassifier.fit",
     ("constant", "one point", "zeros"):
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
     ("one point",):
-        "many_classes.class_report several_levels.levels_report calibration.calibration_report by_columns.column_tests coverage.interval_report coverage.interval_report+sets intervals.feature_stratified_coverage intervals.feature_stratified_coverage+sets factors.factors_along conclusions.draw_conclusions validation.validate_errors intervals.hsic intervals.hsic_test reliability.debiased_squared_error",
+        "many_classes.class_report several_levels.levels_report calibration.calibration_report by_columns.column_tests coverage.interval_report coverage.interval_report+sets stratified.feature_stratified_coverage stratified.feature_stratified_coverage+sets stretches.factors_along conclusions.draw_conclusions validation.validate_errors dependence.hsic dependence.hsic_test calibration_errors.debiased_squared_error",
     ("constant", "one point", "two points", "zeros"):
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate scaling.ErrorMap.fit",  # a line through two points leaves no error
     ("certain",):
@@ -547,7 +559,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
     ("zeros",):
         "scaling.AsStated.fit scaling.FactorScaling.fit scaling.LogLinearScaling.fit scaling.IsotonicScaling.fit scaling.GammaScaling.fit",
     ("one point", "two points", "zeros"):
-        "scaling.GroupScaling.fit distributions.fit_fisher_dof statistics.zmse factors.valid_bins",
+        "scaling.GroupScaling.fit distributions.fit_fisher_dof statistics.zmse stretches.valid_bins",
     ("ties", "constant", "one point", "two points"):
         "two_groups.comparison_graph+cluster against_everyone.subpopulation_graph+cluster model_comparison.compare_scores+groups "
         "bias.bias_test+groups bootstrap.bca_interval+groups bootstrap.bca_intervals+groups "
@@ -556,7 +568,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "forecast_validation.forecast_report forecast_validation.forecast_report+quantiles",
 }.items() for name in names.split()} | {f"statements.{kind}.read_observed": ("one point", "two points") for kind in STATED} | {
     "statements.Distribution.cdf": ("one point", "two points"), **dict.fromkeys(("forecast_cells.forecast_cells", "forecast_cells.forecast_cells+quantiles"), ("one point", "two points")), **{f"forecast_monitor.ForecastMonitor.{method}": ("one point", "two points") for method in ("prequential", "partial_fit", "until_alarm")}, **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "quantile_tracking.OnlineQuantiles", "quantile_tracking.OnlineMembers", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
-EXEMPT = {"coverage.clusters_of_rows", "forecast_tests.row_dependence",  # take what a report has checked
+EXEMPT = {"effective_rows.clusters_of_rows", "forecast_tests.row_dependence",  # take what a report has checked
           "statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
           "resampling.monte_carlo_pvalue", "resampling.is_settled",  # take what a simulation made, undefined values included
           "forecast_recalibration.recalibrate_forecasts",  # a statement reads its outcomes, tests/test_forecast_recalibration.py

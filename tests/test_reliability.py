@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import beta, binom, binomtest
 
 from uqcal.probabilities import reliability as rel
+from uqcal.probabilities import calibration_errors
 
 Y, P = [1, 0, 1, 0, 1, 0], [0.8, 0.3, 0.5, 0.5, 0.7, 0.1]
 BINARY = {
@@ -16,9 +17,9 @@ BINARY = {
     "classwise": lambda y, p, w=None: rel.classwise_ece(y, p, sample_weight=w, norm="max"),
     "diagram": lambda y, p, w=None: rel.reliability_diagram(y, p, sample_weight=w, n_bins=3),
     "exact diagram": lambda y, p, w=None: rel.reliability_diagram(y, p, sample_weight=w, n_bins=3, interval="clopper-pearson"),
-    "ece_test": lambda y, p, w=None: rel.ece_test(y, p, sample_weight=w, n_bins=3, n_resamples=9, rng=1),
-    "debiased": lambda y, p, w=None: rel.debiased_squared_error(y, p, sample_weight=w, n_bins=2),
-    "interval": lambda y, p, w=None: rel.calibration_error_interval(y, p, sample_weight=w, n_bins=2, n_boot=9, rng=1),
+    "ece_test": lambda y, p, w=None: calibration_errors.ece_test(y, p, sample_weight=w, n_bins=3, n_resamples=9, rng=1),
+    "debiased": lambda y, p, w=None: calibration_errors.debiased_squared_error(y, p, sample_weight=w, n_bins=2),
+    "interval": lambda y, p, w=None: calibration_errors.calibration_error_interval(y, p, sample_weight=w, n_bins=2, n_boot=9, rng=1),
 }
 
 
@@ -105,7 +106,7 @@ def test_debiased_square_agrees_with_the_slow_twin(n_bins):
         weight = sum(w[i] for i in cell)
         acc, conf, q = sum(w[i] * y[i] for i in cell) / weight, sum(w[i] * p[i] for i in cell) / weight, sum(w[i]**2 for i in cell) / weight**2
         total, used = total + weight * ((acc - conf)**2 - acc * (1 - acc) * q / (1 - q)), used + weight
-    np.testing.assert_allclose(rel.debiased_squared_error(y, p, n_bins=n_bins, sample_weight=w), total / used, rtol=1e-12, atol=1e-16)
+    np.testing.assert_allclose(calibration_errors.debiased_squared_error(y, p, n_bins=n_bins, sample_weight=w), total / used, rtol=1e-12, atol=1e-16)
 
 
 def test_debiased_square_has_the_true_square_as_its_mean():
@@ -113,7 +114,7 @@ def test_debiased_square_has_the_true_square_as_its_mean():
     p = np.repeat([0.2, 0.5, 0.7], [30, 50, 20])
     for _ in range(4000):
         y = rng.uniform(size=100) < p + 0.1
-        found.append([rel.debiased_squared_error(y, p, n_bins=10), rel.expected_calibration_error(y, p, n_bins=10, norm="l2")**2])
+        found.append([calibration_errors.debiased_squared_error(y, p, n_bins=10), rel.expected_calibration_error(y, p, n_bins=10, norm="l2")**2])
     debiased, plain = np.mean(found, axis=0)
     assert abs(debiased - 0.01) < 4 * np.std([f[0] for f in found]) / 4000**0.5 and plain > 0.015
 
@@ -122,12 +123,12 @@ def test_pvalue_counts_perfect_models():
     rng, below, mean = np.random.default_rng(5), 0, []
     for _ in range(400):
         p = rng.uniform(size=80).round(1)
-        test = rel.ece_test(rng.uniform(size=80) < p, p, n_bins=10, n_resamples=199, rng=rng)
+        test = calibration_errors.ece_test(rng.uniform(size=80) < p, p, n_bins=10, n_resamples=199, rng=rng)
         below += test.pvalue <= 0.05
         mean.append((test.statistic, test.null_mean))
     assert 5 <= below <= 35 and abs(np.mean(mean, axis=0) @ [1, -1]) < 0.005
-    assert rel.ece_test(np.ones(100), np.full(100, 0.5), rng=1).pvalue == 1 / 10_000
-    one, two = (rel.ece_test(Y * 5000, P * 5000, n_resamples=99, rng=6, n_jobs=k) for k in (1, 2))
+    assert calibration_errors.ece_test(np.ones(100), np.full(100, 0.5), rng=1).pvalue == 1 / 10_000
+    one, two = (calibration_errors.ece_test(Y * 5000, P * 5000, n_resamples=99, rng=6, n_jobs=k) for k in (1, 2))
     assert one == two
 
 
@@ -135,18 +136,18 @@ def test_intervals_hold_what_they_estimate():
     rng = np.random.default_rng(7)
     p = rng.uniform(size=2000)
     y = rng.uniform(size=2000) < np.clip(p + 0.1, 0, 1)
-    one = rel.calibration_error_interval(y, p, rng=8)
+    one = calibration_errors.calibration_error_interval(y, p, rng=8)
     assert one.squared_interval.low < one.squared < one.squared_interval.high and one.ece_interval.low < 0.095 < one.ece_limit < one.ece_interval.high and 0.05 < one.ece_interval.low
-    assert one.squared == rel.debiased_squared_error(y, p) and one.ece == rel.expected_calibration_error(y, p) and (one.n, one.n_bins) == (2000, 15)
-    calm = rel.calibration_error_interval(rng.uniform(size=2000) < p, p, rng=9)
+    assert one.squared == calibration_errors.debiased_squared_error(y, p) and one.ece == rel.expected_calibration_error(y, p) and (one.n, one.n_bins) == (2000, 15)
+    calm = calibration_errors.calibration_error_interval(rng.uniform(size=2000) < p, p, rng=9)
     assert calm.ece_interval.low == 0 and calm.squared_interval.holds(0) and calm.squared_interval.low <= calm.squared < calm.squared_interval.high
-    assert rel.calibration_error_interval([1, 0], [0.2, 0.8], rng=1).squared is None
+    assert calibration_errors.calibration_error_interval([1, 0], [0.2, 0.8], rng=1).squared is None
 
 
 @pytest.mark.parametrize(("ones", "stated", "n"), [(0, 0.001, 300), (2, 0.001, 300), (300, 0.999, 300), (298, 0.999, 300), (7, 0.005, 1000), (0, 0.0, 40), (3, 1e-4, 20_000), (0, 0.5, 3)])
 def test_limit_of_one_bin_is_that_of_a_share(ones, stated, n):
     "Clopper and Pearson's, in the direction that leaves more room; a mutation of the level or of what is counted fails."
-    one = rel.calibration_error_interval(np.arange(n) < ones, np.full(n, stated), rng=1)
+    one = calibration_errors.calibration_error_interval(np.arange(n) < ones, np.full(n, stated), rng=1)
     low, high = beta.ppf(0.05, ones, n - ones + 1) if ones else 0, beta.isf(0.05, ones + 1, n - ones) if ones < n else 1
     np.testing.assert_allclose(one.ece_limit, max(high - stated, stated - low), rtol=1e-5)
     low, high = beta.ppf(0.025, ones, n - ones + 1) if ones else 0, beta.isf(0.025, ones + 1, n - ones) if ones < n else 1
@@ -158,7 +159,7 @@ def test_few_cases_that_turn_out_the_other_way_leave_much_open(n, stated, true):
     "Exact, over all numbers of ones. One case stated at .99999 that did not come true gave an ECE of 1 to 1, five at .999 one of 1 to 0.999."
     held = 0
     for ones in range(n + 1):
-        low, high = rel.calibration_error_interval(np.arange(n) < ones, np.full(n, stated), n_boot=999, rng=1).ece_interval
+        low, high = calibration_errors.calibration_error_interval(np.arange(n) < ones, np.full(n, stated), n_boot=999, rng=1).ece_interval
         assert low <= high
         held += binom.pmf(ones, n, true) * (low - 1e-9 <= abs(stated - true) <= high + 1e-9)
     assert held > 0.94
@@ -168,19 +169,19 @@ def test_sums_of_binomial_numbers_are_those_of_all_outcomes():
     chance, count = np.array([0.02, 0.3, 0.95]), np.array([4.0, 3, 5])
     total = np.array([1.0])
     for p, n in zip(chance, count): total = np.convolve(total, binom.pmf(np.arange(n + 1), n, p))
-    np.testing.assert_allclose([rel._at_most(x, chance, count) for x in range(-1, 14)], np.r_[0, np.cumsum(total), 1], atol=1e-10)
+    np.testing.assert_allclose([calibration_errors._at_most(x, chance, count) for x in range(-1, 14)], np.r_[0, np.cumsum(total), 1], atol=1e-10)
 
 
 def test_water_finds_the_level_that_a_search_finds():
     "Of all ways to spend an error on three bins, the level leaves the most in the lower tail."
     share, stated, count = np.array([0.5, 0.3, 0.2]), np.array([0.05, 0.2, 0.4]), np.array([50.0, 30, 20])
-    bins = rel._Bins(share, count, stated, np.array([0.02, 0.0, 0.05]), True)
-    limit = rel._level_limit(bins, stated, share @ bins.gap, 0.05)
+    bins = calibration_errors._Bins(share, count, stated, np.array([0.02, 0.0, 0.05]), True)
+    limit = calibration_errors._level_limit(bins, stated, share @ bins.gap, 0.05)
     rng, ones = np.random.default_rng(1), np.floor(count @ (stated + bins.gap) + 1e-6)
     found = []
     for _ in range(3000):
         chance = stated + rng.dirichlet([0.5] * 3) * limit / share
-        if (chance <= 1).all(): found.append(rel._at_most(ones, chance, count))
+        if (chance <= 1).all(): found.append(calibration_errors._at_most(ones, chance, count))
     assert 0.045 < max(found) <= 0.05 + 1e-6
 
 
@@ -207,7 +208,7 @@ def test_limits_hold_at_their_level(case):
         u = rng.uniform(size=n)
         p, q = stated(u), true(u)
         y, strategy = (rng.uniform(size=n) < q).astype(float), "uniform" if "1e-4" not in case else "quantile"
-        one = rel.calibration_error_interval(y, p, n_bins=n_bins, strategy=strategy, n_boot=199, rng=rng)
+        one = calibration_errors.calibration_error_interval(y, p, n_bins=n_bins, strategy=strategy, n_boot=199, rng=rng)
         sums = rel._bin_sums(p, q, np.ones(n), np.empty(0, np.int64), 1, *rel._edges(p, n_bins, strategy))
         truth = rel._norm(sums, "l1")[0]
         held += [truth <= one.ece_limit + 1e-12, one.ece_interval.low - 1e-12 <= truth <= one.ece_interval.high + 1e-12, one.squared_interval.holds(rel._norm(sums, "l2")[0]**2)]
@@ -226,7 +227,7 @@ def test_plots_and_frames():
     (lambda: rel.top_label_ece(Y, P), "y_pred"), (lambda: rel.top_label_ece([0, 1], [[0.5, 0.5], [0.2, 0.8]], average="micro"), "average"),
     (lambda: rel.top_label_ece([0, 5], [[0.5, 0.5], [0.2, 0.8]]), "y_true"), (lambda: rel.top_label_ece([0, 1], [[0.5, 0.6], [0.2, 0.8]]), "y_prob"),
     (lambda: rel.top_label_ece([0, 1], [0.5, 0.5], [0, 1, 1]), "length"), (lambda: rel.classwise_ece([0], [[0.5, 0.5], [0.2, 0.8]]), "length"),
-    (lambda: rel.debiased_squared_error([0, 1], [0.1, 0.9]), "n_bins"),
+    (lambda: calibration_errors.debiased_squared_error([0, 1], [0.1, 0.9]), "n_bins"),
 ])
 def test_bad_settings_are_refused(call, named):
     with pytest.raises((ValueError, TypeError), match=named): call()
@@ -276,7 +277,7 @@ def test_limits_hold_where_weights_go_with_the_outcomes():
         told = rng.choice([0.55, 0.9], 6000)
         y = (rng.random(6000) < np.where(told < 0.6, 0.7, 0.8)) * 1
         kept = rng.random(6000) < np.where(y == 1, 1, 0.02)
-        found = rel.calibration_error_interval(y[kept], told[kept], sample_weight=np.where(y == 1, 1, 50)[kept],
+        found = calibration_errors.calibration_error_interval(y[kept], told[kept], sample_weight=np.where(y == 1, 1, 50)[kept],
                                                n_bins=5, n_boot=199, rng=1)
         below += found.ece_limit < 0.125
         outside += not found.ece_interval.holds(0.125)
@@ -291,16 +292,16 @@ def test_limits_hold_where_few_heavy_rows_are_at_risk():
         heavy = rng.random(1500) < 0.03
         w, chance = np.where(heavy, 30.0, 1.0), np.where(heavy, 0.2, 0.005)
         y = (rng.random(1500) < chance) * 1.0
-        found = rel.calibration_error_interval(y, told, sample_weight=w, n_boot=49, rng=1)
+        found = calibration_errors.calibration_error_interval(y, told, sample_weight=w, n_boot=49, rng=1)
         held += abs(w @ (chance - told)) / w.sum() <= found.ece_limit
         low, high = rel.reliability_diagram(y, told, sample_weight=w).bins.loc[0, ["low", "high"]]
         within += low <= w @ chance / w.sum() <= high
         if seed: continue
-        again = rel.calibration_error_interval(y, told, sample_weight=1e148 * w, n_boot=49, rng=1)
+        again = calibration_errors.calibration_error_interval(y, told, sample_weight=1e148 * w, n_boot=49, rng=1)
         assert again.ece_limit == pytest.approx(found.ece_limit, rel=1e-9)
         parts = sum(rel.bin_sums(y[k::2], told[k::2], w[k::2], np.arange(16) / 15) for k in (0, 1))
         squares = sum(rel.bin_sums(y[k::2], told[k::2], w[k::2]**2, np.arange(16) / 15) for k in (0, 1))
-        assert rel.calibration_error_of(parts, squares, n_boot=49, rng=1).ece_limit == pytest.approx(found.ece_limit, rel=1e-9)
+        assert calibration_errors.calibration_error_of(parts, squares, n_boot=49, rng=1).ece_limit == pytest.approx(found.ece_limit, rel=1e-9)
         np.testing.assert_array_equal(rel.with_seen_scatter(np.array([[9.0, 18, 3, 4, 36]]), np.array([[9.0, 36, 6, 8, 144]])), [[9, 18, 3, 4, 36]])
     assert held >= 110, held  # 116 of 120; 103 by the effective number alone
     assert within >= 108, within  # intervals of the bin: 113; 97 by the effective number alone

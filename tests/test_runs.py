@@ -13,8 +13,9 @@ from scipy.stats import ks_2samp
 
 from uqcal._subgroups.steps import shared_cells
 from uqcal.subgroups import against_everyone, screening
-from uqcal.probabilities import reliability
-from uqcal.probabilities.calibration import brier_decomposition, calibration_report
+from uqcal.probabilities import calibration_errors
+from uqcal.probabilities.calibration import calibration_report
+from uqcal.probabilities.differences import brier_decomposition
 from uqcal._command.cli import main
 from uqcal.statistics.consistency import consistency_test
 from uqcal._base.inputs import check_binary
@@ -78,20 +79,20 @@ def test_a_bar_shows_while_a_file_is_read(tmp_path, capsys, monkeypatch):
 
 def test_numbers_of_ones_stand_for_outcomes():
     p = np.random.default_rng(2).beta(0.2, 3, 2000)
-    low, below = reliability._number_of_ones(p)
+    low, below = calibration_errors._number_of_ones(p)
     drawn = (np.random.default_rng(3).random((20_000, 2000)) < p).sum(axis=1)
     counted = low + np.searchsorted(below, np.random.default_rng(4).random(100_000), side="right")
     assert ks_2samp(drawn, counted).pvalue > 1e-4
     assert abs(counted.mean() - p.sum()) < 4 * counted.std() / np.sqrt(1e5)
     for sure in ([0.0, 0.0], [1.0, 1.0], [0.0, 1.0, 1.0]):
-        low, below = reliability._number_of_ones(np.array(sure))
+        low, below = calibration_errors._number_of_ones(np.array(sure))
         assert low + np.searchsorted(below, 0.5, side="right") == sum(sure)
-    assert np.allclose(np.diff(reliability._number_of_ones(np.full(20, 0.3))[1], prepend=0), __import__("scipy.stats").stats.binom.pmf(np.arange(21), 20, 0.3))
+    assert np.allclose(np.diff(calibration_errors._number_of_ones(np.full(20, 0.3))[1], prepend=0), __import__("scipy.stats").stats.binom.pmf(np.arange(21), 20, 0.3))
 
 
 def test_sums_over_bins_stand_for_rows():
     (y, p, w), edges = check_binary(*outcomes(20_000), None), np.linspace(0, 1, 16)
-    by_rows, by_counts = (reliability._null_of(y, p, w, edges, "l1", many) for many in (100, 99_999))
+    by_rows, by_counts = (calibration_errors._null_of(y, p, w, edges, "l1", many) for many in (100, 99_999))
     assert by_rows[1] == 20_000 and by_counts[1] < 1000
     rows, counts = (task(2000, generator(seed)) for seed, (task, *_) in enumerate((by_rows, by_counts)))
     assert ks_2samp(rows, counts).pvalue > 1e-4

@@ -10,8 +10,9 @@ from published import diffusion
 
 from uqcal.errors.known_causes import Cause
 from uqcal.errors.validation import validate_errors
-from uqcal._words import errors, file, scores
-from uqcal._words.errors import errors_conclusion, parts_lines
+from uqcal._words import file, scores
+from uqcal._words.errors import findings as errors
+from uqcal._words.errors.conclusion import errors_conclusion, parts_lines
 from uqcal._words.scores import score_sentence
 from uqcal.reports import Caution, Finding, Place, Step
 

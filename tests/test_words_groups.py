@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from uqcal._base.results import Interval
-from uqcal._words import errors, groups, probabilities
+from uqcal._words import groups
+from uqcal._words.probabilities import findings as probabilities
+from uqcal._words.errors import conclusion
 from uqcal.reports import Caution, Finding, Step
 from uqcal.subgroups.screening import pair_findings, pair_report, screen
 from uqcal.subgroups.two_groups import comparison_graph
@@ -96,7 +98,7 @@ def test_errors_in_parts(status, reason):
                 for kind, more in (("bias", {"changes": True}), ("average", {"as_is": 1.4}), ("size", {}))]
     for finding in findings: both(finding)
     both(of_parts("bias_in_parts", findings[0].status, reason, side_changes=True, copied=True))
-    plain(errors.errors_in_parts_conclusion(findings))
+    plain(conclusion.errors_in_parts_conclusion(findings))
     for code in ("copies_in_parts", "errors_in_parts"): plain(Caution(code=code, facts={"copies": 3.2}).sentence)
     for why in ("sample", "memory"): plain(Step(verb="validate", why=why).sentence)
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from uqcal._words import intervals as words
+from uqcal._words.intervals import findings as words
 from uqcal.intervals.coverage import interval_report
 from uqcal.reports import Caution, Finding, Place, Step
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from uqcal.probabilities.calibration import calibration_report
-from uqcal._words import probabilities as words
+from uqcal._words.probabilities import findings as words
+from uqcal._words.probabilities import results
 from uqcal.reports import Caution, Step
 
 NEVER = ("mend", "alike", "stated", "could be there", "settle", "belong together", "like scores", "timid", "extreme", "errs", "whoever", "somebody", "nobody", "by lot",
@@ -154,7 +155,7 @@ def test_maps_and_tests_have_a_sentence():
     assert "reject calibration" in plain(binary_calibration_tests(y, p, rng=1).sentence)
     three = rng.dirichlet(np.ones(3), 300)
     assert "300 rows, 3 classes: " in plain(multiclass_calibration_tests(rng.integers(3, size=300), three, rng=1).sentence)
-    assert words.multiclass_text({"rejected": [], "inconclusive": [1], "draws": 99, "untested": [2], "rows": [4], "n": 9, "n_classes": 3}) == (
+    assert results.multiclass_text({"rejected": [], "inconclusive": [1], "draws": 99, "untested": [2], "rows": [4], "n": 9, "n_classes": 3}) == (
         "9 rows, 3 classes: inconclusive at 5 % with 99 draws for class 1; no other test rejects at 5 %; nothing to test for class 2; predictions of 0 or 1 were wrong in row 4 (counted from 0)")
 
 

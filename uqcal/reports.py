@@ -26,9 +26,14 @@ from ._base.inputs import check_choice
 from ._base.page import (Card, Picture, Section, Verdict, check_target, draw_picture,
                               render_page, write_whole)
 from ._base.results import Interval, Result, json_plain, new_axes, plain_text, three_digits
-from ._words import (classes, comparisons, corrections, errors, file, groups, intervals,
-                          predictive, predictive_corrections, predictive_streams, probabilities,
-                          streams, verbs)
+from ._words import comparisons, corrections, file, groups, streams, verbs
+from ._words.predictive import streams as predictive_streams
+from ._words.predictive import corrections as predictive_corrections
+from ._words.predictive import findings as predictive
+from ._words.probabilities import classes
+from ._words.probabilities import findings as probabilities
+from ._words.intervals import findings as intervals
+from ._words.errors import findings as errors
 from ._words.headlines import (ALONG, CLAIMED, axis_text, caption, headline, question,
                                     rank, status_word)
 from ._words.text import capital, one_hint, short_name, value_text

@@ -9,12 +9,14 @@ __all__ = ['bias_test', 'average_test', 'factors_along', 'consistency_test', 'li
 
 # %% ../nbs/modules/104_tests.ipynb #m0-names
 from .errors.bias import bias_test
-from .errors.factors import average_test, factors_along
-from .intervals.intervals import (coverage_test, size_stratified_coverage,
-                                       feature_stratified_coverage, hsic_test)
+from .errors.factors import average_test
+from .errors.stretches import factors_along
+from .intervals.dependence import hsic_test
+from .intervals.intervals import coverage_test
+from .intervals.stratified import size_stratified_coverage, feature_stratified_coverage
 from .probabilities.calibration_tests import (kolmogorov_smirnov_test, kuiper_test,
                                                    spiegelhalter_test)
-from .probabilities.reliability import ece_test
+from .probabilities.calibration_errors import ece_test
 from .statistics.consistency import consistency_test, link_test
 
 _all_ = ["bias_test", "average_test", "factors_along", "consistency_test", "link_test",

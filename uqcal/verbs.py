@@ -34,8 +34,8 @@ from .intervals.several_levels import levels_report
 from .large import Parts
 from .options import ValidateOptions
 from .predictive.forecast_comparison import compare_forecasts
-from .predictive.forecast_recalibration import (MemberMap, PitMap, ShiftByLevel,
-                                                     recalibrate_forecasts)
+from .predictive.forecast_maps import MemberMap, PitMap, ShiftByLevel
+from .predictive.forecast_recalibration import recalibrate_forecasts
 from .predictive.forecast_validation import forecast_report
 from .probabilities.calibration import calibration_report
 from .predictive.forecast_streams import (HUB_LEVELS, ForecastRows, MovedDensity,

@@ -20,7 +20,9 @@ from uqcal.intervals.coverage import interval_report
 from uqcal._chance.coverage_counts import coverage_interval
 from uqcal.subgroups.two_groups import comparison_graph, paired_reliability
 from uqcal._chance.distributions import fit_inverse_gamma, simulate_calibrated
-from uqcal.intervals.intervals import classification_mean_width_score, coverage_width_based, regression_mean_width_score, regression_mwi_score, size_stratified_coverage
+from uqcal.intervals.intervals import (classification_mean_width_score, coverage_width_based,
+                                       regression_mean_width_score, regression_mwi_score)
+from uqcal.intervals.stratified import size_stratified_coverage
 from uqcal.corrections.error_recalibration import recalibrate_errors
 from uqcal.online.online import AggregatingForecaster, Aioli, OnlineNewtonStep, OnlinePlattScaling, best_in_hindsight, regret
 from uqcal.probabilities.reliability import classwise_ece

@@ -14,6 +14,7 @@ import typer
 from .. import __version__
 from .._base.files import display_name
 from .cli_compare import comparison_commands
+from .cli_compare_models import model_commands
 from .cli_conformalize import conformalize_commands
 from .cli_parts import aligned, option, visible, wrapped
 from .cli_recalibrate import recalibrate_commands
@@ -116,7 +117,7 @@ def _new_study(name: Annotated[str, typer.Argument(
 
 # %% ../../nbs/command/70_cli.ipynb #cli-joined
 _PAGES = (validate_commands, recalibrate_commands, conformalize_commands, stream_commands,
-          comparison_commands)
+          comparison_commands, model_commands)
 app.registered_commands[:0] = [one for page in _PAGES for one in page.registered_commands]
 
 # %% ../../nbs/command/70_cli.ipynb #cell-063

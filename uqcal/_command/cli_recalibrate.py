@@ -367,7 +367,7 @@ def _forecast_words(said):
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-forecast-apply
 def _apply_forecasts(context, source, state, asked):
     "Bring a map to the quantiles or members of other rows."
-    from uqcal.predictive.forecast_recalibration import MemberMap, PitMap, ShiftByLevel
+    from uqcal.predictive.forecast_maps import MemberMap, PitMap, ShiftByLevel
     path, out = context.params["apply_file"], context.params["out"]
     given = new_rows(dataclasses.replace(asked, as_groups=asked.by), state["kind"])
     made, told = given.statement, ["Unchanged: the model changes nothing."]

@@ -93,7 +93,7 @@ def _validate_errors(given, options):
 # %% ../../nbs/command/97_cli_validate.ipynb #va-error-tables
 def _error_tables(validation):
     "Tables of parts, of the statistics, and a sentence for each statistic."
-    from uqcal.errors.conclusions import part_tables
+    from uqcal.errors.steps import part_tables
     more = []
     for title, table in part_tables(validation.findings, 12).items():
         shown = [tuple(table.columns), *table.itertuples(index=False, name=None)]

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._base.inputs import printable
 from .._base.results import enumerated, plus_minus, three_digits
-from .probabilities import verdict_fragment
+from .probabilities.findings import verdict_fragment
 from .text import capital, row_names, two_digits
 
 # %% auto #0

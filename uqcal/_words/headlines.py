@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from . import predictive
+from .predictive import findings as predictive
 from .text import capital, percent, short_name, two_digits
 
 # %% auto #0

@@ -20,7 +20,7 @@ from .._base.inputs import (check_choice, check_count, check_generator, check_la
 from .._base.results import json_plain, new_axes
 from .._base.tickets import Storable
 from .._sample.sample import Ordering
-from .._words import classes as words
+from .._words.probabilities import classes as words
 from .error_recalibration import cross_validated_gain, random_folds, score_table
 from ..probabilities.many_classes import ClassReport, class_report
 from ..probabilities.recalibration import TemperatureScaling

@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ..errors.conclusions import (AVERAGE, check_tolerance, conclusions_of, next_step,
-                                      read_features)
+from ..errors.conclusions import AVERAGE, check_tolerance, conclusions_of, read_features
+from ..errors.steps import next_step
 from ..errors.factors import average_of
 from .._base.inputs import check_count, check_generator, printable
 from .._sample.repeats import repeats_of

@@ -5,7 +5,7 @@
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-007
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -18,18 +18,18 @@ from .bias import bias_of, centred_of, groups_are_small
 from .causes import signs_are_lost, suspect_rows
 from ..statistics.consistency import (NothingToTest, check_shuffles, consistency_of,
                                           link_of)
-from .factors import average_of, factors_of
+from .factors import average_of
+from .stretches import factors_of
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                                 column_label, named_columns, printable)
 from .._chance.resampling import affordable, joint_pvalues, monte_carlo_pvalue
-from .._base.results import Interval, distinct_names, fault_status, three_digits
-from ..reports import Finding, Place, Step
+from .._base.results import Interval, fault_status
+from ..reports import Finding, Place
 from .._sample.sample import Ordering, Sample
-from .._words.text import value_text
 
 # %% auto #0
 __all__ = ['BIAS', 'AVERAGE', 'ALONG_U', 'RANKING', 'read_features', 'conclusions_of', 'planned_resamples', 'check_tolerance',
-           'draw_conclusions', 'next_step', 'part_tables']
+           'draw_conclusions']
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-022
 BIAS, AVERAGE, ALONG_U, RANKING = "bias", "on average", "along u", "ranking"
@@ -960,111 +960,3 @@ def draw_conclusions(
     return conclusions_of(sample, read_features(by, sample), tolerance=tolerance,
                           n_boot=n_boot, n_resamples=n_resamples, confidence=confidence,
                           n_calibration=n_calibration, rng=rng, n_jobs=n_jobs, progress=progress)
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-035
-def next_step(
-    findings: Iterable[Finding],  # one for each question that was asked
-) -> Step:  # its verb, why, and what it is about
-    """What to do first.
-
-    Parameters
-    ----------
-    findings : Iterable[Finding]
-        One for each question that was asked.
-
-    Returns
-    -------
-    Step
-        Its verb, why, and what it is about.
-    """
-    findings = list(findings)
-    wrong = [finding for finding in findings if finding.status == "invalid"]
-    decided = next((finding for finding in findings if finding.rows), None)
-    if decided is not None and decided.reason == "rows": return _check_rows(decided, "rows")
-    if any(finding.reason == "signs" for finding in findings):
-        return Step(verb="check", why="signs")
-    ranking = next((finding for finding in wrong if finding.kind == "ranking"), None)
-    sizes = [finding for finding in wrong if finding.kind != "ranking"]
-    if sizes:
-        by = tuple(dict.fromkeys(finding.by for finding in sizes if finding.by is not None))
-        return Step(verb="recalibrate", why="errors" if ranking is None else "ranking",
-                    facts={"by": by}, arguments={"by": by} if by else {})
-    if ranking is not None:
-        return Step(verb="avoid", why=ranking.direction or "ranking")
-    if decided is not None: return _check_rows(decided, "row")
-    reasons = {finding.reason for finding in findings
-               if finding.status == "inconclusive" and finding.scope == "whole"}
-    if reasons & {"precision", "shuffles"}: return _collect(findings)
-    if reasons: return Step(verb="collect", why="columns")
-    if any(finding.status == "minor" for finding in findings):
-        return Step(verb="use", why="minor")
-    return Step(verb="use", why="errors")
-
-# %% ../../nbs/errors/50_conclusions.ipynb #collect-rows
-def _collect(findings):
-    "To collect rows, as many as the hardest question needs that rows can decide; None for no end."
-    unclear = [finding for finding in findings if finding.scope == "whole"
-               and finding.reason in ("precision", "shuffles")]
-    needed = [finding.rows_needed or np.inf for finding in unclear if finding.kind != "ranking"]
-    return Step(verb="collect", why="errors", facts={
-        "needed": float(max(needed, default=np.inf)), "n": max(finding.n for finding in findings),
-        "names": tuple(finding.name for finding in unclear)})
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-035bx
-def _check_rows(finding, why):
-    "To look at the rows that decide."
-    return Step(verb="check", why=why, facts={"rows": finding.rows,
-                                              "row_names": finding.facts["row_names"]})
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-070
-def part_tables(
-    findings: Iterable[Finding],  # one for each question that was asked
-    most: int = 40,  # rows of a table; of more groups those with the most rows
-) -> dict[str, pd.DataFrame]:  # text, by title
-    """For each column the bias and the size of errors in its groups, or from its least value on.
-
-    Parameters
-    ----------
-    findings : Iterable[Finding]
-        One for each question that was asked.
-    most : int, default 40
-        Rows of a table; of more groups those with the most rows.
-
-    Returns
-    -------
-    dict[str, pd.DataFrame]
-        Text, by title.
-    """
-    tables = {}
-    for finding in findings:
-        if finding.by is None or finding.parts is None: continue
-        title, table = _part_table(finding, most)
-        before = tables.get(title)
-        if before is None: tables[title] = table
-        elif before.iloc[:, :2].equals(table.iloc[:, :2]):
-            tables[title] = pd.concat([before, table.iloc[:, 2:]], axis=1)
-        else: tables[f"{title}: size"], tables[f"{title}: bias"] = table, tables.pop(title)
-    return tables
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-070bx
-def _part_table(finding, most):
-    "The title and the table of one finding."
-    value, limits = "error/std", "its limits"
-    if finding.kind == "bias": value, limits = "bias/std", "limits of the bias"
-    part, name = finding.parts, printable(finding.by)
-    if len(part) > most: part = part.loc[part["count"].nlargest(most).index.sort_values()]
-    shown = distinct_names(part["first"])
-    names = [_from_to(row, finding.by_group, shown) for row in part.itertuples()]
-    return name, pd.DataFrame({
-        name: names, "rows": [f"{count:,}" for count in part["count"]],
-        value: list(map(three_digits, part["estimate"])),
-        limits: [f"{three_digits(row.low)} to {three_digits(row.high)}"
-                 for row in part.itertuples()]})
-
-# %% ../../nbs/errors/50_conclusions.ipynb #cell-070b
-def _from_to(row, is_group, shown):
-    "What a part is called."
-    if is_group: return shown[row.first]
-    ends = value_text(row.first)
-    if row.last == row.first: return ends
-    return f"{ends} to {value_text(row.last)}"

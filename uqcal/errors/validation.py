@@ -20,8 +20,9 @@ from ..statistics.bootstrap import BootstrapInterval, intervals_of
 from .known_causes import Cause
 from .causes import causes_of, read_observed
 from .other_columns import clear_of_limits
-from .conclusions import (ALONG_U, AVERAGE, RANKING, check_tolerance,
-                                      conclusions_of, next_step, planned_resamples, read_features)
+from .conclusions import (ALONG_U, AVERAGE, RANKING, check_tolerance, conclusions_of,
+                                      planned_resamples, read_features)
+from .steps import next_step
 from .._chance.distributions import distribution_name, standard_distribution
 from .._sample.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_choices, check_count, check_fraction,
@@ -35,7 +36,7 @@ from ..reports import Caution, Finding, Report, Step
 from .._sample.sample import Sample, equal_count_bins
 from ..statistics.statistics import (TIES, cc, conditional_calibration_of, ence,
                                          skewness_gm, tied_bin_means, zms, zmse)
-from .._words.errors import errors_conclusion, parts_lines
+from .._words.errors.conclusion import errors_conclusion, parts_lines
 from .._words.scores import score_sentence
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster

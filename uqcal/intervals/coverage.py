@@ -7,41 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 import scipy
-from scipy import special
 
-from ..errors.conclusions import check_tolerance, read_features
-from .closed_tests import (closed_levels, closed_pvalues, count_law,
-                                          deciding_levels, shared_shuffles, step_down,
+from ..errors.conclusions import check_tolerance
+from .closed_tests import (closed_levels, closed_pvalues, count_law, deciding_levels,
                                           uniform_law)
 from .conformal import ConformalBounds
 from .._chance.coverage_counts import (count_tails, coverage_interval, harmless_coverages,
                                            promised_coverage, tail_pvalue)
-from .._sample.groups import sum_variance
-from .._base.inputs import (check_column, check_count, check_fraction, check_generator,
-                                check_labels_agree, plain_array, printable)
+from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
+                                plain_array, printable)
 from .intervals import (check_no_sets, check_statement, read_bound,
                                        score_of_ends)
-from .._sample.repeats import repeats_of
-from .._base.results import (Interval, Result, SignificanceTest, fault_status, new_axes,
-                                 plain_text, three_digits)
-from ..reports import Caution, Finding, Place, Report, Step
-from .._sample.sample import Sample, bin_starts, eleven_digits
+from .._base.results import Interval, SignificanceTest, fault_status, three_digits
+from ..reports import Caution, Finding, Report, Step
+from .._sample.sample import eleven_digits
 from ..corrections.scaling import LogLinearScaling
-from .._words import intervals as words
+from .._words.intervals import findings as words
 from .._words.text import percent
-
-# matplotlib is imported where a figure is drawn: a script that draws none starts faster
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .effective_rows import _counted, _rows
+from .coverage_along import (_Answer, _SHARES, _along, _along_finding,
+                                            _largest_factor, _questions, _tested)
 
 # %% auto #0
-__all__ = ['effective_number', 'CoverageAlong', 'IntervalReport', 'shown_parts', 'interval_report', 'clusters_of_rows']
+__all__ = ['IntervalReport', 'shown_parts', 'interval_report']
 
 # %% ../../nbs/intervals/55_coverage.ipynb #setup
 @dataclass(frozen=True)
@@ -63,309 +57,6 @@ class _Setup:
     def odds_factor(self) -> float:
         "By what the odds of a miss may differ without harm."
         return 2 * self.tolerance - 1
-
-# %% ../../nbs/intervals/55_coverage.ipynb #harmless-b
-def _largest_factor(interval, coverage):
-    "The largest factor of the odds of a miss that an interval does not exclude."
-    odds = (1 - coverage) / coverage
-    if interval.low <= 0 or interval.high >= 1: return np.inf
-    return max(1.0, (1 / interval.low - 1) / odds, odds / (1 / interval.high - 1))
-
-# %% ../../nbs/intervals/55_coverage.ipynb #rows
-@dataclass(frozen=True)
-class _Rows:
-    "The misses in their clusters, and what the rows show."
-    missed: Sample
-    in_blocks: bool  # whether the clusters are blocks of the file
-    is_one: bool  # whether all rows are copies of one
-    cautions: list
-
-    @property
-    def group(self) -> np.ndarray | None:
-        "The cluster of each row."
-        return _groups_of(self.missed, self.is_one)
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-007
-def effective_number(
-    covered: np.ndarray,  # whether each row is covered, booleans, shape (n,)
-    group: np.ndarray | None,  # the group of each row, whole numbers, shape (n,), or None
-    confidence: float = 0.95,  # level of the interval that it is for, in (0, 1)
-) -> float:  # from 1 to n
-    """How many independent points say as much about a coverage as these rows.
-
-    Parameters
-    ----------
-    covered : np.ndarray
-        Whether each row is covered, booleans, shape (n,).
-    group : np.ndarray | None
-        The group of each row, whole numbers, shape (n,), or None.
-    confidence : float, default 0.95
-        Level of the interval that it is for, in (0, 1).
-
-    Returns
-    -------
-    float
-        From 1 to n.
-
-    References
-    ----------
-    Korn and Graubard (1998), with equation (1).
-    """
-    n, share = covered.size, covered.mean()
-    if group is None: return float(n)
-    code = np.unique(group, return_inverse=True)[1]
-    size = np.sort(np.bincount(code))
-    if size.size == 1: return 1.0
-    whole = float(n**2 / (size @ size))
-    if share in (0, 1): return whole
-    variance, freedom = sum_variance(covered, code)
-    if variance < 1e-12 * n**2: return whole
-    fewer = min(np.unique(code[one]).size for one in (covered, ~covered))
-    freedom = min(freedom, max(1, 2 * (fewer - 1)))
-    upper = (1 + confidence) / 2
-    loss = (scipy.stats.norm.ppf(upper) / scipy.stats.t(freedom).ppf(upper))**2
-    if size[:-1].sum()**2 >= 9 * (size[:-1] @ size[:-1]): most = n
-    else: most = whole
-    return float(np.clip(n**2 * share * (1 - share) / variance * loss, 1, most))
-
-# %% ../../nbs/intervals/55_coverage.ipynb #few-groups
-def _few_groups(covered, group):
-    """A caution where ten to twenty groups of one size, or groups worth as many, behave much the
-    same."""
-    size = np.bincount(group)
-    n_groups = covered.size**2 / (size @ size)
-    if not 9 <= n_groups <= 20 or effective_number(covered, group) > covered.size / 2: return []
-    return [Caution(code="few_clusters_for_coverage", facts={"clusters": n_groups}, decides=True)]
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-007b
-@dataclass(frozen=True)
-class _Count:
-    "How many of so many rows, and how many independent ones they are worth."
-    hits: float
-    worth: float
-    n_calibration: int | None = None
-    is_exact: bool = True  # whether rows count once each
-
-    @property
-    def share(self) -> float: return self.hits / self.worth
-
-    def limits(self, low_tail, high_tail):
-        """One-sided limits of Clopper and Pearson, each with a tail of its own.
-
-        Parameters
-        ----------
-        low_tail
-        high_tail
-        """
-        k, n = self.hits, self.worth
-        if self.n_calibration is not None:
-            return Interval(coverage_interval(k, n, 1 - 2 * low_tail, self.n_calibration)[0],
-                            coverage_interval(k, n, 1 - 2 * high_tail, self.n_calibration)[1])
-        low, high = 0.0, 1.0
-        if k > 0: low = float(scipy.stats.beta.ppf(low_tail, k, n - k + 1))
-        if k < n: high = float(scipy.stats.beta.isf(high_tail, k + 1, n - k))
-        return Interval(low, high)
-
-    def pvalue(self, expected):
-        """Of so many or so few, twice the smaller tail.
-
-        Parameters
-        ----------
-        expected
-        """
-        k, n = self.hits, self.worth
-        if self.is_exact: return tail_pvalue(*count_tails(k, n, expected, self.n_calibration))
-        below = above = 1.0
-        if k < n: below = float(special.betainc(n - k, k + 1, 1 - expected))
-        if k > 0: above = float(special.betainc(k, n - k + 1, expected))
-        return tail_pvalue(below, above)
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-007c
-def _counted(hits, group, confidence, n_calibration=None):
-    "The count of rows; of clustered ones, as of as many independent rows as they are worth."
-    if group is None: return _Count(int(hits.sum()), hits.size, n_calibration)
-    worth = effective_number(hits, group, confidence)
-    return _Count(float(hits.mean()) * worth, worth, None, False)
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-011
-@dataclass(frozen=True, kw_only=True)
-class CoverageAlong(Result):
-    """The coverage in parts of the points along one thing; part of `interval_report`.
-
-    Parameters
-    ----------
-    along : str
-        "width", "set size", "prediction", or a feature's name.
-    by : str
-        "values", or "groups" without an order.
-    claimed : float
-        The coverage that was claimed, or is promised.
-    overall : float
-        The coverage of all points.
-    confidence : float
-        Level of the parts' intervals.
-    parts : pd.DataFrame, optional
-        A row for each: first, last (values) or name; count, covered, coverage, low, high;
-        least, most (limits that hold for all parts together); floor, ceiling (one-sided, of
-        the part against the whole); is_small.
-    test : Any, optional
-        The test of no dependence; None where there is nothing to test.
-    """
-
-    along: str  # "width", "set size", "prediction", or a feature's name
-    by: str  # "values", or "groups" without an order
-    claimed: float  # the coverage that was claimed, or is promised
-    overall: float  # the coverage of all points
-    confidence: float  # level of the parts' intervals
-    parts: pd.DataFrame = field(repr=False)  # a row for each: first, last (values) or name; count,
-    # covered, coverage, low, high; least, most (limits that hold for all parts together); floor,
-    # ceiling (one-sided, of the part against the whole); is_small
-    test: Any = field(repr=False)  # the test of no dependence; None where there is nothing to test
-
-    @property
-    def by_group(self) -> bool:
-        "Whether the parts are groups, without an order."
-        return self.by == "groups"
-
-    @property
-    def span(self) -> Interval:
-        "The least and the largest coverage, against that of all, that no large part excludes."
-        large = self.parts[~self.parts["is_small"]]
-        return Interval(float(large["floor"].min()), float(large["ceiling"].max()))
-
-    @property
-    def sentence(self) -> str:
-        "The range of the parts' coverage."
-        return words.coverage_along(self)
-
-    def to_frame(self) -> pd.DataFrame:
-        """A row for each part.
-
-        Returns
-        -------
-        pd.DataFrame
-        """
-        return self.parts.copy()
-
-    def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
-             ) -> Axes:
-        """The coverage of each part with its interval, and what was claimed.
-
-        Parameters
-        ----------
-        ax : Axes | None, optional
-            Axes to draw on; new ones unless given.
-
-        Returns
-        -------
-        Axes
-        """
-        ax, table = new_axes(ax), self.parts
-        shown = table if len(table) <= 20 else table.iloc[np.sort(
-            np.argsort(-np.abs(table["coverage"].to_numpy() - self.overall), kind="stable")[:20])]
-        place = np.arange(len(shown))
-        apart = ~((shown["least"] <= self.overall) & (self.overall <= shown["most"]))
-        ax.axhline(self.claimed, color="0.46", ls="--", lw=1)
-        ax.annotate("claimed", (1.01, self.claimed), xycoords=("axes fraction", "data"),
-                    va="center",
-                    color="0.46")
-        for some, colour, marker in ((~apart, "#0072B2", "o"), (apart, "#D55E00", "s")):
-            y = shown["coverage"][some]
-            ax.errorbar(place[some], y, yerr=[y - shown["low"][some], shown["high"][some] - y],
-                        fmt=marker, ms=6, lw=1, color=colour)
-        if self.by_group: names = [plain_text(printable(name)[:20]) for name in shown["name"]]
-        else: names = [words.range_text(first, last, "\nto ")
-                       for first, last in zip(shown["first"], shown["last"])]
-        ax.set_xticks(place, names, rotation=90 if len(shown) > 8 else 0)
-        if self.by_group: what = f"groups of {self.along}"
-        else: what = self.along
-        ax.set(xlabel=plain_text(what), xlim=(-0.5, len(shown) - 0.5),
-               ylabel=f"coverage, with {100 * self.confidence:g} % intervals")
-        return ax
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-012b
-def _part_of_each(along):
-    "The part that each point belongs to, from 0."
-    if along.kind == "groups": return along.codes
-    if along.labels.size <= 5: return along.codes
-    starts = bin_starts(along.n, int(np.clip(along.n // 10, 1, 5)))
-    run = np.searchsorted(starts[1:], along.start[:-1], side="right")
-    return np.unique(run, return_inverse=True)[1][along.codes]
-
-# %% ../../nbs/intervals/55_coverage.ipynb #groups-of
-def _groups_of(sample, is_one):
-    "The group of each row, the same for all where all rows are copies of one; or None."
-    if is_one: return np.zeros(sample.n, np.int64)
-    if sample.groups is None: return None
-    return sample.groups.codes
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-013
-def _parts(covered, group, along, setup):
-    "A row for each part."
-    part = _part_of_each(along)
-    count, rows = np.bincount(part), []
-    alpha, away = setup.alpha, setup.alpha * (1 - _SHARES["along"] / 2)
-    for rows_of in np.split(along.order, np.cumsum(count)[:-1]):
-        own = covered[rows_of]
-        if group is None: units = None
-        else: units = group[rows_of]
-        values = along.labels[along.codes[rows_of[[0, -1]]]]
-        if along.kind == "groups": ends = {"name": values[0]}
-        else: ends = {name: float(end) if end < _FARTHEST else np.inf
-                      for name, end in zip(("first", "last"), values)}
-        one = _counted(own, units, setup.confidence)
-        joint = _counted(own, units, 1 - alpha / count.size)
-        free = 1 / max(1 - own.size / covered.size, 0.5)  # by what it varies less against the whole
-        beside = _Count(one.hits * free, one.worth * free)
-        (low, high), (least, most), (floor, ceiling) = (
-            one.limits(alpha / 2, alpha / 2), joint.limits(*[alpha / count.size / 2] * 2),
-            beside.limits(away, away))
-        rows.append(ends | {"count": own.size, "covered": int(own.sum()), "coverage": own.mean(),
-                            "low": low, "high": high, "least": least, "most": most,
-                            "floor": floor, "ceiling": ceiling})
-    table = pd.DataFrame(rows)
-    tells = (table["least"] > covered.mean()) | (table["most"] < covered.mean())
-    return table.assign(is_small=(table["count"] < table["count"].mean() / 10) & ~tells)
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-013b
-def _along(question, setup, rows, test):
-    "Coverage along one thing, with the test that it does not depend on it."
-    sample, along = question.missed, question.along
-    covered = sample.error == 0
-    if along.kind == "groups": by = "groups"
-    else: by = "values"
-    return CoverageAlong(
-        along=question.name, by=by, claimed=setup.level, overall=float(covered.mean()),
-        confidence=setup.confidence, test=test,
-        parts=_parts(covered, _groups_of(sample, rows.is_one), along, setup))
-
-# %% ../../nbs/intervals/55_coverage.ipynb #by-signs
-def _tested(questions, rows, setup, levels):
-    "The tests of no dependence, None where there is nothing to test, and their joint p-values."
-    tests, tables, asked = [None] * len(questions), [], []
-    samples = {id(one.missed): one.missed for one in questions}
-    if len(samples) > 1: levels = ()
-    for key, sample in samples.items():
-        those = [k for k, one in enumerate(questions) if id(one.missed) == key]
-        shared = shared_shuffles(sample, [questions[k].along for k in those],
-                                 by_signs=rows.in_blocks, levels=levels, **setup.draws)
-        if shared is None: continue
-        tables.append(shared.table)
-        asked += [(those[k], shared.method, sample.n) for k in shared.asked]
-    if not asked: return tests, [], None
-    shortest = min(len(table) for table in tables)
-    table = np.column_stack([one[:shortest] for one in tables])
-    steps = step_down(table)
-    for column, (k, method, n) in enumerate(asked):
-        tests[k] = SignificanceTest(
-            statistic=float(table[0, column]), pvalue=float(steps.alone[column]),
-            alternative="greater", method=_DRAWN[method], n=n, n_resamples=shortest - 1,
-            null_distribution=table[1:, column])
-    return tests, [asked[column][0] for column in steps.order], steps.together
-
-
-_DRAWN = {"shuffles": "shuffled misses", "group shuffles": "shuffled clusters of misses",
-          "signs": "random signs of clusters", "whole signs": "random signs of whole clusters"}
 
 # %% ../../nbs/intervals/55_coverage.ipynb #two-sided
 def _two_sided(count, claimed, answer, setup):
@@ -460,55 +151,6 @@ def _sides_finding(count, above, n, answer, setup, null):
         is_beyond=is_shown and (interval.high < 0.5 - reach or interval.low > 0.5 + reach),
         test=SignificanceTest(statistic=count.share, pvalue=answer.alone,
                               alternative="two-sided", method=null, n=above.size))
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-051
-def _place(row, along, n):
-    "A part of the rows as a place."
-    if along.by_group: ends = ("name", "name")
-    else: ends = ("first", "last")
-    return Place(along=along.along, first=row[ends[0]], last=row[ends[1]],
-                 count=int(row["count"]), of=n, by_group=along.by_group)
-
-# %% ../../nbs/intervals/55_coverage.ipynb #parts-of-finding
-def _finding_parts(along):
-    "A row for each part, with limits that hold for all parts together."
-    table, ends = along.parts, ("name", "name") if along.by_group else ("first", "last")
-    return pd.DataFrame({"first": table[ends[0]], "last": table[ends[1]], "count": table["count"],
-                         "estimate": table["coverage"], "low": table["least"],
-                         "high": table["most"]})
-
-# %% ../../nbs/intervals/55_coverage.ipynb #along-finding
-def _along_finding(along, pvalue, question, setup, n_empty, null):
-    "Whether the coverage is the same along one thing; parts are compared with the whole."
-    table, span, overall, factor = along.parts, along.span, along.overall, setup.odds_factor
-    n = int(table["count"].sum())
-    low, high = (table.loc[table["coverage"].idxmin()], table.loc[table["coverage"].idxmax()])
-    middle = float(np.clip(overall, 0.5 / (n + 1), (n + 0.5) / (n + 1)))
-    allowed, is_shown = Interval(*harmless_coverages(middle, factor)), pvalue <= setup.alpha
-    status = fault_status(is_shown, allowed.low <= span.low and span.high <= allowed.high)
-    large = table[~table["is_small"]]
-    most = float(low["most"])
-    if not is_shown: most = max(most, overall)
-    is_even = len(table) == 5 and np.ptp(table["count"]) <= 0.05 * n
-    small, lowest = table[table["is_small"]], _place(low, along, n)
-    was_tested = along.test is not None or overall in (0, 1)  # then all orders are the same
-    return Finding(
-        name=f"by {along.along}", kind="coverage_by", status=status,
-        reason="precision" if status == "inconclusive" else None,
-        scope="named" if question.is_feature else "place", by=along.along,
-        by_group=along.by_group, estimate=float(low["coverage"]), low=float(low["floor"]),
-        high=most, pvalue=pvalue if was_tested else None, unit="share", tolerance=factor,
-        excluded_beyond=_largest_factor(span, middle), n=n, part=lowest if is_shown else None,
-        facts={"level": setup.level, "overall": overall, "span": tuple(span),
-               "allowed": tuple(allowed), "lowest": lowest, "highest": _place(high, along, n),
-               "highest_coverage": float(high["coverage"]), "in_fifths": bool(is_even),
-               "small": tuple(_place(row, along, n) for _, row in small.iterrows()),
-               "small_covered": int(small["covered"].sum()),
-               "n_empty": 0 if question.is_feature or along.along != "set size" else n_empty,
-               "null": None if along.test is None else null},
-        is_beyond=bool(is_shown and (large["most"].min() < allowed.low
-                                     or large["least"].max() > allowed.high)),
-        parts=_finding_parts(along), test=along)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-020
 def _swapped(y_intervals):
@@ -1079,17 +721,6 @@ def _mean_score(score, n_open):
     if n_open: return float("inf")
     return float(score.mean())
 
-# %% ../../nbs/intervals/55_coverage.ipynb #findings
-@dataclass(frozen=True)
-class _Answer:
-    "What the closed test says of one question."
-    alone: float  # its p-value
-    pvalue: float  # adjusted for all questions
-    level: float  # at which the p-value alone is compared
-
-
-_SHARES = {"sides": 0.1, "along": 0.2}  # of the level; the coverage has the rest
-
 # %% ../../nbs/intervals/55_coverage.ipynb #findings-b
 def _findings(covered, y, bounds, size, checked, rows, questions, setup):
     "The answers to all questions, the coverage on the whole first."
@@ -1171,30 +802,6 @@ def _n_empty(checked, size):
     if checked.n_classes: return int(np.sum(size == 0))
     return 0
 
-# %% ../../nbs/intervals/55_coverage.ipynb #missed
-def _rows(covered, y, bounds, score, groups, n_crossed, setup):
-    "The misses in their clusters, whether these are blocks of the file, and what to beware of."
-    missed = Sample((~covered).astype(float), np.ones(covered.size), groups)
-    cautions, is_free, in_blocks = [], missed.groups is None, False
-    is_calibrated = setup.n_calibration is not None
-    if is_free and bounds is not None:
-        missed, in_blocks, cautions = _without_repeats(missed, y, bounds, is_calibrated)
-    if n_crossed:
-        cautions = [*cautions, Caution(code="swapped_bounds",
-                                       facts={"crossed": n_crossed, "n": covered.size})]
-    if bounds is not None: cautions = [*cautions, *_open(bounds), *_far_row(score)]
-    if missed.groups is not None and not in_blocks:
-        cautions += _few_groups(covered, missed.groups.codes)
-    is_one = missed.groups is None and not is_calibrated and _is_one(y, bounds)
-    return _Rows(missed, in_blocks, is_one, cautions)
-
-# %% ../../nbs/intervals/55_coverage.ipynb #missed-b
-def _open(bounds):
-    "A caution on intervals without a bound on one side or both."
-    number = int(np.isinf(bounds).any(axis=1).sum())
-    if not number: return []
-    return [Caution(code="infinite_bounds", facts={"infinite": number, "n": len(bounds)})]
-
 # %% ../../nbs/intervals/55_coverage.ipynb #missed-c
 def _at_bound(y, bounds):
     "The share of values that equal a bound, but for rounding."
@@ -1209,185 +816,3 @@ def _tried(findings, y, bounds, questions, rows, setup):
              for one in questions if one.is_feature and one.along.kind == "groups"}
     return _corrections(y, bounds, setup.level, named, rows.group, rows.in_blocks,
                         setup.draws["rng"])
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-032b
-def _far_row(score):
-    "A caution where one row decides the mean score."
-    if not score.any(): return []
-    share = score.max() / score.sum()
-    if score.size < 10 or share <= 0.5: return []
-    return [Caution(code="row_decides_score",
-                    facts={"row": int(score.argmax()), "share": float(share)})]
-
-# %% ../../nbs/intervals/55_coverage.ipynb #equal-rows
-def _equal_rows(y, bounds):
-    "A number for each row, equal where value and bounds are, and the rows of which each differs."
-    value = np.sort(y)
-    if np.count_nonzero(value[1:] == value[:-1]) < 2: return None, None
-    columns = np.column_stack([y, bounds])
-    order = np.lexsort(columns.T)
-    ordered = columns[order]
-    is_first = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
-    rows = np.empty(y.size, np.int64)
-    rows[order] = np.cumsum(is_first) - 1
-    return rows, ordered[is_first]
-
-# %% ../../nbs/intervals/55_coverage.ipynb #copies
-def _copies(y, bounds):
-    """A label for each row, equal where rows must be copies, or None; and a caution on rows that
-    may be."""
-    rows, kinds = _equal_rows(y, bounds)
-    if rows is None or y.size < 4: return None, []
-    number, n_kinds = np.bincount(rows), len(kinds)
-    if n_kinds <= 2: return rows, []
-    along = np.unique(kinds[:, 1:], axis=0, return_inverse=True)[1].ravel()
-    sure = (number > 1) & (np.bincount(along)[along] == 1) & (kinds[:, :1] != kinds[:, 1:]).all(
-        axis=1)
-    sure[sure] = _is_long(kinds[sure, 0]) & _is_long(kinds[sure, 1:]).any(axis=1)
-    if (number[sure] - 1).sum() > 1:
-        return np.where(sure[rows], rows, n_kinds + np.arange(y.size)), []
-    many = np.flatnonzero(number >= 5)
-    least = np.where(_is_long(kinds[many, 0]), 5, max(10, y.size / 10))
-    if n_kinds >= 20 and (number[many] < least).all(): return None, []
-    return None, [Caution(code="equal_intervals", decides=True, facts={
-        "different": n_kinds if n_kinds < 20 else None, "equal": int(number.max()), "n": y.size})]
-
-# %% ../../nbs/intervals/55_coverage.ipynb #is-long
-def _is_long(values):
-    "Whether numbers have more than eight significant digits."
-    found = [float(f"{x:.8g}") != x for x in values.ravel().tolist()]
-    return np.array(found, dtype=bool).reshape(values.shape)
-
-# %% ../../nbs/intervals/55_coverage.ipynb #is-one
-def _is_one(y, bounds):
-    "Whether all rows are copies of one."
-    if bounds is None or y.size < 4: return False
-    return bool((y == y[0]).all() and (bounds == bounds[0]).all())
-
-# %% ../../nbs/intervals/55_coverage.ipynb #clusters-of-rows
-def clusters_of_rows(y: np.ndarray,  # observed values, shape (n,)
-                     bounds: np.ndarray,  # shape (n, 2)
-                     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,)
-                     ) -> np.ndarray | None:  # a number for each row; None where each is its own
-    """The clusters that a report on these intervals counts: those given, or rows that repeat each other.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Observed values, shape (n,).
-    bounds : np.ndarray
-        Shape (n, 2).
-    groups : ArrayLike | None, optional
-        Clusters of rows, labels, shape (n,).
-
-    Returns
-    -------
-    np.ndarray | None
-        A number for each row; None where each is its own.
-    """
-    missed = Sample(((y < bounds[:, 0]) | (y > bounds[:, 1])) * 1.0, np.ones(y.size), groups)
-    if groups is None: missed, _, _ = _without_repeats(missed, y, bounds, False)
-    return _groups_of(missed, missed.groups is None and _is_one(y, bounds))
-
-# %% ../../nbs/intervals/55_coverage.ipynb #centred
-def _centred(y, bounds):
-    """Distances from the middles, and half widths; where a bound is infinite, distances from the
-    other one, or from the median, and the median of the half widths."""
-    if np.isfinite(bounds).all(): return y - bounds.mean(axis=1), (bounds[:, 1] - bounds[:, 0]) / 2
-    low, up = bounds.T
-    is_open = np.isinf(bounds).any(axis=1)
-    end = np.where(np.isfinite(low), low, np.where(np.isfinite(up), up, np.median(y)))
-    middle = np.where(is_open, end, np.where(is_open, 0.0, low) / 2 + np.where(is_open, 0, up) / 2)
-    half = np.where(is_open, 0.0, np.where(is_open, 0.0, up) - np.where(is_open, 0.0, low)) / 2
-    if not is_open.all(): usual = np.median(half[~is_open])
-    else: usual = 0.0
-    return y - middle, np.where(is_open, usual or 1.0, half)
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-059
-def _without_repeats(missed, y, bounds, is_calibrated):
-    """The misses with rows that repeat each other as groups, or with blocks of the file where
-    adjacent rows are correlated; whether it is these; and cautions."""
-    (away, half), (copies, cautions) = _centred(y, bounds), _copies(y, bounds)
-    if copies is not None: return _counted_once(missed, copies, is_calibrated)
-    if y.size < 4 or not np.all(half > 0): return missed, False, cautions
-    away = np.clip(away, -1e149 * half, 1e149 * half)
-    seen = repeats_of(Sample(away, half))
-    if seen.groups is not None:
-        caution = _repeats(seen.repeats or "blocks", seen.repeated, seen.n, seen.lag, is_calibrated)
-        if is_calibrated: return missed, False, [caution]
-        return missed.with_groups(seen.groups), False, [caution]
-    if seen.lag is None or seen.lag > 3 or seen.pvalue > 0.001 or seen.correlation < 0.05:
-        return missed, False, cautions  # equal rows are no copies, as far as these rows tell
-    if y.size < 40: return missed, False, [_correlated(None, is_calibrated)]
-    number = min(20, y.size // 5)
-    return missed.with_groups(np.arange(y.size) * number // y.size), True, [
-        _correlated(number, is_calibrated)]
-
-
-def _repeats(what, repeated, n, lag, is_calibrated):
-    "The caution on rows that repeat others."
-    return Caution(code="repeated_intervals", decides=True, facts={
-        "what": what, "repeated": repeated, "n": n, "lag": lag, "counted_once": not is_calibrated})
-
-
-def _correlated(blocks, is_calibrated):
-    "The caution on adjacent rows with correlated errors."
-    return Caution(code="correlated_intervals", decides=True,
-                   facts={"blocks": blocks, "is_calibrated": is_calibrated})
-
-# %% ../../nbs/intervals/55_coverage.ipynb #counted-once
-def _counted_once(missed, copies, is_calibrated):
-    "The misses, with copies of rows as groups."
-    rows = np.unique(copies, return_inverse=True)[1]
-    repeated = int(rows.size - rows.max() - 1)
-    caution = _repeats("rows", repeated, rows.size, None, is_calibrated)
-    if is_calibrated or rows.max() == 0: return missed, False, [caution]  # a sample has two groups
-    return missed.with_groups(rows), False, [caution]
-
-# %% ../../nbs/intervals/55_coverage.ipynb #cell-059b
-_FARTHEST = 1e150  # stands for an infinite width along which coverage is judged
-
-
-@dataclass(frozen=True)
-class _Question:
-    "What coverage is asked along."
-    name: str
-    missed: Sample
-    along: Any
-    is_feature: bool = False
-
-
-def _questions(missed, size, checked, given):
-    "What coverage is asked along: the width or set size, the prediction, and features."
-    if checked.n_classes: asked = _by_size(missed, size)
-    else: asked = _by_width(missed, size, checked)
-    if given.y_pred is not None:
-        prediction = check_column(given.y_pred, size.size, "y_pred")
-        if np.ptp(prediction) > 0:
-            asked.append(_Question("prediction", missed, missed.along(prediction, "y_pred")))
-    names = {question.name for question in asked}
-    for name, along in read_features(given.features, missed).items():
-        if name in names: unlike = f"{name} (feature)"
-        else: unlike = name
-        asked.append(_Question(unlike, missed, along, is_feature=True))
-    return asked
-
-
-def _by_width(missed, size, checked):
-    "The question along the width, where it varies."
-    is_open = np.isinf(size)
-    ends = size[~is_open]
-    if ends.size and np.ptp(ends) <= checked.rounding[0]: size = np.where(is_open, size, ends[0])
-    rounded = np.where(is_open, _FARTHEST, np.minimum(eleven_digits(
-        np.where(is_open, 0.0, size)), _FARTHEST))
-    if np.ptp(rounded) == 0: return []
-    return [_Question("width", missed, missed.along(rounded, "width"))]
-
-# %% ../../nbs/intervals/55_coverage.ipynb #by-size
-def _by_size(missed, size):
-    "The question along the size of sets, of those that hold a label."
-    held = np.flatnonzero(size)
-    if held.size == 0 or np.ptp(size[held]) == 0: return []
-    if missed.groups is not None and np.ptp(missed.groups.codes[held]) == 0: return []
-    some = missed.keep(held)
-    return [_Question("set size", some, some.along(size[held], "width"))]

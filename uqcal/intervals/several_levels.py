@@ -20,11 +20,11 @@ from .._base.inputs import (check_count, check_fraction, check_generator, check_
 from .._base.results import fault_status, new_axes
 from .._chance.coverage_counts import count_tails, harmless_coverages, tail_pvalue
 from .._sample.sample import Sample
-from .._words import intervals as words
+from .._words.intervals import findings as words
 from ..errors.conclusions import check_tolerance, read_features
 from .closed_tests import closed_levels, closed_pvalues, uniform_law
-from .coverage import (IntervalReport, clusters_of_rows, effective_number,
-                                      interval_report)
+from .coverage import IntervalReport, interval_report
+from .effective_rows import clusters_of_rows, effective_number
 from ..reports import Caution, Finding, Report, Step
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster

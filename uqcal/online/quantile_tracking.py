@@ -16,7 +16,7 @@ from .._base.inputs import (boxed, check_count, check_fraction, check_labels_agr
                                 read_vector, refuse)
 from .._base.kernels import kernel
 from .._base.tickets import Desk, locked
-from .._words.predictive_streams import tracked_sentence
+from .._words.predictive.streams import tracked_sentence
 
 if TYPE_CHECKING:
     from typing import Self

@@ -16,7 +16,7 @@ from scipy import special
 from .._base.inputs import check_column, check_fraction, read_vector, refuse
 from .._base.results import Interval
 from .._chance.resampling import holm
-from .._words.errors import errors_in_parts_conclusion
+from .._words.errors.conclusion import errors_in_parts_conclusion
 from .._words.text import parts_text
 from ..errors.conclusions import check_tolerance
 from .partitions import (CELL_RULES, Cells, bars_of_parts, finer_edges, in_part,

@@ -22,12 +22,13 @@ from .._base.inputs import (check_choice, check_column, check_count, check_fract
 from .._base.results import new_axes
 from .._chance.brownian import kuiper_null
 from .._chance.resampling import ALTERNATIVES, holm
-from .._words.probabilities import calibration_in_parts_conclusion
+from .._words.probabilities.findings import calibration_in_parts_conclusion
 from .._words.text import parts_text
 from ..intervals.intervals import CoverageTest, check_order, coverage_of_counts, read_bound
 from ..probabilities.calibration_tests import CalibrationTest, testable, tests_of
-from ..probabilities.reliability import (CalibrationError, ReliabilityDiagram, bin_sums,
-                                             calibration_error_of, diagram_of, with_seen_scatter)
+from ..probabilities.calibration_errors import CalibrationError, calibration_error_of
+from ..probabilities.reliability import (ReliabilityDiagram, bin_sums, diagram_of,
+                                             with_seen_scatter)
 from ..probabilities.walk import Walk, as_seen, limit_serves, walk_of
 from ..reports import Caution, Finding, Report, Step
 

@@ -16,7 +16,7 @@ from .._base.inputs import boxed, check_count
 from .._base.kernels import kernel
 from .._base.results import Result
 from .._base.tickets import locked
-from .._words.predictive_streams import forecast_alarm_line, forecast_alarm_sentence
+from .._words.predictive.streams import forecast_alarm_line, forecast_alarm_sentence
 from ..online.monitor import Bell, MonitorReading
 from ..statements import Distribution, Quantiles, Samples
 

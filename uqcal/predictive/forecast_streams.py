@@ -18,7 +18,7 @@ from typing import Self
 from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_finding, stream_rows,
                                    stream_step)
 from .._base.inputs import check_choice
-from .._words.predictive_streams import forecast_title
+from .._words.predictive.streams import forecast_title
 from .._words.streams import curve_lines
 from ..online.online_scaling import gain_finding
 from ..online.quantile_tracking import OnlineMembers, OnlineQuantiles

@@ -18,7 +18,7 @@ from .._base.inputs import check_count, check_fraction, check_generator, check_j
 from .._base.results import Result, fault_status, new_axes
 from .._chance.resampling import affordable
 from .._sample.sample import Sample, whole_run_bins
-from .._words import predictive as words
+from .._words.predictive import findings as words
 from .._words.text import value_text
 from ..errors.conclusions import check_tolerance, read_features
 from .forecast_cells import ForecastCells, below_levels, forecast_cells, placed_at

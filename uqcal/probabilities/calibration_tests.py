@@ -24,7 +24,7 @@ from .._base.inputs import (check_generator, check_labels_agree, check_multiclas
                                 check_weights, printable, read_labels)
 from .._chance.resampling import affordable, holm
 from .._base.results import Result, SignificanceTest, html_table, new_axes, plain_text
-from .._words.probabilities import TITLES, multiclass_text, tests_text
+from .._words.probabilities.results import TITLES, multiclass_text, tests_text
 from .walk import STATISTICS, Walk, significance_of, walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster

@@ -16,7 +16,7 @@ from .._base.kernels import kernel
 from .._base.results import Result
 from .._chance.logistic import inner_ends, inner_scores
 from .._chance.resampling import affordable, run_chunks
-from .._words.probabilities import joint_text
+from .._words.probabilities.results import joint_text
 from .reliability import bin_of
 from .walk import Walk, signs_serve, units_of, weights_may_tell
 

@@ -22,12 +22,13 @@ from .._base.kernels import kernel
 from .._base.results import Result, fault_status
 from .._chance.resampling import affordable, run_chunks
 from .._sample.sample import Sample
-from .._words import classes as words
+from .._words.probabilities import classes as words
 from ..errors.conclusions import check_tolerance, read_features
 from .by_columns import along_column, finding_along
-from .calibration import event_ratio_of, largest_difference_of, ratio_limits
-from .reliability import (CalibrationError, ReliabilityDiagram, bin_of,
-                                             errors_of_columns)
+from .calibration import ratio_limits
+from .differences import event_ratio_of, largest_difference_of
+from .calibration_errors import CalibrationError, errors_of_columns
+from .reliability import ReliabilityDiagram, bin_of
 from .slope import Coefficient, held_together
 from .walk import Walk, signs_serve, walk_of
 from ..reports import Caution, Finding, Place, Report, Step

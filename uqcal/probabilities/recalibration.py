@@ -26,7 +26,7 @@ from .._chance.logistic import (as_counts, beta_features, fit_logistic, inner_en
                                     inner_scores, map_scores, platt_features, sigmoid)
 from .._base.results import new_axes
 from .._base.tickets import OnlineForecaster, Storable, locked
-from .._words.probabilities import logistic_text, steps_text, temperature_text
+from .._words.probabilities.results import logistic_text, steps_text, temperature_text
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special, stats
 
 from .._base.results import Interval, Result
-from .._words.probabilities import coefficient_text
+from .._words.probabilities.results import coefficient_text
 from .joint_tests import log_odds_of
 from .walk import Walk
 
