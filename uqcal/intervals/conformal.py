@@ -29,7 +29,7 @@ from .._base.results import enumerated
 from .._sample.sample import Sample, stable_order
 from ..corrections.scaling import ErrorMap, read_columns
 from .._base.tickets import Storable
-from .._words.intervals import findings as words
+from .._words.intervals import conformal as words
 
 if TYPE_CHECKING:
     from typing import Self

@@ -27,7 +27,8 @@ from .slope import Coefficient, coefficients_of, held_together, ratio_of
 from .._sample.repeats import pearson_tail, related_cases
 from .._sample.sample import Ordering, Sample
 from .._base.results import Interval, SignificanceTest, fault_status, json_plain
-from .._words.probabilities.findings import conclusion_text, fifths_lines, parts_lines, title_text
+from .._words.probabilities.findings import (conclusion_text, fifths_lines, parts_lines,
+                                                 title_text)
 from ..errors.conclusions import check_tolerance, read_features
 from ..reports import Caution, Finding, Report, Step
 from .walk import Walk, walk_of, widening
