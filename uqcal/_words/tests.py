@@ -146,7 +146,7 @@ def extrapolation_text(result: Any,  # an `Extrapolation`
     else: shown = "Scaled errors are"
     return (f"{intercept}. {shown} larger in some bins than in others ({pvalue}, "
             f"permutation{groups}). Whether errors have the predicted size on average "
-            f"(root mean square of E/u {factor}) is tested by average_test.")
+            f"(root mean square of E/u {factor}) is not tested here; see average_test.")
 
 # %% ../../nbs/words/130_words_tests.ipynb #tests-bootstrap
 def bootstrap_text(interval: Any,  # a `BootstrapInterval`
@@ -212,7 +212,7 @@ def confidence_curve_text(curve: Any,  # a `ConfidenceCurve`
     """
     area, low, high = map(three_digits, (curve.statistic, *curve.confidence_interval))
     half = np.interp(0.5, curve.removed, curve.value)
-    if curve.is_heavy: heavy = ", too short for tails as heavy as here if 0 is wrong"
+    if curve.is_heavy: heavy = ", for tails as heavy as here too short if 0 is wrong"
     else: heavy = ""
     if curve.n_groups is None: groups = ""
     else: groups = f" ({curve.n_groups:,} groups)"
