@@ -246,7 +246,7 @@ def test_more_shares_than_points_and_the_table(demo):
     np.testing.assert_allclose(frame["value"].iloc[-1], 0.5, rtol=1e-12)        # a part of the surest point is left
     assert found.reference[0] == pytest.approx(found.value[0]) and found.distribution == "empirical"
     assert confidence_curve(V, U, distribution=stats.t(5), **FEW).distribution == "t(5)"
-    assert "RMSE of 4 points" in found._repr_html_() and "p = " in found._repr_html_()
+    assert "RMSE of 4 rows" in found._repr_html_() and "p = " in found._repr_html_()
 
 
 @pytest.mark.parametrize("n_points", [2, 100])

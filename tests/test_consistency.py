@@ -309,9 +309,8 @@ def test_a_wrong_stretch_is_found_and_named():
     inside, below, above, elsewhere = (np.sqrt(part.mean()) for part in parts)
     np.testing.assert_allclose((at.factor, at.below, at.above, at.elsewhere), (inside, below, above, elsewhere), rtol=1e-9)
     assert at.count == last - first + 1 and at.share == pytest.approx(at.count / 2000) and at.excess == pytest.approx(inside**2 / result.zms - 1)
-    assert f"{inside:.2f} times as large as predicted where the uncertainty is {uncertainty[first]:.3g} to {uncertainty[last]:.3g}" in result.sentence
-    assert f"({100 * at.share:.0f} % of the points), {below:.2f} times below this range and {above:.2f} times above it" in result.sentence
-    assert "where the mass is" in result.where("the mass")
+    assert f"{inside:.2f} times as large as predicted where u is {uncertainty[first]:.3g} to {uncertainty[last]:.3g}" in result.sentence
+    assert f"({100 * at.share:.0f} % of the rows), {below:.2f} times below this range and {above:.2f} times above it" in result.sentence
     np.testing.assert_allclose(result.graph["cumulative"].iloc[-1], 0, atol=1e-12)
     z2 = (error / uncertainty)**2
     np.testing.assert_allclose(result.graph["cumulative"], np.cumsum(z2 / z2.mean() - 1) / 2000, atol=1e-12)
@@ -332,7 +331,7 @@ def test_of_two_stretches_with_the_same_extremes_the_shorter_is_named(at_start):
 def test_sentence_speaks_of_direction_for_correlations():
     rng = np.random.default_rng(4)
     uncertainty = np.exp(0.5 * rng.standard_normal(1000))
-    for power, expected in ((1.5, "larger relative to their uncertainties where the uncertainty is large than where it is small"), (0.5, "larger relative to their uncertainties where the uncertainty is small than where it is large")):
+    for power, expected in ((1.5, "larger relative to u where u is large"), (0.5, "larger relative to u where u is small")):
         for name in TWO_SIDED:
             result = consistency_test(uncertainty**power * rng.standard_normal(1000), uncertainty, statistic=name, rng=1)
             assert expected in result.sentence and result.stretch is None
@@ -355,7 +354,7 @@ def test_groups_are_named_the_worst_first_found():
     result = consistency_test(error, np.ones(900), by=kind, rng=1)
     assert result.by == "groups" and result.n_bins == 3 and result.pvalue == 1e-4
     own, others = (np.sqrt(np.mean(error[of]**2)) for of in (kind == "y", kind != "y"))
-    assert f"{own:.2f} times as large as predicted in group y ({np.sum(kind == 'y')} of 900 points) and {others:.2f} times in the others" in result.sentence
+    assert f"{own:.2f} times as large as predicted in group y ({np.sum(kind == 'y')} of 900 rows) and {others:.2f} times in the others" in result.sentence
     at = result.stretch
     assert (at.first, at.last, at.below, at.above) == ("y", "y", None, None)
     np.testing.assert_allclose((at.factor, at.elsewhere), (own, others), rtol=1e-9)

@@ -15,6 +15,7 @@ from scipy import special
 
 from .._base.inputs import check_count, check_generator, read_vector
 from .._base.results import Result
+from .._words.tests import inverse_gamma_text, student_text
 
 # %% auto #0
 __all__ = ['standard_distribution', 'distribution_name', 'draw', 'simulate_errors', 'simulate_calibrated', 'read_number',
@@ -292,8 +293,7 @@ class StudentFit(Result):
     @property
     def sentence(self) -> str:
         "The fit in words."
-        return (f"{'normal' if np.isinf(self.dof) else f'Student, ν = {self.dof:.3g}'}, location "
-                f"{self.loc:.3g}, scale {self.scale:.3g}, ln L = {self.log_likelihood:.6g}")
+        return student_text(self)
 
 # %% ../../nbs/chance/12_distributions.ipynb #cell-023
 def fit_student(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, whose middle half varies
@@ -419,7 +419,7 @@ class InverseGammaFit(Result):
     @property
     def sentence(self) -> str:
         "The fit in words."
-        return f"u² inverse gamma, ν = {self.dof:.3g}, typical u = {self.scale:.3g}"
+        return inverse_gamma_text(self)
 
 # %% ../../nbs/chance/12_distributions.ipynb #cell-031b
 def fit_inverse_gamma(

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from .._base.inputs import boxed, check_probabilities
 from .._base.kernels import elementwise, kernel
 from .._base.results import Result
+from .._words.tests import logistic_fit_text
 
 # %% auto #0
 __all__ = ['CLIP', 'map_scores', 'inner_ends', 'inner_scores', 'platt_features', 'beta_features', 'sigmoid', 'is_separable',
@@ -222,9 +223,7 @@ class LogisticFit(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        if self.smoothed: how = "by Platt's targets"
-        else: how = "by maximum likelihood"
-        return f"{self.coef.size} parameters fitted to {self.n:,} points {how}"
+        return logistic_fit_text(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each parameter: estimate and standard error.

@@ -17,6 +17,7 @@ from scipy.special import betainc, comb, ndtri, stdtr, stdtrit
 from .._base.inputs import (check_fraction, check_labels_agree, check_outcomes, check_weights,
                                 positive_in_groups)
 from .._base.results import Interval, Result
+from .._words.tests import rate_difference_text
 
 # %% auto #0
 __all__ = ['rate_interval', 'RateDifference', 'rate_difference_of', 'seen_cases', 'cases_of', 'rate_difference',
@@ -133,10 +134,7 @@ class RateDifference(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        low, high = self.confidence_interval
-        return (f"a minus b is {self.estimate:.3g} ({100 * self.confidence:g} % interval {low:.3g} "
-                f"to {high:.3g}, p = {self.pvalue:.2g}): {self.rate_a:.3g} against "
-                f"{self.rate_b:.3g}").replace("-", "−")
+        return rate_difference_text(self)
 
 
 # %% ../../nbs/chance/39_rates.ipynb #cell-000

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 import scipy
 from scipy import special
 
+from .._words.tests import bin_scaling_text, extrapolation_text
 from .consistency import (binned_plan, check_groups, check_shuffles, hypothesis_of,
                                           under_hypothesis)
 from .._chance.distributions import distribution_name, read_number, standard_distribution
@@ -290,8 +291,7 @@ class BinScalingSimulation(Result):
     @property
     def sentence(self) -> str:
         "What was simulated."
-        return (f"{len(self.rows)} means over {self.n_mc:,} calibrated sets with "
-                f"{self.distribution} errors.")
+        return bin_scaling_text(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each statistic, n, n_bins and dof: bin_size = M/N, x = √(N/M), mean, standard_error.
@@ -563,24 +563,7 @@ class Extrapolation(SignificanceTest):
     @property
     def sentence(self) -> str:
         "The intercept, what was expected, what that says, and what it doesn't."
-        low, high = self.confidence_interval
-        is_shuffled, is_valid = self.method == "permutation", self.verdict == "valid"
-        of = f", of errors divided by {three_digits(self.factor)} so that ZMS = 1" * is_shuffled
-        found = (f"{self.name.upper()} at zero bins{of}: {self.statistic:.4g}, "
-                 f"{100 * self.confidence:g} % interval [{low:.4g}, {high:.4g}], expected "
-                 f"{self.expected:.4g}").replace("-", "−")
-        if not is_shuffled:
-            return (f"{found}, {'held' if is_valid else 'missed'} (p = {self.pvalue:.2g}, paper). "
-                    "This interval takes the points of the line for independent. They share their "
-                    "data, so it is far too short: at 95 % it misses 0 in 20 to 95 of 100 perfect "
-                    "sets. Ask method=\"permutation\".")
-        if self.n_groups is None: groups = ""
-        else: groups = f", {self.n_groups:,} groups"
-        if is_valid: shown = "No sign that scaled errors are"
-        else: shown = "Scaled errors are"
-        return (f"{found}. {shown} larger in some bins than in others (p = {self.pvalue:.2g}, "
-                f"permutation{groups}). Whether {three_digits(self.factor)}, the root mean square "
-                "of E/u, agrees with 1 is not tested here: see average_test.")
+        return extrapolation_text(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each number of bins, with `factor`, by which errors were divided, and the reference of normal and of t6 errors.

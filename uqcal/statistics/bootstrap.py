@@ -24,6 +24,7 @@ from .._base.kernels import kernel
 from .._chance.resampling import chunk_size, run_chunks
 from .._base.results import Interval, Result, new_axes
 from .._sample.sample import Ordering, Sample, bin_starts, stable_order
+from .._words.tests import bootstrap_text
 from .statistics import NAMED, TIES, numeric_order, shared_statistics, statistic_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -103,15 +104,14 @@ class BootstrapInterval(Result):
         return self.confidence_interval.holds(self.estimate)
 
     @property
+    def is_shifted(self) -> bool:
+        "Whether resampling shifts the statistic so far that limits may miss its true value."
+        return abs(self.z0) > 0.4
+
+    @property
     def sentence(self) -> str:
         "The interval in words."
-        low, high = self.confidence_interval
-        return (f"{self.estimate:.4g}, {100 * self.confidence:g} % BCa interval "
-                f"[{low:.4g}, {high:.4g}], z₀ = {self.z0:.2f}".replace("-", "−")
-                + f", {self.n_boot} resamples"
-                + ("" if self.n_groups is None else f" of {self.n_groups:,} groups")
-                + ("; resampling shifts this statistic so far that the limits may miss its true "
-                   "value in one set of two" if abs(self.z0) > 0.4 else ""))
+        return bootstrap_text(self)
 
     def plot(self, ax: Axes | None = None  # axes to draw on; new ones unless given
              ) -> Axes:

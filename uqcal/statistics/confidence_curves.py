@@ -14,13 +14,14 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.integrate import quad
 
+from .._words.tests import confidence_curve_text
 from .consistency import METHODS, hypothesis_of, under_hypothesis
 from .._chance.distributions import distribution_name, standard_distribution
 from .._sample.groups import check_group_number, group_draws
 from .._base.inputs import check_choice, check_count, check_fraction, check_generator
 from .._base.kernels import kernel
 from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks, shuffle
-from .._base.results import Interval, SignificanceTest, new_axes, three_digits
+from .._base.results import Interval, SignificanceTest, new_axes
 from .._sample.sample import Sample
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -301,13 +302,7 @@ class ConfidenceCurve(SignificanceTest):
     @property
     def sentence(self) -> str:
         "The error of all points and of the surest half, and the area."
-        area, low, high = map(three_digits, (self.statistic, *self.confidence_interval))
-        return (f"{self.metric.upper()} of {self.n:,} points {self.value[0]:.4g}, of the most "
-                f"certain half {np.interp(0.5, self.removed, self.value):.4g}; area to the "
-                f"{self.distribution} reference {area} [{low}, {high}]"
-                f"{', for tails as heavy as here too short if 0 is wrong' * self.is_heavy}"
-                f", p = {self.pvalue:.2g}"
-                + ("." if self.n_groups is None else f" ({self.n_groups:,} groups)."))
+        return confidence_curve_text(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each share: removed, kept, value, low, high, reference, null_low, null_high, oracle.

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 
 from .._sample.groups import (check_group_number, exchangeable_share, sign_spread,
                                   under_group_loans, under_group_shuffles, under_signs)
-from .._base.inputs import check_choice, check_count, printable
+from .._base.inputs import check_choice, check_count
 from .._base.kernels import kernel
+from .._words.tests import consistency_text, link_text
 from .references import zeta_score
 from .._chance.resampling import (affordable, as_observed, is_settled, monte_carlo_pvalue,
                                       of_shuffled_rows, shuffle, under_shuffles)
@@ -579,27 +580,14 @@ class ConsistencyTest(SignificanceTest):
         return _stretch(self)
 
     @property
+    def is_shown(self) -> bool:
+        "Whether a dependence is shown at 5 %."
+        return self.pvalue <= 0.05
+
+    @property
     def sentence(self) -> str:
         "What was found, and where."
-        what, found = _WHAT[self.by], f"({self.name}, p = {self.pvalue:.2g}{_repeats(self)})"
-        if self.pvalue > 0.05: return f"No sign that scaled errors depend on {what} {found}."
-        return f"Scaled errors depend on {what} {found}: the errors are {self.where()}."
-
-    def where(self, what: str | None = None,  # what sorts the points; None: "the uncertainty" …
-              ) -> str:  # the end of a sentence that begins "The errors are"
-        """Where errors are large or small for what is predicted, and by how much.
-
-        Parameters
-        ----------
-        what : str | None, optional
-            What sorts the points; None: "the uncertainty" ….
-
-        Returns
-        -------
-        str
-            The end of a sentence that begins "The errors are".
-        """
-        return _where(self, what or _WHAT[self.by])
+        return consistency_text(self)
 
     def plot(self, ax: Axes | None = None,  # axes to divide in two; new ones unless given
              ) -> Axes:  # those of the histogram
@@ -723,36 +711,6 @@ def _stretch(test):
                    below=factor(*below) if is_ordered else None,
                    above=factor(*above) if is_ordered else None,
                    elsewhere=factor(-inside[0], 1 - inside[1]))
-
-# %% ../../nbs/statistics/23_consistency.ipynb #cell-082
-def _repeats(test):
-    "How many independent observations there are, where rows are clustered."
-    if test.n_groups is None: return ""
-    return f", {test.n:,} rows in {test.n_groups:,} groups"
-
-# %% ../../nbs/statistics/23_consistency.ipynb #cell-082c
-def _where(test, what):
-    """The place in words: a group, the ends of the range, or a stretch of it and what lies beside
-    it."""
-    if test.alternative == "two-sided":
-        if test.statistic > test.null_mean: ends = ("large", "small")
-        else: ends = ("small", "large")
-        return (f"larger relative to their uncertainties where {what} is {ends[0]} than where it "
-                f"is {ends[1]}")
-    at = test.stretch
-    size = (f"{'larger' if at.excess > 0 else 'smaller'} relative to their uncertainties than "
-            "elsewhere")
-    if at.factor is not None: size = f"{at.factor:.2f} times as large as predicted"
-    if test.by == "groups":
-        if at.elsewhere is None: rest = ""
-        else: rest = f" and {at.elsewhere:.2f} times in the others"
-        return (f"{size} in group {printable(at.first)} ({at.count:,} of {test.n:,} points)"
-                f"{rest}")
-    sides = (at.below, "below"), (at.above, "above")
-    beside = " and ".join(f"{value:.2f} times {side} it" for value, side in sides
-                          if value is not None).replace(" it", " this range", 1)
-    return (f"{size} where {what} is {at.first:.3g} to {at.last:.3g} ({100 * at.share:.0f} % of "
-            f"the points){beside and f', {beside}'}")
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-039
 _TITLES = {"kuiper": "Kuiper's range", "kuiper-rank": "Kuiper's range of ranks",
@@ -1024,13 +982,14 @@ class LinkTest(SignificanceTest):
     n_planned: int | None = None  # sets there were to be, of which fewer settle a p-value
 
     @property
+    def is_shown(self) -> bool:
+        "Whether larger errors are shown to come with larger uncertainties, at 5 %."
+        return self.pvalue <= 0.05
+
+    @property
     def sentence(self) -> str:
         "What was found."
-        if self.pvalue <= 0.05: found = "Larger"
-        else: found = "No sign that larger"
-        cc = f"{self.statistic:.3g}".replace("-", "−")
-        return (f"{found} errors come with larger uncertainties (CC = {cc}, "
-                f"p = {self.pvalue:.2g}{_repeats(self)}).")
+        return link_text(self)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes

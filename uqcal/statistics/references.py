@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._words.tests import reference_text
 from .bootstrap import BootstrapInterval
 from .._chance.distributions import distribution_name, draw, standard_distribution
 from .._base.inputs import (check_choice, check_count, check_fraction, check_generator,
@@ -142,10 +143,7 @@ class SimulatedReference(Result):
     @property
     def sentence(self) -> str:
         "The reference in words."
-        low, high = self.simulated_interval
-        return (f"{self.statistic} of perfect uncertainties, {self.distribution} errors: "
-                f"{self.value:.4g} ± {self.standard_error:.1g}, {100 * self.confidence:g} % of "
-                f"{self.n_mc:,} sets between {low:.4g} and {high:.4g}")
+        return reference_text(self)
 
     def zeta(self, estimate: float,  # the statistic of the data
              ) -> float:  # within ±1 inside the simulated interval
