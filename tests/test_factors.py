@@ -317,7 +317,7 @@ def test_each_side_has_its_pvalue_and_smaller_errors_the_one_of_heavy_tails():
         less, greater = test.side_pvalues
         assert less + greater == pytest.approx(1.001, abs=1e-9) and test.pvalue == pytest.approx(min(1, less / 0.2, greater / 0.4), abs=1e-9)
     assert small.side_pvalues[0] < 0.05 < small.side_pvalues[1] and large.pvalue_if_heavy is None
-    assert small.pvalue_if_heavy == pytest.approx(0.45 * small.side_pvalues[0]**0.5) and "Student's t3" in small.sentence
+    assert small.pvalue_if_heavy == pytest.approx(0.45 * small.side_pvalues[0]**0.5) and "Student's t with three" in small.sentence
     assert "Student" not in large.sentence
     many = rng.standard_normal(3000)
     light = average_of(Sample(0.9 * many, np.ones(3000)), n_boot=499, rng=1)

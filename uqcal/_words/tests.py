@@ -14,8 +14,9 @@ from .._base.results import three_digits
 from .text import minus
 
 # %% auto #0
-__all__ = ['consistency_text', 'link_text', 'bin_scaling_text', 'extrapolation_text', 'bootstrap_text', 'reference_text',
-           'confidence_curve_text', 'student_text', 'inverse_gamma_text', 'logistic_fit_text', 'rate_difference_text']
+__all__ = ['consistency_text', 'link_text', 'bias_text', 'average_text', 'factors_text', 'valid_bins_text', 'bin_scaling_text',
+           'extrapolation_text', 'bootstrap_text', 'reference_text', 'confidence_curve_text', 'student_text',
+           'inverse_gamma_text', 'logistic_fit_text', 'rate_difference_text']
 
 # %% ../../nbs/words/130_words_tests.ipynb #tests-what
 _SORTED_BY = {"uncertainty": "u", "feature": "the feature", "groups": "the group"}
@@ -92,6 +93,167 @@ def link_text(test: Any,  # a `LinkTest`
     cc = minus(f"{test.statistic:.3g}")
     return (f"{found} come with larger uncertainties (CC = {cc}, "
             f"p = {test.pvalue:.2g}{_clusters(test)}).")
+
+# %% ../../nbs/words/130_words_tests.ipynb #tests-bias
+def _span(interval): return f"{three_digits(interval.low)} to {three_digits(interval.high)}"
+
+
+def _where_bias_differs(test):
+    "The mean where it differs most, and elsewhere."
+    part = test.stretch
+    if part is None: return "too few rows lie anywhere to say where"
+    if test.by == "groups":
+        place = f"in group {printable(part.first)} ({part.count:,} of {test.n:,} rows)"
+    else:
+        place = (f"where {_SORTED_BY[test.by]} is {three_digits(part.first)} to "
+                 f"{three_digits(part.last)} ({100 * part.share:.0f} % of the rows)")
+    if part.elsewhere is None: elsewhere = ""
+    else: elsewhere = f", and {three_digits(part.elsewhere)} elsewhere"
+    return f"{three_digits(part.mean)} ({_span(part.confidence_interval)}) {place}{elsewhere}"
+
+
+def _bias_of_parts(test):
+    "What is known of the mean in parts of the rows, where no change is shown."
+    if test.along.is_constant: change = "; all u are equal, so it can't depend on u"
+    else: change = f"; no sign that it depends on {_SORTED_BY[test.by]} (p = {test.pvalue:.2g})"
+    limits = test.stretch_interval
+    if limits is None: return f"{change}."
+    if test.by == "groups":
+        n_parts = int(np.isfinite(test.stretches["low"]).sum())
+        parts = f"each of {n_parts} groups"
+    else: parts = "any fifth of the rows"
+    return f"{change}, and it lies within {_span(limits)} in {parts}.{_skewed(test)}"
+
+
+def _skewed(test):
+    "What limits are worth where scaled errors look skewed; else empty."
+    if not test.is_skewed: return ""
+    return (" Scaled errors look skewed: limits over parts may then fail in one of "
+            f"{test.skewed_misses} sets, and the test of a change in one of 12.")
+
+# %% ../../nbs/words/130_words_tests.ipynb #tests-bias-text
+def bias_text(test: Any,  # a `BiasTest`
+              ) -> str:  # sentences
+    """Whether errors are biased, on the whole and in parts, and what could still be there.
+
+    Parameters
+    ----------
+    test : Any
+        A `BiasTest`.
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    mean = (f"the mean of Z is {three_digits(test.estimate)} ({_span(test.confidence_interval)}, "
+            f"p = {test.mean_pvalue:.2g})")
+    if test.bias_changes:
+        if test.mean_is_biased: begin = f"Errors are biased on the whole: {mean}. The bias"
+        else: begin = f"Errors are biased in places: {mean}, but it"
+        return (f"{begin} depends on {_SORTED_BY[test.by]} (p = {test.pvalue:.2g}): "
+                f"{_where_bias_differs(test)}.{_skewed(test)}")
+    if test.mean_is_biased: begin = "Errors are biased"
+    else: begin = "No sign of bias"
+    return f"{begin}: {mean}{_bias_of_parts(test)}"
+
+# %% ../../nbs/words/130_words_tests.ipynb #tests-size
+def _decimals(interval):
+    "How many decimals tell the two ends apart, at least two."
+    width = interval.high - interval.low
+    if not 0 < width < np.inf: return 2
+    return int(np.clip(1 - np.floor(np.log10(width)), 2, 6))
+
+
+def _tails(result, then):
+    "What limits are worth where tails look heavy; else empty."
+    if not result.has_heavy_tails: return ""
+    return (" Tails may be as heavy as those of Student's t with four degrees of freedom, for "
+            f"which {then}.")
+
+# %% ../../nbs/words/130_words_tests.ipynb #tests-average
+def average_text(test: Any,  # an `AverageTest`
+                 ) -> str:  # sentences
+    """Whether errors have the predicted size on average.
+
+    Parameters
+    ----------
+    test : Any
+        An `AverageTest`.
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    if test.reason: return f"Whether errors have the predicted size can't be tested: {test.reason}."
+    (low, high), k = test.confidence_interval, _decimals(test.confidence_interval)
+    size = (f"rrors are {test.estimate:.{k}f} times as large as predicted on average "
+            f"({100 * test.confidence:g} %: {low:.{k}f} to {high:.{k}f})")
+    if test.is_heavy and not test.is_shown:
+        return (f"E{size}, but their tails are too heavy for a mean square to be judged: a few "
+                "rows make up most of it.")
+    worth = _tails(test, "such limits hold in about 93 of 100 sets")
+    if not test.is_shown:
+        return f"No fault of their average is shown: e{size}, p = {test.pvalue:.2g}.{worth}"
+    heavy = test.pvalue_if_heavy
+    if heavy is None or heavy <= test.pvalue: also = ""
+    else: also = f"; were their tails like Student's t with three, p = {heavy:.1g}"
+    return f"E{size}, p = {test.pvalue:.2g}{also}.{worth}"
+
+# %% ../../nbs/words/130_words_tests.ipynb #tests-factors
+def factors_text(factors: Any,  # a `Factors`
+                 ) -> str:  # sentences
+    """How large errors are in every part of the rows, and where they differ most.
+
+    Parameters
+    ----------
+    factors : Any
+        A `Factors`.
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    if factors.reason: return f"How large errors are can't be tested: {factors.reason}."
+    (low, high), k = factors.confidence_interval, _decimals(factors.confidence_interval)
+    by = _SORTED_BY[factors.by]
+    if factors.by == "groups": parts = "in each group"
+    else: parts = f"in any fifth of the rows in the order of {by}"
+    text = f"Errors are {low:.{k}f} to {high:.{k}f} times as large as predicted {parts}"
+    worth = _tails(factors, "such limits hold in as few as 92 of 100 sets")
+    part = factors.named
+    if part is None or part.relative_interval.holds(1): return f"{text}.{worth}"
+    if factors.by == "groups": place = f"in group {printable(part.first)}"
+    else: place = minus(f"where {by} is {part.first:.3g} to {part.last:.3g}")
+    return (f"{text}; {part.factor:.2f} times ({part.confidence_interval.low:.2f} to "
+            f"{part.confidence_interval.high:.2f}) {place}.{worth}")
+
+# %% ../../nbs/words/130_words_tests.ipynb #tests-valid-bins
+def valid_bins_text(result: Any,  # a `ValidBins`
+                    ) -> str:  # sentences
+    """In how many bins errors can be as large as predicted.
+
+    Parameters
+    ----------
+    result : Any
+        A `ValidBins`.
+
+    Returns
+    -------
+    str
+        Sentences.
+    """
+    low, high = result.confidence_interval
+    untested = len(result.bins) - result.n_bins
+    if untested: out = f" ({untested} more can't be tested)"
+    else: out = ""
+    if high < result.confidence: few = " Chance alone does not leave so few."
+    else: few = ""
+    return (f"Errors can be as large as predicted in {result.n_valid} of {result.n_bins} bins{out}: "
+            f"a share of {result.estimate:.2f} ({low:.2f} to {high:.2f}). Right uncertainties "
+            f"reach {result.confidence:g} on average.{few}")
 
 # %% ../../nbs/words/130_words_tests.ipynb #tests-simulation
 def bin_scaling_text(simulation: Any,  # a `BinScalingSimulation`

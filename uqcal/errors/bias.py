@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 import scipy
 
+from .._words.tests import bias_text
 from ..statistics.consistency import NothingToTest
 from .._chance.distributions import read_number
 from .._sample.groups import LEAST_GROUPS
@@ -152,19 +153,17 @@ class BiasTest(SignificanceTest):
         return self.sd**2
 
     @property
-    def caution(self) -> str:
-        "What limits over parts are worth where scaled errors look skewed; else empty."
+    def is_skewed(self) -> bool:
+        "Whether scaled errors look so skewed that limits over parts miss more often than stated."
         units = self.n_groups or self.n
         is_skewed = units <= 2000 and abs(self.skewness) > max(0.15, 2 / np.sqrt(units))
-        if not is_skewed or self.by == "groups" or self.along.is_constant: return ""
-        return (f"Scaled errors look skewed: limits over stretches may then fail in one set of "
-                f"{self.skewed_misses}, and the test of a change in one of twelve.")
+        return bool(is_skewed and self.by != "groups" and not self.along.is_constant)
 
     @property
-    def skewed_misses(self) -> str:
+    def skewed_misses(self) -> int:
         "In one of how many sets limits over stretches may fail where scaled errors are skewed."
-        if self.n_groups in (None, self.n): return "ten"
-        return "four"
+        if self.n_groups in (None, self.n): return 10
+        return 4
 
     @property
     def relative_bias(self) -> float:
@@ -212,23 +211,7 @@ class BiasTest(SignificanceTest):
     @property
     def sentence(self) -> str:
         "What was found, and where."
-        return _explain(self)
-
-    def where(self, what: str | None = None,  # what sorts the points; None: "the uncertainty" …
-              ) -> str:  # the end of a sentence that begins "The mean of Z is"
-        """Where the largest bias is shown, with limits, and the mean of all other points.
-
-        Parameters
-        ----------
-        what : str | None, optional
-            What sorts the points; None: "the uncertainty" ….
-
-        Returns
-        -------
-        str
-            The end of a sentence that begins "The mean of Z is".
-        """
-        return _where(self, what or _WHAT[self.by])
+        return bias_text(self)
 
     def points_needed(self,
                       tolerance: float,  # a bias in predicted uncertainties that would matter, > 0
@@ -300,45 +283,6 @@ class BiasTest(SignificanceTest):
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-054
 _WHAT = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
-
-
-def _interval_text(interval):
-    return f"{three_digits(interval.low)} to {three_digits(interval.high)}"
-
-# %% ../../nbs/errors/26_bias.ipynb #cell-054b
-def _explain(test):
-    "What was found of the mean, of its change, and what could still be there."
-    mean, what = three_digits(test.estimate), _WHAT[test.by]
-    if test.caution: caution = f" {test.caution}"
-    else: caution = ""
-    mean = (f"the mean of Z is {mean} ({_interval_text(test.confidence_interval)}, "
-            f"p = {test.mean_pvalue:.2g})")
-    if test.bias_changes:
-        if test.mean_is_biased: begin = f"Errors are biased on the whole: {mean}. The bias"
-        else: begin = f"Errors are biased in places: {mean}, but it"
-        return f"{begin} depends on {what} (p = {test.pvalue:.2g}): {test.where()}.{caution}"
-    if test.along.is_constant: change = "; uncertainties are all equal, so it can't depend on them"
-    else: change = f"; no sign that it depends on {what} (p = {test.pvalue:.2g})"
-    wide = test.stretch_interval
-    if wide is not None:
-        has = int(np.isfinite(test.stretches["low"]).sum())
-        if test.by == "groups": each = f"each of {has} groups"
-        else: each = "every stretch with a fifth of the points"
-        change += f", and it lies within {_interval_text(wide)} over {each}"
-    if test.mean_is_biased: begin = "Errors are biased"
-    else: begin = "No sign of bias"
-    return f"{begin}: {mean}{change}.{caution if wide is not None else ''}"
-
-# %% ../../nbs/errors/26_bias.ipynb #cell-054c
-def _where(test, what):
-    at = test.stretch
-    if at is None: return "too few points lie anywhere to say where"
-    if at.elsewhere is None: rest = ""
-    else: rest = f", and {three_digits(at.elsewhere)} elsewhere"
-    place = (f"in group {printable(at.first)} ({at.count:,} of {test.n:,} points)"
-             if test.by == "groups" else f"where {what} is {three_digits(at.first)} to "
-             f"{three_digits(at.last)} ({100 * at.share:.0f} % of the points)")
-    return (f"{three_digits(at.mean)} ({_interval_text(at.confidence_interval)}) {place}{rest}")
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-055
 def _plot_graph(test, ax):

@@ -267,7 +267,7 @@ def _bias_finding(asked, setup, facts, *, status, limits, part, **fields):
         estimate, limits, place = part.mean, part.confidence_interval, _place(part, test, by)
     has_limits = part is not None or test.stretch_interval is not None
     facts |= {"n_asked": asked.n_asked, "covers": _covers(test, test.along),
-              "is_skewed": has_limits and bool(test.caution),
+              "is_skewed": has_limits and test.is_skewed,
               "skewed_misses": test.skewed_misses,
               "n_resamples": test.n_resamples, "n_planned": test.n_resamples}
     return Finding(

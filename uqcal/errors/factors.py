@@ -18,6 +18,7 @@ from .._base.inputs import check_count, check_fraction
 from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
 from .._base.results import Interval, SignificanceTest, new_axes
 from .._sample.sample import Sample, bin_starts
+from .._words.tests import average_text
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -777,9 +778,14 @@ class AverageTest(SignificanceTest):
         return 0.45 * self.side_pvalues[0]**0.5
 
     @property
+    def has_heavy_tails(self) -> bool:
+        "Whether tails look so heavy that limits of 95 % miss more often than stated."
+        return self.n >= 500 and self.tail_index <= 3.5 and self.confidence == 0.95
+
+    @property
     def sentence(self) -> str:
         "The result in words."
-        return _average_sentence(self)
+        return average_text(self)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
@@ -808,37 +814,6 @@ class AverageTest(SignificanceTest):
         ax.set(xlabel="errors' size over what is predicted (bar: interval)", ylabel="resamples",
                ylim=(-0.12 * height, 1.18 * height))
         return ax
-
-# %% ../../nbs/errors/27_factors.ipynb #cell-058
-def _decimals(interval):
-    "How many decimals tell the two ends apart, at least two."
-    width = interval.high - interval.low
-    if not 0 < width < np.inf: return 2
-    return int(np.clip(1 - np.floor(np.log10(width)), 2, 6))
-
-# %% ../../nbs/errors/27_factors.ipynb #6a287bc8
-def _tailed(found, then):
-    "A sentence on limits of 95 %, where enough points show that tails are heavy."
-    if found.n < 500 or found.tail_index > 3.5 or found.confidence != 0.95: return ""
-    return (" Tails may be as heavy as those of Student's t with four degrees of freedom, for "
-            f"which {then}.")
-
-# %% ../../nbs/errors/27_factors.ipynb #cell-058b
-def _average_sentence(test):
-    if test.reason: return f"Whether errors have the predicted size can't be tested: {test.reason}."
-    (low, high), k = test.confidence_interval, _decimals(test.confidence_interval)
-    size = (f"rrors are {test.estimate:.{k}f} times as large as predicted on average "
-            f"({100 * test.confidence:g} %: {low:.{k}f} to {high:.{k}f})")
-    if test.is_heavy and not test.is_shown:
-        return (f"E{size}, but their tails are too heavy for a mean square to be judged: a few "
-                "points make up most of it.")
-    worth = _tailed(test, "such limits hold in about 93 of 100 sets")
-    if not test.is_shown:
-        return f"No fault of their average is shown: e{size}, p = {test.pvalue:.2g}.{worth}"
-    heavy = test.pvalue_if_heavy
-    if heavy is None or heavy <= test.pvalue: also = ""
-    else: also = f"; were their tails like Student's t3, p = {heavy:.1g}"
-    return f"E{size}, p = {test.pvalue:.2g}{also}.{worth}"
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-059
 def average_test(

@@ -13,12 +13,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 import scipy
 
-from .._base.inputs import check_count, check_fraction, check_generator, printable
+from .._base.inputs import check_count, check_fraction, check_generator
 from .._base.results import Interval, Result, new_axes, plain_text, plain_ticks
 from .._sample.sample import Ordering, Sample
-from .factors import (_MARGIN, _Stretches, _block_starts, _decimals, _interval,
+from .._words.tests import factors_text, valid_bins_text
+from .factors import (_MARGIN, _Stretches, _block_starts, _interval,
                                   _is_heavy, _judged, _limits, _nothing, _resampled, _tail_index,
-                                  _tailed, _units, points_for)
+                                  _units, points_for)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -156,21 +157,14 @@ class Factors(Result):
         return points_for(self.relative_interval, 1.0, self.n, tolerance)
 
     @property
+    def has_heavy_tails(self) -> bool:
+        "Whether tails look so heavy that limits of 95 % miss more often than stated."
+        return self.n >= 500 and self.tail_index <= 3.5 and self.confidence == 0.95
+
+    @property
     def sentence(self) -> str:
         "The result in words."
-        what = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
-        if self.reason: return f"How large errors are can't be tested: {self.reason}."
-        (low, high), k = self.confidence_interval, _decimals(self.confidence_interval)
-        if self.by == "groups": over = "in each group"
-        else: over = f"over every fifth of the points in the order of {what[self.by]}"
-        text = f"Errors are {low:.{k}f} to {high:.{k}f} times as large as predicted {over}"
-        at = self.named
-        worth = _worth(self)
-        if at is None or at.relative_interval.holds(1): return f"{text}.{worth}"
-        if self.by == "groups": place = f"in group {printable(at.first)}"
-        else: place = f"where {what[self.by]} is {at.first:.3g} to {at.last:.3g}"
-        return (f"{text}; {at.factor:.2f} times ({at.confidence_interval.low:.2f} to "
-                f"{at.confidence_interval.high:.2f}) {place}.{worth}")
+        return factors_text(self)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
@@ -187,11 +181,6 @@ class Factors(Result):
             The same axes.
         """
         return _plot_factors(self, ax)
-
-# %% ../../nbs/errors/152_stretches.ipynb #cell-096b
-def _worth(found):
-    "What limits are worth where enough points show that tails are heavy, as a sentence."
-    return _tailed(found, "such limits hold in as few as 92 of 100 sets")
 
 # %% ../../nbs/errors/152_stretches.ipynb #cell-103
 def _plot_factors(found, ax):
@@ -477,15 +466,7 @@ class ValidBins(Result):
     @property
     def sentence(self) -> str:
         "The result in words."
-        (low, high), left = self.confidence_interval, len(self.bins) - self.n_bins
-        if left: out = f" ({left} more can't be tested)"
-        else: out = ""
-        if high < self.confidence: few = " Chance alone does not leave so few."
-        else: few = ""
-        return ("Errors can be as large as predicted in "
-                f"{self.n_valid} of {self.n_bins} bins{out}: a "
-                f"fraction of {self.estimate:.2f} ({low:.2f} to {high:.2f}); right "
-                f"uncertainties reach {self.confidence:g} on average.{few}")
+        return valid_bins_text(self)
 
     def plot(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
