@@ -131,6 +131,10 @@ def test_what_is_wrong_with_a_file_is_said_of_the_file(capsys):
 
 def test_a_study_says_whether_it_is_to_be_filled_in(capsys):
     "Mutation: cells to change promised of a tutorial, whose cells all speak of its own data."
-    assert "Change the cells that begin with # CHANGE THIS CELL." in run(capsys, "new-study", "mine")
+    assert "Change the cell that begins with # CHANGE THIS CELL." in run(capsys, "new-study", "mine")
+    assert "probabilities of an event" in run(capsys, "new-study", "rain", "--kind", "probabilities")
+    assert "rain_prob" in Path("rain.ipynb").read_text(encoding="utf-8")
+    assert run(capsys, "new-study", "b", "--kind", "errors", "--from", "groups", code=2) == "uqcal: give --kind or --from, not both\n"
+    assert "did you mean 'intervals'?" in run(capsys, "new-study", "b", "--kind", "interval", code=2) and not Path("b.ipynb").exists()
     said = run(capsys, "new-study", "visits", "--from", "groups")
     assert "edited throughout" in said and "CHANGE THIS CELL" not in said + Path("visits.ipynb").read_text(encoding="utf-8")

@@ -36,7 +36,7 @@ VALUES = {"where": "k < 150", "decimal": ".", "thousands": "_", "encoding": "utf
           "predicted": "f", "observed": "y", "error": "E2", "reference": "b", "lower": "lo2", "upper": "hi2", "outcome": "o2", "score": "p2", "response": "o2", "group": "g2", "a": "a", "b": "c",
           "sets": "listed", "level": "0.8", "tolerance": "1.5", "confidence": "0.6", "fail_on": "invalid", "n_bins": "5", "n_boot": "29", "n_mc": "29", "n_resamples": "129",
           "n_calibration": "100", "distribution": "uniform", "statistics": "zms,cc", "method": "mixture", "name": "again", "key": "k", "every": "50", "on_error": "skip", "on_alarm": "restart",
-          "run_length": "10", "kurtosis": "20", "dof": "6", "page": "groups", "names": "Diffusion_RF", "apply_file": "model.json", "model": "model.json", "out": "made.csv", "report": "report.html",
+          "run_length": "10", "kurtosis": "20", "dof": "6", "page": "groups", "kind": "intervals", "names": "Diffusion_RF", "apply_file": "model.json", "model": "model.json", "out": "made.csv", "report": "report.html",
           "json_file": "numbers.json", "state": "state.json"}
 OWN = {("compare-models", "tolerance"): "0.9", ("compare-models", "model"): "three=mean-std:f3,u", ("monitor", "fail_on"): "alarm", ("compare-groups", "only"): "c",
        ("compare-groups", "observed"): "o2", ("compare-groups", "by"): "g2", ("monitor", "observed"): "o2", ("monitor", "prob"): "p2",

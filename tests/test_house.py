@@ -182,12 +182,12 @@ def build(copy):
 
 
 def test_wheel_holds_the_package_its_data_and_the_pages_that_travel_only(copy):
-    from uqcal._command.studies import PAGES
+    from uqcal._command.studies import KINDS, PAGES
     archive, wheel = build(copy)
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     expected = {str(p.relative_to(ROOT)) for p in (ROOT / "uqcal").rglob("*.py*") if p.suffix in (".py", ".pyi")} | {"uqcal/py.typed"}
     expected |= {f"uqcal/data/{name}" for name in ("SOURCE.txt", "seattle.csv")}
-    expected |= {f"uqcal/data/{page}.ipynb" for page in PAGES}
+    expected |= {f"uqcal/data/{page}.ipynb" for page in [*PAGES, *(f"own_{kind}" for kind in KINDS)]}
     assert packed == expected
     metadata = zipfile.ZipFile(wheel).read(next(n for n in zipfile.ZipFile(wheel).namelist() if n.endswith("/METADATA"))).decode()
     for line in [f"Version: {settings()['version']}", "License-File: LICENSE", "Requires-Python: >=3.11", *(f"Programming Language :: Python :: {v}" for v in VERSIONS)]:

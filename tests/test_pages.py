@@ -7,12 +7,14 @@ import re
 import sys
 
 import notebooks
+import numpy as np
+import pandas as pd
 import pytest
 from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
-from uqcal._command.studies import PAGES as PAGES_TO_FORK
-from uqcal._command.studies import new_study
+from uqcal._command.studies import KINDS, new_study
+from uqcal._command.studies import PAGES as TUTORIALS
 
 sys.path.insert(0, str(notebooks.ROOT / "tools"))
 import forks
@@ -60,7 +62,7 @@ def test_a_term_of_the_glossary_is_used_on_its_page(term, page):
 
 
 def test_the_pages_that_travel_are_those_that_can_be_begun_from():
-    assert set(PAGES_TO_FORK) == set(forks.PAGES)
+    assert {f"own_{kind}" for kind in KINDS} | set(TUTORIALS) == set(forks.PAGES)
 
 
 @pytest.mark.parametrize("page", forks.PAGES)
@@ -69,24 +71,60 @@ def test_a_page_that_travels_is_made_from_its_notebook_and_marks_what_to_change(
     held = json.loads((notebooks.ROOT / "uqcal" / "data" / f"{page}.ipynb").read_text(encoding="utf-8"))
     assert held == forks.fork(original), "run `make export`"
     first = next("".join(cell["source"]) for cell in held["cells"] if cell["cell_type"] == "code")
-    assert first.startswith("# CHANGE THIS CELL" if page == "your_own" else "# THE DATA OF THIS PAGE")
+    assert first.startswith("# CHANGE THIS CELL" if page.startswith("own_") else "# THE DATA OF THIS PAGE")
     prose = "".join("".join(cell["source"]) for cell in held["cells"] if cell["cell_type"] == "markdown")
     assert not re.findall(r"\]\((?!https?:)[^)]*\)", prose) and "relative tolerance of" not in prose
     assert not any(line.startswith("assert ") for cell in held["cells"] if cell["cell_type"] == "code" for line in "".join(cell["source"]).split("\n"))
 
 
+def study(path, page):
+    "A notebook to fill in, or a tutorial."
+    return new_study(path, page.removeprefix("own_")) if page.startswith("own_") else new_study(path, page=page)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", list(forks.PAGES))
 def test_a_new_study_runs_as_it_is_in_an_empty_folder(page, tmp_path):
-    path = new_study(tmp_path / "mine", page)
+    path = study(tmp_path / "mine", page)
     try: ran = notebooks.run(path)
     except CellExecutionError as error:
         if error.ename == "DatasetUnavailable" and "UQCAL_DATA_DIR" not in os.environ: pytest.skip(error.evalue)
         raise
     assert any(cell.outputs for cell in ran.cells if cell.cell_type == "code")
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["mine.ipynb", "report.html"][:1 + (page == "your_own")]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["mine.ipynb", "report.html"][:1 + page.startswith("own_")]
     said = "".join(one.get("text", "") for cell in ran.cells if cell.cell_type == "code" for one in cell.outputs)
-    if page == "your_own": assert f"{tmp_path / 'report.html'}: " in said, "a report that nobody finds"
+    if page.startswith("own_"): assert f"{tmp_path / 'report.html'}: " in said, "a report that nobody finds"
+
+
+CHANGES = {
+    "errors": 'observed, mean, std, unit = "y", "m", "s", "kg"\nby, groups, tolerance, seed = ["side"], "who", 1.5, 2',
+    "intervals": 'observed, lower, upper, level = "y", "lo", "hi", 0.9\nby, groups, seed = [], "who", 2',
+    "probabilities": 'observed, prob = "event", "p"\nby, groups, seed = ["side"], "who", 2',
+    "quantiles": 'observed, quantiles = "y", "q*"\nby, groups, seed = [], None, 2',
+    "classes": 'observed, probs = "kind", {"p": "yes", "q": "no", "r": "maybe"}\nby, groups, seed = [], None, 2',
+    "stream": 'observed, prob, run_length = "event", "p", 1000'}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_notebook_is_filled_in_by_one_cell(kind, tmp_path):
+    "Another file with other names, and nothing below the first cell is edited."
+    rng = np.random.default_rng(1)
+    n, spread = 300, rng.uniform(1, 2, 300)
+    p = rng.uniform(0.05, 0.6, n).round(3)
+    table = pd.DataFrame({"y": (10 + 1.5 * spread * rng.standard_normal(n)).round(2), "m": 10.0, "s": spread.round(2), "lo": (10 - 2 * spread).round(2),
+                          "hi": (10 + 2 * spread).round(2), "p": p, "q": 0.3, "r": (0.7 - p).round(3), "event": (rng.random(n) < p).astype(int),
+                          "side": rng.choice(["left", "right"], n), "who": np.repeat(np.arange(n // 2), 2), "kind": rng.choice(["yes", "no", "maybe"], n)})
+    if kind == "quantiles": table = table.drop(columns="q").assign(q10=10 - spread, q50=10.0, q90=10 + spread).round(2)
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    path = new_study(tmp_path / "mine", kind)
+    held = json.loads(path.read_text(encoding="utf-8"))
+    first = next(cell for cell in held["cells"] if cell["cell_type"] == "code")
+    first["source"] = ["import numpy as np\nimport pandas as pd\ntable = pd.read_csv('mine.csv')\n" + CHANGES[kind]]
+    path.write_text(json.dumps(held), encoding="utf-8")
+    ran = notebooks.run(path)
+    said = "".join(one.get("text", "") + str(one.get("data", {}).get("text/plain", "")) for cell in ran.cells if cell.cell_type == "code" for one in cell.outputs)
+    assert "300 rows" in said and "recalibrated" in said.lower() + "recalibrated" * (kind == "stream") and (tmp_path / "report.html").exists()
 
 
 def test_a_page_that_is_worked_out_names_what_its_cells_use():
@@ -102,7 +140,8 @@ def test_a_new_study_replaces_nothing(tmp_path):
     for name in ("mine", "mine.ipynb"):
         with pytest.raises(FileExistsError, match="mine.ipynb is there already"): new_study(tmp_path / name)
     assert (tmp_path / "mine.ipynb").read_text() == "a day's work"
-    with pytest.raises(ValueError, match="page must be one of"): new_study(tmp_path / "other", "nowhere")
+    with pytest.raises(ValueError, match="kind must be one of"): new_study(tmp_path / "other", "nowhere")
+    with pytest.raises(ValueError, match="page must be one of"): new_study(tmp_path / "other", page="nowhere")
 
 
 def test_no_line_begins_with_a_percent_sign_or_the_mark_after_a_formula():

@@ -268,7 +268,7 @@ def test_each_page_offers_its_notebook_with_the_tables_that_it_reads(site):
 
 
 def test_a_page_says_beside_the_link_what_its_notebook_fetches(site):
-    for address, fetches in (("studies/simref_tables.html", True), ("tutorials/classification.html", True), ("probabilities/52_calibration.html", False), ("studies/your_own.html", False)):
+    for address, fetches in (("studies/simref_tables.html", True), ("tutorials/classification.html", True), ("probabilities/52_calibration.html", False), ("studies/own_errors.html", False)):
         links = re.search(r'<p class="page-links">.*?</p>', (site / address).read_text(encoding="utf-8"), re.DOTALL)[0]
         assert ("downloads published data" in links) == fetches, address
 

@@ -11,8 +11,8 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = {"your_own": "studies", "regression": "tutorials", "classification": "tutorials", "streaming": "tutorials", "intervals": "tutorials",
-         "groups": "tutorials"}
+PAGES = {"own_errors": "studies", "own_intervals": "studies", "own_probabilities": "studies", "own_quantiles": "studies", "own_classes": "studies",
+         "own_stream": "studies", "regression": "tutorials", "classification": "tutorials", "streaming": "tutorials", "intervals": "tutorials", "groups": "tutorials"}
 MARK = ("THE DATA OF THIS PAGE, which is worked out for them. Other data ask for edits throughout, since the cells below use {}; a page to be "
         "filled in comes from uqcal new-study without --from.")
 TEMPORARY = {"import tempfile\n": "", "folder = Path(tempfile.mkdtemp())\n": "folder = Path.cwd()  # where this notebook lies\n",

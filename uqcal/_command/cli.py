@@ -92,28 +92,37 @@ def _fetch(names: Annotated[list[str] | None, typer.Argument(
 
 # %% ../../nbs/command/70_cli.ipynb #cell-093b
 @app.command("new-study", help="""Write a notebook that runs as it is, and never over a file
-that is there. In your_own the cells to change are marked; the tutorials are worked out for
-data of their own, and edited throughout.
+that is there. One cell is to be changed, with your file and the names of its columns; --from
+takes a tutorial instead, which is worked out for data of its own.
 
 \b
 Examples:
-  uqcal new-study mine.ipynb
+  uqcal new-study mine.ipynb --kind probabilities
   uqcal new-study visits.ipynb --from groups
 """)
 def _new_study(name: Annotated[str, typer.Argument(
                    metavar="NAME", help="File to write; .ipynb is added if it is missing.",
                    show_default=False)],
-               page: Annotated[str, option(
-                   "What it begins from: your_own, regression, classification, streaming, "
-                   "intervals or groups.", "PAGE", "--from", default=True)] = "your_own"):
+               kind: Annotated[str | None, option(
+                   "What is predicted: errors (the default), intervals, probabilities, quantiles, "
+                   "classes or stream.", "KIND", "--kind")] = None,
+               page: Annotated[str | None, option(
+                   "A tutorial in place of a notebook to fill in: regression, classification, "
+                   "streaming, intervals or groups.", "PAGE", "--from")] = None):
     from uqcal._base.inputs import check_choice
-    from uqcal._command.studies import PAGES, new_study
-    target = new_study(name, check_choice(page, "--from", list(PAGES)))
-    typer.echo(f"{visible(display_name(target.name))}: {PAGES[page]}\n"
-               + ("Change the cells that begin with # CHANGE THIS CELL." if page == "your_own" else
-                  "This page is worked out for data of its own, and edited throughout: its first "
-                  "cell of code names what the others use.\nuqcal new-study without --from writes "
-                  "one to be filled in."))
+    from uqcal._command.studies import KINDS, PAGES, new_study
+    if kind is not None and page is not None:
+        raise ValueError("give --kind or --from, not both")
+    if page is None:
+        kind = check_choice(kind or "errors", "--kind", list(KINDS))
+        about, what = KINDS[kind], "Change the cell that begins with # CHANGE THIS CELL."
+    else:
+        about = PAGES[check_choice(page, "--from", list(PAGES))]
+        what = ("This page is worked out for data of its own, and edited throughout: its first "
+                "cell of code names what the others use.\nuqcal new-study without --from writes "
+                "one to be filled in.")
+    target = new_study(name, kind or "errors", page=page)
+    typer.echo(f"{visible(display_name(target.name))}: {about}\n{what}")
 
 # %% ../../nbs/command/70_cli.ipynb #cli-joined
 _PAGES = (validate_commands, recalibrate_commands, conformalize_commands, stream_commands,

@@ -20,7 +20,7 @@ from ..statistics.consistency import NothingToTest
 from .._chance.distributions import read_number
 from .._sample.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_count, check_fraction, check_generator,
-                                printable, refuse)
+                                refuse)
 from .._chance.resampling import (affordable, chunk_size, holm, monte_carlo_pvalue, run_chunks,
                                       shuffle_state)
 from .._base.results import Interval, SignificanceTest, new_axes, plain_text, three_digits
