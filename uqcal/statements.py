@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import ndtr, ndtri
 
 from ._base.inputs import (boxed, check_choice, check_class_probabilities, check_count,
                                 check_fraction, check_generator, check_labels, check_labels_agree,
@@ -344,7 +344,7 @@ class MeanStd(Statement):
         Intervals
         """
         check_choice(dist, "dist", ["normal"])
-        reach = stats.norm.ppf(0.5 + check_level(level) / 2) * self.std
+        reach = ndtri(0.5 + check_level(level) / 2) * self.std
         return Intervals(self.mean - reach, self.mean + reach, level=level)
 
     def quantiles(self, levels: Sequence[float],  # rising, between 0 and 1
@@ -365,7 +365,7 @@ class MeanStd(Statement):
         """
         check_choice(dist, "dist", ["normal"])
         levels = check_levels(levels)
-        made = self.mean[:, None] + stats.norm.ppf(levels) * self.std[:, None]
+        made = self.mean[:, None] + ndtri(levels) * self.std[:, None]
         return _keeping_rows(Quantiles(made, levels), self)
 
     def samples(self, m: int,  # members of each row, ≥ 2
@@ -410,7 +410,7 @@ class MeanStd(Statement):
             Shape (n,), from 0 to 1.
         """
         check_choice(dist, "dist", ["normal"])
-        return stats.norm.cdf((self.read_observed(y_true) - self.mean) / self.std)
+        return ndtr((self.read_observed(y_true) - self.mean) / self.std)
 
     def crps(self, y_true: ArrayLike,  # observed values, shape (n,)
              dist: str = "normal",  # "normal" is the only one
@@ -1107,14 +1107,14 @@ class Quantiles(Statement):
         ValueError
             For a single level, and for rows whose quantiles are all equal.
         """
-        score, weight = stats.norm.ppf(self.levels), level_weights(self.levels)
+        score, weight = ndtri(self.levels), level_weights(self.levels)
         if score.size < 2: raise ValueError("values must hold at least two levels for a mean and "
                                             "a std, got one")
         score = score - weight @ score
         std = self.values @ (weight * score) / (weight @ score**2)
         refuse("values", "differ within each row", std <= 0, "all the same",
                hint="such a row has no standard deviation")
-        middle = self.values @ weight - std * (weight @ stats.norm.ppf(self.levels))
+        middle = self.values @ weight - std * (weight @ ndtri(self.levels))
         return _keeping_rows(MeanStd(middle, std), self)
 
     def samples(self, m: int,  # members of each row, ≥ 2
@@ -1138,7 +1138,7 @@ class Quantiles(Statement):
         ValueError
             For a single level.
         """
-        score, shape = stats.norm.ppf(self.levels), (len(self), check_count(m, "m"))
+        score, shape = ndtri(self.levels), (len(self), check_count(m, "m"))
         if score.size < 2: raise ValueError("values must hold at least two levels to draw from, "
                                             "got one")
         drawn = check_generator(rng).standard_normal(shape)

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-import scipy
 from scipy import special
 
 from ..errors.conclusions import check_tolerance, read_features
 from .closed_tests import (closed_levels, closed_pvalues, count_law,
                                           deciding_levels, shared_shuffles, step_down,
                                           uniform_law)
-from .conformal import ConformalBounds
 from .._chance.coverage_counts import (count_tails, coverage_interval, harmless_coverages,
                                            promised_coverage, tail_pvalue)
 from .._sample.groups import sum_variance
@@ -32,13 +30,13 @@ from .._base.results import (Interval, Result, SignificanceTest, fault_status, n
                                  plain_text, three_digits)
 from ..reports import Caution, Finding, Place, Report, Step
 from .._sample.sample import Sample, bin_starts, eleven_digits
-from ..corrections.scaling import LogLinearScaling
 from .._words import intervals as words
 from .._words.text import percent
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from uqcal.intervals.conformal import ConformalBounds
 
 # %% auto #0
 __all__ = ['effective_number', 'CoverageAlong', 'IntervalReport', 'shown_parts', 'interval_report', 'clusters_of_rows']
@@ -123,7 +121,7 @@ def effective_number(
     fewer = min(np.unique(code[one]).size for one in (covered, ~covered))
     freedom = min(freedom, max(1, 2 * (fewer - 1)))
     upper = (1 + confidence) / 2
-    loss = (scipy.stats.norm.ppf(upper) / scipy.stats.t(freedom).ppf(upper))**2
+    loss = (special.ndtri(upper) / special.stdtrit(freedom, upper))**2
     if size[:-1].sum()**2 >= 9 * (size[:-1] @ size[:-1]): most = n
     else: most = whole
     return float(np.clip(n**2 * share * (1 - share) / variance * loss, 1, most))
@@ -162,8 +160,8 @@ class _Count:
             return Interval(coverage_interval(k, n, 1 - 2 * low_tail, self.n_calibration)[0],
                             coverage_interval(k, n, 1 - 2 * high_tail, self.n_calibration)[1])
         low, high = 0.0, 1.0
-        if k > 0: low = float(scipy.stats.beta.ppf(low_tail, k, n - k + 1))
-        if k < n: high = float(scipy.stats.beta.isf(high_tail, k + 1, n - k))
+        if k > 0: low = float(special.betaincinv(k, n - k + 1, low_tail))
+        if k < n: high = float(special.betainccinv(k + 1, n - k, high_tail))
         return Interval(low, high)
 
     def pvalue(self, expected):
@@ -384,7 +382,7 @@ def _two_sided(count, claimed, answer, setup):
 def _rows_needed(count, n, claimed, allowed, answer, setup):
     "Rows that would show a fault, or exclude one beyond the tolerance; more than there are."
     share, (low, high) = count.share, allowed
-    z_toward, z_away = scipy.stats.norm.isf([answer.level / 2, setup.alpha - answer.level / 2])
+    z_toward, z_away = -special.ndtri([answer.level / 2, setup.alpha - answer.level / 2])
     if low < share < high:
         needed = max(low * (1 - low) * (z_away / (share - low))**2,
                      high * (1 - high) * (z_away / (high - share))**2)
@@ -521,6 +519,8 @@ def _swapped(y_intervals):
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-020b
 def _candidates(bounds, level, columns):
     "What could correct intervals, by name."
+    from uqcal.corrections.scaling import LogLinearScaling
+    from uqcal.intervals.conformal import ConformalBounds
     found = {"shift": ConformalBounds(level)}
     is_wide = np.isfinite(bounds).all() and bool((bounds[:, 1] > bounds[:, 0]).all())
     if is_wide: widths = eleven_digits(bounds[:, 1] - bounds[:, 0])

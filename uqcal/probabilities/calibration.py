@@ -22,7 +22,6 @@ from .._base.inputs import (check_binary, check_count, check_fraction, check_gen
 from .._base.kernels import kernel
 from .by_columns import ColumnTest, along_column, finding_along
 from .joint_tests import JointTests, joint_tests, log_odds_of
-from .recalibration import BetaScaling, PlattScaling
 from .reliability import (CalibrationError, ECETest, ReliabilityDiagram,
                                              errors_of_columns)
 from .slope import Coefficient, coefficients_of, held_together, ratio_of
@@ -1223,6 +1222,7 @@ def _fifths(walk):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-059
 def _recalibrated_by(walk, diagram, level):
     "The first of two maps that leaves no fault that the tests find on the points it is fitted to."
+    from uqcal.probabilities.recalibration import BetaScaling, PlattScaling
     y, w = walk.outcome, walk.weight
     edges = np.r_[0.0, diagram.bins["edge_high"].iloc[:-1], 1.0]
     if walk.n_clusters is None: code = None
