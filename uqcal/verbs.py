@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from ._base.doors import door
 from ._base.inputs import (check_choice, check_fraction, check_generator, check_labels_agree,
                                 named_table)
 from ._base.page import write_whole
@@ -106,7 +107,8 @@ def _column_of(values, other):
 
 
 def _typed(statement):
-    "The statement as it would be typed."
+    "The statement as it would be typed; sets of labels are made anew from probabilities."
+    if isinstance(statement, LabelSets): return "probabilities"
     if isinstance(statement, (Quantiles, Samples)): return "statement"  # of many columns
     known = statement.columns
     given = {role: f"df[{json.dumps(name)}]" for role, name in known.items()
@@ -124,7 +126,8 @@ def _typed(statement):
 def _call(verb, asked, **more):
     "A verb with the user's own columns, on one line or on one for each argument."
     given = [_column_of(asked.y_true, "y_true"), _typed(asked.statement)]
-    if asked.columns is not None:
+    takes_one = verb == "conformalize" and asked.columns is not None
+    if asked.columns is not None and not (takes_one and asked.columns.shape[1] > 1):
         names = [json.dumps(str(name)) for name in asked.columns]
         if len(names) == 1: names = names[0]
         else: names = f"[{', '.join(names)}]"
@@ -139,11 +142,24 @@ def _call(verb, asked, **more):
 _CALLS = {"recalibrate": "recalibrate", "conformalize": "conformalize", "monitor": "monitor"}
 
 
+def _without_truth(asked):
+    "What was asked, less columns that hold what happened: new rows do not have them."
+    if asked.columns is None: return asked
+    truth = np.asarray(asked.y_true).astype(str)
+    known = [name for name in asked.columns
+             if not np.array_equal(asked.columns[name].to_numpy().astype(str), truth)]
+    if not known: return replace(asked, columns=None)
+    return replace(asked, columns=asked.columns[known])
+
+
 def _finished(report, asked):
     "A report with its statement, and the next step as a line of Python where a verb takes it."
     line = ""
     if report.step is not None and report.step.verb in _CALLS:
-        line = _call(_CALLS[report.step.verb], asked)
+        more, known = {}, _without_truth(asked)
+        if report.step.verb == "conformalize" and isinstance(asked.statement, LabelSets):
+            more = {"level": asked.statement.level}
+        line = _call(_CALLS[report.step.verb], known, **more)
     return replace(report, statement=asked.statement, python=line,
                    settings=report.settings | _settings(asked))
 
@@ -252,6 +268,7 @@ def _validate_forecasts(asked, options):
                            **asked.how, **options.known("n_resamples"))
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-f
+@door
 def validate(
     y_true: ArrayLike | Parts,  # what happened, shape (n,); or Parts of a table on disk, alone
     statement: Any = None,  # what was predicted: a statement of `uqcal.statements`
@@ -458,6 +475,7 @@ class Recalibration(Report):
         "What was tried, a row for each; None where there was no choice."
         return getattr(self.found, "candidates", getattr(self.was, "corrections", None))
 
+    @door
     def apply(self, statement: Any,  # what is predicted for new rows, of the same kind
               by: Any = None,  # their columns, where the map needs them
               ) -> Statement:  # corrected; conformal intervals or sets after `conformalize`
@@ -485,8 +503,9 @@ class Recalibration(Report):
             raise TypeError(f"statement must be {type(self.given).__name__}, as in the fit, got "
                             f"{type(statement).__name__}")
         columns = _needed(self.by, by, len(statement))
-        return _applied(self.model, _turned_into(statement, self.level), self.level, columns,
+        made = _applied(self.model, _turned_into(statement, self.level), self.level, columns,
                         self.n_calibration)
+        return _of_clusters(made, self.n_groups)
 
     def to_state(self) -> dict[str, Any]:  # for `json.dump`
         """All that `apply` needs.
@@ -499,6 +518,7 @@ class Recalibration(Report):
         model = None if self.model is None else self.model.to_dict()
         return {"format": _FORMAT, "kind": type(self.given).__name__, "level": self.level,
                 "by": list(self.by), "n_calibration": self.n_calibration,
+                "n_groups": self.n_groups,
                 "conclusion": self.conclusion, "model": model}
 
     def save(self, path: Any,  # a file, written as a whole
@@ -637,6 +657,13 @@ def _applied(model, statement, level, columns, n_calibration=None):
     return Probabilities(prob, pos_label=statement.pos_label)
 
 
+def _of_clusters(made, n_groups):
+    "Intervals calibrated on clusters: `n_calibration` would count rows that are independent."
+    if isinstance(made, Intervals) and n_groups is not None:
+        return replace(made, n_calibration=None)
+    return made
+
+
 def _turned_into(statement, level):
     "Quantiles, members and distributions as the intervals that conformal bounds start from."
     if level is None: return statement
@@ -758,6 +785,7 @@ def _recalibrate_distributions(asked):
     return found, found.model, found.held, tuple(named) if found.by_group else ()
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-f
+@door
 def recalibrate(
     y_true: ArrayLike,  # what happened, shape (n,)
     statement: Any,  # what was predicted, of any kind but LabelSets
@@ -844,6 +872,7 @@ def _apply_line(names):
     return "recalibration.apply(new_statement)"
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-conf-f
+@door
 def conformalize(
     y_true: ArrayLike,  # what happened, shape (n,), of rows that the model was not fitted to
     statement: Any,  # what was predicted, of any kind but LabelSets
@@ -1094,6 +1123,7 @@ class Monitoring(Report):
         return self.found.to_dict()
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-mon-f
+@door
 def monitor(
     y_true: ArrayLike,  # what happened, shape (n,), in the order of time
     statement: Any,  # what was predicted: MeanStd, Intervals, Probabilities, Quantiles, Samples or
@@ -1150,6 +1180,7 @@ def monitor(
                       settings={"run_length": run_length, "level": level})
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-cmp-f
+@door
 def compare_models(
     y_true: ArrayLike,  # what happened, shape (n,)
     models: Mapping[str, Any],  # by name, what each predicts: statements of one kind, n rows; of
@@ -1274,6 +1305,7 @@ def _check_same_classes(models):
                          f"{' and '.join(', '.join(one[:8]) for one in sorted(known)[:2])}")
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-grp-f
+@door
 def compare_groups(
     y_true: ArrayLike | Parts,  # what happened, shape (n,): numbers, 0 and 1, or two labels; or
                                 # Parts of a table on disk, alone
@@ -1357,6 +1389,7 @@ def compare_groups(
     return replace(found, settings={"reference": reference, "rng": _seed(rng)})
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-load-f
+@door
 def load(path: Any,  # a file that `Recalibration.save` or `Monitor.save` wrote
          ) -> Any:  # with `.apply` for new rows; or a Monitor
     """What was saved: a recalibration, ready for new rows, or a monitor, to go on with.
@@ -1410,11 +1443,13 @@ class SavedRecalibration:
                  ):
         self.kind, self.level, self.by = state["kind"], state["level"], tuple(state["by"])
         self.conclusion, self.n_calibration = state["conclusion"], state["n_calibration"]
+        self.n_groups = state.get("n_groups")
         self.model = None
         if state["model"] is not None:
             from uqcal._base.tickets import Storable
             self.model = Storable.from_dict(state["model"])
 
+    @door
     def apply(self, statement: Any,  # what is predicted for new rows, of the same kind
               by: Any = None,  # their columns, where the map needs them
               ) -> Statement:  # corrected
@@ -1437,7 +1472,8 @@ class SavedRecalibration:
             raise TypeError(f"statement must be {self.kind}, as in the fit, got "
                             f"{type(statement).__name__}")
         columns = _needed(self.by, by, len(statement))
-        return _applied(self.model, _turned_into(statement, self.level), self.level, columns,
+        made = _applied(self.model, _turned_into(statement, self.level), self.level, columns,
                         self.n_calibration)
+        return _of_clusters(made, self.n_groups)
 
     def __repr__(self): return f"<recalibration of {self.kind}: {self.conclusion}>"

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._base.doors import door
 from .._base.inputs import check_choice
 from .._base.page import write_whole
 from .._base.tickets import Storable
@@ -36,7 +37,7 @@ class Reading:
     Attributes
     ----------
     alarm : Any
-        The last alarm among these outcomes; None where it was quiet.
+        The first alarm among these outcomes; None where it was quiet.
     since : int | None
         The outcome, counted from 1, since which the alarm finds a fault.
     status : str
@@ -45,7 +46,7 @@ class Reading:
         Outcomes so far.
     """
 
-    alarm: Any = None  # the last alarm among these outcomes; None where it was quiet
+    alarm: Any = None  # the first alarm among these outcomes; None where it was quiet
     since: int | None = None  # the outcome, counted from 1, since which the alarm finds a fault
     status: str = "quiet"  # "alarm" or "quiet"
     n: int = 0  # outcomes so far
@@ -117,6 +118,7 @@ class Monitor(Storable):
             self.kind_ = kind
         return self.rows_
 
+    @door
     def predict(self, statement: Any,  # what is predicted for rows whose outcomes are still out
                 key: Any = None,  # a key for each row under which its outcome will come
                 ) -> Statement:  # of the same kind, corrected by what came so far
@@ -142,6 +144,7 @@ class Monitor(Storable):
                 for one, name in zip(stated, keys)]
         return _spoken(np.array(made), statement)
 
+    @door
     def update(self, y_true: ArrayLike,  # what happened, shape (n,), in the order of time
                statement: Any = None,  # what was predicted for these rows, if not under a key
                *, key: Any = None,  # the key of each row, if `predict` was given one
@@ -177,7 +180,7 @@ class Monitor(Storable):
         vars(self).setdefault("rang", []).extend(rang)
         n = self.rows_.tally_.learnt_
         if not rang: return Reading(n=n)
-        return Reading(alarm=rang[-1], since=rang[-1].since, status="alarm", n=n)
+        return Reading(alarm=rang[0], since=rang[0].since, status="alarm", n=n)
 
     def _learn(self, y_true, statement):
         "Rows with their outcomes; what was predicted for each, before its own outcome was used."

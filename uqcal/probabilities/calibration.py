@@ -1235,6 +1235,9 @@ def _recalibrated_by(walk, diagram, level):
     return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167
+_MOST_TIMES = 1000  # times the rows at hand; rows of this kind decide nothing where it takes more
+
+
 def _next_step(asked, parts, walk, largest, recalibrated_by, tolerance):
     "What to do about it first."
     locally, facts = asked[-1], asked[-1].facts
@@ -1258,6 +1261,7 @@ def _next_step(asked, parts, walk, largest, recalibrated_by, tolerance):
     if waiting and waiting[0] is not locally:
         needed = max(one.rows_needed or np.inf for one in waiting)
         more = max((needed - walk.n) * _units_in_a_row(largest), 1.0)
+        if np.isfinite(needed) and needed > max(_MOST_TIMES * walk.n, 1e6): more = None
         return Step(verb="collect", why="unseen_ratio", arguments=given, facts={
             "more": more, "unit": facts["unit"], "open": [one.name for one in waiting],
             "factor": tolerance})
