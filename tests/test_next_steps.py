@@ -3,6 +3,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import uqcal
+from uqcal._sample import repeats
 
 
 @pytest.fixture
@@ -53,3 +54,13 @@ def test_a_column_of_dates_says_what_to_type(rng):
     with pytest.raises(TypeError, match="dates.*dt.to_period.*astype"): uqcal.validate(rng.normal(size=60), uqcal.MeanStd(0, np.ones(60)), by=dates)
     with pytest.raises(TypeError, match="got dates") as refused: uqcal.MeanStd(dates, np.ones(60))
     assert "to_period" not in str(refused.value)
+
+
+def test_shuffled_rows_are_said_to_come_again_in_less_than_one_set_of_a_hundred(rng):
+    "Independent cases in random order: a file that held the same cases many times would be told by their period."
+    found = 0
+    for _ in range(600):
+        p = rng.beta(1, 2.3, 1000).round(2).clip(0.01, 0.99)
+        rest = (rng.random(1000) < p) - p
+        found += repeats._period(rest - rest.mean()) is not None
+    assert found <= 5
