@@ -132,7 +132,7 @@ def test_a_monitor_in_parts_says_what_one_pass_says(tmp_path):
     event = rng.random(3000) < np.where(np.arange(3000) < 1500, p, p**2)
     whole = verbs.monitor(event, Probabilities(p))
     assert whole.outcome == "alarm" and 1300 < whole.alarms[0].since < 1600 and len(whole.statement) == 3000
-    watch, readings = verbs.Monitor(), []
+    watch, readings = uqcal.Monitor(), []
     for part in np.array_split(np.arange(3000), 7):
         q = watch.predict(Probabilities(p[part]))
         assert isinstance(q, Probabilities)
@@ -145,7 +145,7 @@ def test_a_monitor_in_parts_says_what_one_pass_says(tmp_path):
 
 def test_outcomes_come_later_under_their_keys():
     rng = np.random.default_rng(1)
-    watch, u = verbs.Monitor(), rng.uniform(1, 2, 200)
+    watch, u = uqcal.Monitor(), rng.uniform(1, 2, 200)
     error = rng.normal(0, u)
     for k in range(0, 200, 20):
         watch.predict(MeanStd(np.full(20, 5.0), u[k:k + 20]), key=range(k, k + 20))

@@ -7,7 +7,8 @@ __version__ = "0.2.0"
 # What `from uqcal import *` gives, by the module it lives in; a module is imported when something of it is first asked for.
 # __init__.pyi says the same to type checkers.
 _CONTENTS = {
-    "verbs": ["validate", "recalibrate", "conformalize", "monitor", "compare_models", "compare_groups", "Monitor", "load"],
+    "verbs": ["validate", "recalibrate", "conformalize", "monitor", "compare_models", "compare_groups", "load"],
+    "adapters.monitors": ["Monitor"],
     "statements": ["MeanStd", "Intervals", "LabelSets", "Probabilities", "Quantiles", "Samples", "Distribution"],
     "reports": ["Report"],
     "adapters.streams": ["RecalibratedClassifier"],

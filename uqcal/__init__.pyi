@@ -25,6 +25,7 @@ from uqcal import subgroups as subgroups
 from uqcal import tests as tests
 from uqcal import verbs as verbs
 from uqcal._base.tables import read_table as read_table
+from uqcal.adapters.monitors import Monitor as Monitor
 from uqcal.adapters.streams import RecalibratedClassifier as RecalibratedClassifier
 from uqcal.reports import Report as Report
 from uqcal.sample.datasets import load_demo as load_demo
@@ -35,7 +36,6 @@ from uqcal.statements import MeanStd as MeanStd
 from uqcal.statements import Probabilities as Probabilities
 from uqcal.statements import Quantiles as Quantiles
 from uqcal.statements import Samples as Samples
-from uqcal.verbs import Monitor as Monitor
 from uqcal.verbs import compare_groups as compare_groups
 from uqcal.verbs import compare_models as compare_models
 from uqcal.verbs import conformalize as conformalize

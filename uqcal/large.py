@@ -8,10 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .parts.errors_in_parts import errors_of_partitions
-from .parts.partitions import calibration_of_partitions, coverage_of_partitions
-from .subgroups.partition_comparison import comparisons_of_partitions
-
 # %% auto #0
 __all__ = ['Parts']
 
@@ -87,6 +83,8 @@ class Parts:
         Any
             A report; of intervals a test of their coverage.
         """
+        from uqcal.parts.errors_in_parts import errors_of_partitions
+        from uqcal.parts.partitions import calibration_of_partitions, coverage_of_partitions
         if self.std is not None:
             error = self.error or (self.observed, self.predicted)
             how = _of(how, "tolerance", "confidence", "progress")
@@ -115,6 +113,7 @@ class Parts:
         Any
             A report: a row for each comparison.
         """
+        from uqcal.subgroups.partition_comparison import comparisons_of_partitions
         if self.score is None or self.by is None:
             raise TypeError("Parts needs score and by, to compare groups")
         return comparisons_of_partitions(

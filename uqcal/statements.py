@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import ndtr, ndtri
 
+from ._base.doors import door
 from ._base.inputs import (boxed, check_choice, check_class_probabilities, check_count,
                                 check_fraction, check_generator, check_labels, check_labels_agree,
                                 check_level, check_levels, check_outcomes, check_probabilities,
@@ -268,6 +269,7 @@ class MeanStd(Statement):
     n_calibration: int | None = field(default=None, kw_only=True)  # rows that std was fitted to
                                                                    # before, if it was
 
+    @door
     def __post_init__(self, variance):
         mean, std = self.mean, self.std
         if isinstance(mean, tuple) and len(mean) == 2 and std is None and variance is None:
@@ -300,6 +302,7 @@ class MeanStd(Statement):
     _rows = ("mean", "std")
 
     @classmethod
+    @door
     def from_frame(cls, frame: Any,  # a table with named columns
                    mean: str,  # the column of predictions
                    std: str | None = None,  # the column of standard deviations
@@ -344,7 +347,7 @@ class MeanStd(Statement):
         Intervals
         """
         check_choice(dist, "dist", ["normal"])
-        reach = stats.norm.ppf(0.5 + check_level(level) / 2) * self.std
+        reach = ndtri(0.5 + check_level(level) / 2) * self.std
         return Intervals(self.mean - reach, self.mean + reach, level=level)
 
     def quantiles(self, levels: Sequence[float],  # rising, between 0 and 1
@@ -365,7 +368,7 @@ class MeanStd(Statement):
         """
         check_choice(dist, "dist", ["normal"])
         levels = check_levels(levels)
-        made = self.mean[:, None] + stats.norm.ppf(levels) * self.std[:, None]
+        made = self.mean[:, None] + ndtri(levels) * self.std[:, None]
         return _keeping_rows(Quantiles(made, levels), self)
 
     def samples(self, m: int,  # members of each row, ≥ 2
@@ -410,7 +413,7 @@ class MeanStd(Statement):
             Shape (n,), from 0 to 1.
         """
         check_choice(dist, "dist", ["normal"])
-        return stats.norm.cdf((self.read_observed(y_true) - self.mean) / self.std)
+        return ndtr((self.read_observed(y_true) - self.mean) / self.std)
 
     def crps(self, y_true: ArrayLike,  # observed values, shape (n,)
              dist: str = "normal",  # "normal" is the only one
@@ -476,6 +479,7 @@ class Intervals(Statement):
                                                                    # calibrated on, if they were
                                                                    # (conformal)
 
+    @door
     def __post_init__(self):
         lower, upper, names = self.lower, self.upper, {}
         if lower is None and upper is None:
@@ -506,6 +510,7 @@ class Intervals(Statement):
         return [claimed + side]
 
     @classmethod
+    @door
     def from_frame(cls, frame: Any,  # a table with named columns
                    lower: str | None = None,  # the column of lower bounds
                    upper: str | None = None,  # the column of upper bounds
@@ -707,6 +712,7 @@ class LabelSets(Statement):
     level: float | Sequence[float] = field(kw_only=True)  # the share of rows whose label should be
                                                           # in its set; of k levels, k of them
 
+    @door
     def __post_init__(self):
         sets, classes = named_table(self.sets, "sets"), self.classes
         index = _index_of(sets)
@@ -725,6 +731,7 @@ class LabelSets(Statement):
     side = "both"
 
     @classmethod
+    @door
     def from_frame(cls, frame: Any,  # a table with named columns
                    sets: str | Iterable[str],  # a column of lists such as "a;b", or columns of
                                                # true and false, by name or pattern
@@ -876,6 +883,7 @@ class Probabilities(Statement):
                                                                    # shape (K,); names of columns
                                                                    # unless given
 
+    @door
     def __post_init__(self):
         prob, pos_label, classes = self.prob, self.pos_label, self.classes
         prob, labels = _listed_probabilities(named_table(prob, "prob"))
@@ -913,6 +921,7 @@ class Probabilities(Statement):
         return []
 
     @classmethod
+    @door
     def from_frame(cls, frame: Any,  # a table with named columns
                    prob: str | Iterable[str],  # the column of probabilities; of K classes a list
                                                # of columns, or a pattern such as "p_*"
@@ -1021,6 +1030,7 @@ class Quantiles(Statement):
                                                                         # sorted first, where
                                                                         # quantiles cross
 
+    @door
     def __post_init__(self, sort_quantiles):
         index = _index_of(self.values)
         values, names = _matrix(self.values, "values", "levels")
@@ -1041,6 +1051,7 @@ class Quantiles(Statement):
         return "; rows and columns were exchanged, write Quantiles(values.T, levels)"
 
     @classmethod
+    @door
     def from_frame(cls, frame: Any,  # a table with named columns
                    values: str | Iterable[str],  # columns by a list of names, or a pattern such as
                                                  # "q*"
@@ -1107,14 +1118,14 @@ class Quantiles(Statement):
         ValueError
             For a single level, and for rows whose quantiles are all equal.
         """
-        score, weight = stats.norm.ppf(self.levels), level_weights(self.levels)
+        score, weight = ndtri(self.levels), level_weights(self.levels)
         if score.size < 2: raise ValueError("values must hold at least two levels for a mean and "
                                             "a std, got one")
         score = score - weight @ score
         std = self.values @ (weight * score) / (weight @ score**2)
         refuse("values", "differ within each row", std <= 0, "all the same",
                hint="such a row has no standard deviation")
-        middle = self.values @ weight - std * (weight @ stats.norm.ppf(self.levels))
+        middle = self.values @ weight - std * (weight @ ndtri(self.levels))
         return _keeping_rows(MeanStd(middle, std), self)
 
     def samples(self, m: int,  # members of each row, ≥ 2
@@ -1138,7 +1149,7 @@ class Quantiles(Statement):
         ValueError
             For a single level.
         """
-        score, shape = stats.norm.ppf(self.levels), (len(self), check_count(m, "m"))
+        score, shape = ndtri(self.levels), (len(self), check_count(m, "m"))
         if score.size < 2: raise ValueError("values must hold at least two levels to draw from, "
                                             "got one")
         drawn = check_generator(rng).standard_normal(shape)
@@ -1252,6 +1263,7 @@ class Samples(Statement):
 
     values: ArrayLike  # members, shape (n, m), in the unit of the observed values
 
+    @door
     def __post_init__(self):
         index = _index_of(self.values)
         values, names = _matrix(self.values, "values", "members")
@@ -1270,6 +1282,7 @@ class Samples(Statement):
                 "Samples(np.stack(values, axis=1)) of a list")
 
     @classmethod
+    @door
     def from_frame(cls, frame: Any,  # a table with named columns
                    values: str | Iterable[str],  # columns by a list of names, or a pattern such as
                                                  # "m*"
@@ -1429,6 +1442,7 @@ class Distribution(Statement):
 
     dist: Any  # an object whose cdf takes n values and gives n probabilities
 
+    @door
     def __post_init__(self):
         if not callable(getattr(self.dist, "cdf", None)):
             raise TypeError(f"dist must be an object with a cdf, got {type(self.dist).__name__}; "

@@ -9,47 +9,28 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
+from ._base.doors import door
 from ._base.inputs import (check_choice, check_fraction, check_generator, check_labels_agree,
                                 named_table)
 from ._base.page import write_whole
-from ._base.tickets import Storable
 from ._words import verbs as words
-from .adapters.error_streams import BoundRows, ErrorRows
-from .adapters.rows import ProbabilityRows
-from .comparison.model_comparison import compare_scores
-from .corrections.class_recalibration import ClassScaling, recalibrate_classes
-from .corrections.error_recalibration import random_folds, recalibrate_errors
-from .corrections.probability_recalibration import recalibrate_probabilities
-from .errors.validation import validate_errors
-from .intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
-from .intervals.coverage import interval_report
-from .intervals.several_levels import levels_report
 from .large import Parts
 from .options import ValidateOptions
-from .predictive.forecast_comparison import compare_forecasts
-from .predictive.forecast_maps import MemberMap, PitMap, ShiftByLevel
-from .predictive.forecast_recalibration import recalibrate_forecasts
-from .predictive.forecast_validation import forecast_report
-from .probabilities.calibration import calibration_report
-from .predictive.forecast_streams import (HUB_LEVELS, ForecastRows, MovedDensity,
-                                               density_quantiles)
-from .probabilities.many_classes import class_report
-from .probabilities.recalibration import TemperatureScaling
 from .reports import Finding, Report, Step
 from .statements import (Distribution, Intervals, LabelSets, MeanStd, Probabilities,
                               Quantiles, Samples, Statement, read_statement)
-from .subgroups.screening import screen
+
+if TYPE_CHECKING: from uqcal.adapters.monitors import Monitor
 
 # %% auto #0
-__all__ = ['validate', 'Recalibration', 'recalibrate', 'conformalize', 'Reading', 'Monitor', 'Monitoring', 'monitor',
-           'compare_models', 'compare_groups', 'load', 'SavedRecalibration']
+__all__ = ['validate', 'Recalibration', 'recalibrate', 'conformalize', 'Monitoring', 'monitor', 'compare_models',
+           'compare_groups', 'load', 'SavedRecalibration']
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-columns
 def _columns(by, n):
@@ -126,7 +107,8 @@ def _column_of(values, other):
 
 
 def _typed(statement):
-    "The statement as it would be typed."
+    "The statement as it would be typed; sets of labels are made anew from probabilities."
+    if isinstance(statement, LabelSets): return "probabilities"
     if isinstance(statement, (Quantiles, Samples)): return "statement"  # of many columns
     known = statement.columns
     given = {role: f"df[{json.dumps(name)}]" for role, name in known.items()
@@ -144,7 +126,8 @@ def _typed(statement):
 def _call(verb, asked, **more):
     "A verb with the user's own columns, on one line or on one for each argument."
     given = [_column_of(asked.y_true, "y_true"), _typed(asked.statement)]
-    if asked.columns is not None:
+    takes_one = verb == "conformalize" and asked.columns is not None
+    if asked.columns is not None and not (takes_one and asked.columns.shape[1] > 1):
         names = [json.dumps(str(name)) for name in asked.columns]
         if len(names) == 1: names = names[0]
         else: names = f"[{', '.join(names)}]"
@@ -159,16 +142,30 @@ def _call(verb, asked, **more):
 _CALLS = {"recalibrate": "recalibrate", "conformalize": "conformalize", "monitor": "monitor"}
 
 
+def _without_truth(asked):
+    "What was asked, less columns that hold what happened: new rows do not have them."
+    if asked.columns is None: return asked
+    truth = np.asarray(asked.y_true).astype(str)
+    known = [name for name in asked.columns
+             if not np.array_equal(asked.columns[name].to_numpy().astype(str), truth)]
+    if not known: return replace(asked, columns=None)
+    return replace(asked, columns=asked.columns[known])
+
+
 def _finished(report, asked):
     "A report with its statement, and the next step as a line of Python where a verb takes it."
     line = ""
     if report.step is not None and report.step.verb in _CALLS:
-        line = _call(_CALLS[report.step.verb], asked)
+        more, known = {}, _without_truth(asked)
+        if report.step.verb == "conformalize" and isinstance(asked.statement, LabelSets):
+            more = {"level": asked.statement.level}
+        line = _call(_CALLS[report.step.verb], known, **more)
     return replace(report, statement=asked.statement, python=line,
                    settings=report.settings | _settings(asked))
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-errors
 def _validate_mean_std(asked, options):
+    from uqcal.errors.validation import validate_errors
     statement = asked.statement
     is_error = not np.any(statement.mean)  # MeanStd(0, u): errors are given, not outcomes
     return validate_errors(
@@ -179,6 +176,7 @@ def _validate_mean_std(asked, options):
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-errors-b
 def _validate_intervals(asked, options):
+    from uqcal.intervals.coverage import interval_report
     statement = asked.statement
     if isinstance(statement.level, tuple): return _validate_levels(asked, options)
     return interval_report(
@@ -188,6 +186,7 @@ def _validate_intervals(asked, options):
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-errors-c
 def _validate_sets(asked, options):
+    from uqcal.intervals.coverage import interval_report
     statement = asked.statement
     if isinstance(statement.level, tuple):
         raise TypeError("validate takes one level of LabelSets at a time: write "
@@ -198,6 +197,7 @@ def _validate_sets(asked, options):
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-errors-d
 def _validate_probabilities(asked, options):
+    from uqcal.probabilities.calibration import calibration_report
     statement = asked.statement
     if statement.n_classes > 2: return _validate_classes(asked, options)
     return calibration_report(
@@ -207,6 +207,7 @@ def _validate_probabilities(asked, options):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-classes
 def _validate_classes(asked, options):
     "The report on probabilities of more than two classes."
+    from uqcal.probabilities.many_classes import class_report
     statement = asked.statement
     if "sample_weight" in asked.how:
         raise TypeError("sample_weight is known for probabilities of one event; leave it out for "
@@ -219,6 +220,7 @@ def _validate_classes(asked, options):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-levels
 def _validate_levels(asked, options):
     "The report on intervals of several levels."
+    from uqcal.intervals.several_levels import levels_report
     statement = asked.statement
     if len(statement.level) == 1:
         return _validate_intervals(replace(asked, statement=statement.at(statement.level[0])),
@@ -261,10 +263,12 @@ def _one_below_the_other(y_true, prob, by, groups, sample_weight):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-forecasts
 def _validate_forecasts(asked, options):
     "The report on predictive distributions."
+    from uqcal.predictive.forecast_validation import forecast_report
     return forecast_report(asked.y, asked.statement, by=asked.named, groups=asked.labels,
                            **asked.how, **options.known("n_resamples"))
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-f
+@door
 def validate(
     y_true: ArrayLike | Parts,  # what happened, shape (n,); or Parts of a table on disk, alone
     statement: Any = None,  # what was predicted: a statement of `uqcal.statements`
@@ -367,9 +371,8 @@ def _turned(statement, verb):
     if type(statement) in known:
         return (f"{verb} does not take {type(statement).__name__}; write "
                 f"{verb}(y_true, {known[type(statement)]})")
-    kinds = {"recalibrate": "MeanStd, Intervals or Probabilities",
-             "monitor": "MeanStd, Intervals or Probabilities"}
-    return f"{verb} does not take {type(statement).__name__}; it takes {kinds[verb]}"
+    return (f"{verb} does not take {type(statement).__name__}; it takes MeanStd, Intervals or "
+            "Probabilities")
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-forecasts
 _FORECASTS = (Quantiles, Samples, Distribution)
@@ -472,6 +475,7 @@ class Recalibration(Report):
         "What was tried, a row for each; None where there was no choice."
         return getattr(self.found, "candidates", getattr(self.was, "corrections", None))
 
+    @door
     def apply(self, statement: Any,  # what is predicted for new rows, of the same kind
               by: Any = None,  # their columns, where the map needs them
               ) -> Statement:  # corrected; conformal intervals or sets after `conformalize`
@@ -499,8 +503,9 @@ class Recalibration(Report):
             raise TypeError(f"statement must be {type(self.given).__name__}, as in the fit, got "
                             f"{type(statement).__name__}")
         columns = _needed(self.by, by, len(statement))
-        return _applied(self.model, _turned_into(statement, self.level), self.level, columns,
+        made = _applied(self.model, _turned_into(statement, self.level), self.level, columns,
                         self.n_calibration)
+        return _of_clusters(made, self.n_groups)
 
     def to_state(self) -> dict[str, Any]:  # for `json.dump`
         """All that `apply` needs.
@@ -513,6 +518,7 @@ class Recalibration(Report):
         model = None if self.model is None else self.model.to_dict()
         return {"format": _FORMAT, "kind": type(self.given).__name__, "level": self.level,
                 "by": list(self.by), "n_calibration": self.n_calibration,
+                "n_groups": self.n_groups,
                 "conclusion": self.conclusion, "model": model}
 
     def save(self, path: Any,  # a file, written as a whole
@@ -625,6 +631,10 @@ def _needed(names, by, n):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-applied
 def _applied(model, statement, level, columns, n_calibration=None):
     "A statement after a map."
+    from uqcal.corrections.class_recalibration import ClassScaling
+    from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
+    from uqcal.predictive.forecast_recalibration import MemberMap, PitMap, ShiftByLevel
+    from uqcal.probabilities.recalibration import TemperatureScaling
     if model is None: return statement
     if isinstance(model, ConformalIntervals):
         bounds = model.predict(statement.mean, statement.std, columns)
@@ -645,6 +655,13 @@ def _applied(model, statement, level, columns, n_calibration=None):
     if columns is None: prob = model.predict(statement.prob)
     else: prob = model.predict(statement.prob, next(iter(columns.values())))
     return Probabilities(prob, pos_label=statement.pos_label)
+
+
+def _of_clusters(made, n_groups):
+    "Intervals calibrated on clusters: `n_calibration` would count rows that are independent."
+    if isinstance(made, Intervals) and n_groups is not None:
+        return replace(made, n_calibration=None)
+    return made
 
 
 def _turned_into(statement, level):
@@ -682,6 +699,7 @@ def _applied_to_classes(model, statement):
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-kinds
 def _recalibrate_mean_std(asked):
+    from uqcal.corrections.error_recalibration import recalibrate_errors
     found = recalibrate_errors(asked.y - asked.statement.mean, asked.statement.std,
                                by=asked.named, groups=asked.labels, **asked.how)
     held = MeanStd(asked.y - found.error, found.uncertainty)
@@ -690,6 +708,7 @@ def _recalibrate_mean_std(asked):
 
 
 def _recalibrate_probabilities(asked):
+    from uqcal.corrections.probability_recalibration import recalibrate_probabilities
     if asked.statement.n_classes > 2: return _recalibrate_classes(asked)
     if asked.columns is not None and asked.columns.shape[1] > 1:
         raise ValueError("by must hold one column of groups to recalibrate probabilities, got "
@@ -703,6 +722,7 @@ def _recalibrate_probabilities(asked):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-classes
 def _recalibrate_classes(asked):
     "Probabilities of more than two classes, by a map of them all."
+    from uqcal.corrections.class_recalibration import recalibrate_classes
     statement = asked.statement
     if asked.columns is not None:
         raise TypeError("by is known for probabilities of one event; recalibrate each group by "
@@ -751,6 +771,7 @@ _TOLERANCE = 1.25  # unless given
 
 def _recalibrate_distributions(asked):
     "Quantiles, members or distributions, corrected by a map that was fitted to other rows."
+    from uqcal.predictive.forecast_recalibration import recalibrate_forecasts
     if asked.columns is not None and asked.columns.shape[1] > 1:
         raise ValueError("by must hold one column of groups to recalibrate "
                          f"{type(asked.statement).__name__}, got {asked.columns.shape[1]}")
@@ -764,6 +785,7 @@ def _recalibrate_distributions(asked):
     return found, found.model, found.held, tuple(named) if found.by_group else ()
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-f
+@door
 def recalibrate(
     y_true: ArrayLike,  # what happened, shape (n,)
     statement: Any,  # what was predicted, of any kind but LabelSets
@@ -850,6 +872,7 @@ def _apply_line(names):
     return "recalibration.apply(new_statement)"
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-conf-f
+@door
 def conformalize(
     y_true: ArrayLike,  # what happened, shape (n,), of rows that the model was not fitted to
     statement: Any,  # what was predicted, of any kind but LabelSets
@@ -907,6 +930,7 @@ def conformalize(
 # %% ../nbs/verbs/101_verbs.ipynb #vb-conf-model
 def _conformal_models(statement, level, by, symmetric, rng):
     "What may be fitted to a statement; bounds move by a length, or by a share of their width."
+    from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
     if isinstance(statement, MeanStd):
         return [ConformalIntervals(level, by=by, symmetric=symmetric, rng=rng)]
     if isinstance(statement, Probabilities): return [ConformalSets(level, by=by, rng=rng)]
@@ -928,6 +952,7 @@ def _interval_score(y, made):
 
 def _fitted(model, y, statement, columns, groups):
     "A conformal model fitted to these rows."
+    from sklearn.base import clone
     model = clone(model)
     if isinstance(statement, MeanStd):
         return model.fit(statement.std, y - statement.mean, columns, groups)
@@ -939,6 +964,7 @@ def _fitted(model, y, statement, columns, groups):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-conf-held
 def _folds(asked, rng):
     "The fold of each row; clusters are whole."
+    from uqcal.corrections.error_recalibration import random_folds
     if asked.groups is None: unit = np.arange(asked.y.size)
     else: unit = np.unique(asked.labels, return_inverse=True)[1]
     return random_folds(unit, 10, rng)
@@ -982,262 +1008,6 @@ def _conformalized(asked, level, symmetric, confidence, rng):
     asked = replace(asked, how={"confidence": confidence, "rng": rng}, statement=made[best])
     made = _conformal_answer(asked, fitted, made[best], names, given=given, level=level)
     return replace(made, settings=made.settings | {"rng": _seed(seed), "symmetric": symmetric})
-
-# %% ../nbs/verbs/101_verbs.ipynb #vb-mon-reading
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """What a monitor says after some outcomes.
-
-    Attributes
-    ----------
-    alarm : Any
-        The last alarm among these outcomes; None where it was quiet.
-    since : int | None
-        The outcome, counted from 1, since which the alarm finds a fault.
-    status : str
-        "alarm" or "quiet".
-    n : int
-        Outcomes so far.
-    """
-
-    alarm: Any = None  # the last alarm among these outcomes; None where it was quiet
-    since: int | None = None  # the outcome, counted from 1, since which the alarm finds a fault
-    status: str = "quiet"  # "alarm" or "quiet"
-    n: int = 0  # outcomes so far
-
-    def __str__(self): return words.reading_text(self)
-
-
-_STREAMS = {"mean_std": (MeanStd, ErrorRows), "probabilities": (Probabilities, ProbabilityRows),
-            "intervals": (Intervals, BoundRows),
-            "quantiles": (Quantiles, ForecastRows), "samples": (Samples, ForecastRows),
-            "distribution": (Distribution, ForecastRows)}
-
-# %% ../nbs/verbs/101_verbs.ipynb #vb-mon-class
-class Monitor(Storable):
-    """An alarm when calibration changes, and a correction that learns from each outcome.
-
-    Examples:
-    >>> import numpy as np, uqcal
-    >>> rng = np.random.default_rng(1)
-    >>> watch = uqcal.Monitor()
-    >>> p = rng.uniform(0, 1, 2000)
-    >>> watch.update(rng.random(2000) < p**3, uqcal.Probabilities(p)).status
-    'alarm'
-
-    Parameters
-    ----------
-    kind : str, default "auto"
-        "mean_std", "intervals", "probabilities", "quantiles", "samples", "distribution";
-        "auto": that of the first statement.
-    run_length : int, default 1_000_000
-        Outcomes between false alarms, on average.
-    level : float | None, optional
-        Of intervals, if not the level that they claim.
-    horizon : int, default 1
-        Of quantiles, samples and distributions: rows over which errors follow each other,
-        such as the steps that forecasts look ahead, ≥ 1.
-    """
-
-    obeyed = ()
-
-    def __init__(self, kind: str = "auto",  # "mean_std", "intervals", "probabilities",
-                                            # "quantiles", "samples", "distribution"; "auto": that
-                                            # of the first statement
-                 *, run_length: int = 1_000_000,  # outcomes between false alarms, on average
-                 level: float | None = None,  # of intervals, if not the level that they claim
-                 horizon: int = 1,  # of quantiles, samples and distributions: rows over which
-                 # errors follow each other, such as the steps that forecasts look ahead, ≥ 1
-                 ):
-        self.kind, self.run_length, self.level, self.horizon = kind, run_length, level, horizon
-
-    def _begin(self, statement):
-        "Rows of this kind, none seen yet; those seen before, if there are any."
-        check_choice(self.kind, "kind", ["auto", *_STREAMS])
-        kind = next((name for name, (cls, _) in _STREAMS.items()
-                     if isinstance(statement, cls)), None)
-        if kind is None: raise TypeError(_turned(statement, "monitor"))
-        if self.kind not in ("auto", kind) or kind != getattr(self, "kind_", kind):
-            kind = _STREAMS[getattr(self, "kind_", self.kind)][0]
-            raise TypeError(f"statement must be {kind.__name__}, "
-                            f"as this monitor is of those, got {type(statement).__name__}")
-        if not hasattr(self, "rows_"):
-            more = {}
-            if kind == "intervals": more = {"level": self.level or _one_level(statement)}
-            if kind == "mean_std": more = {"kind": "predictions"}
-            if _STREAMS[kind][1] is ForecastRows: more = _forecasts(statement, self.horizon)
-            self.rows_ = _STREAMS[kind][1](run_length=self.run_length, **more).begin()
-            self.kind_ = kind
-        return self.rows_
-
-    def predict(self, statement: Any,  # what is predicted for rows whose outcomes are still out
-                key: Any = None,  # a key for each row under which its outcome will come
-                ) -> Statement:  # of the same kind, corrected by what came so far
-        """The correction of new rows; nothing is learnt until `update`.
-
-        Parameters
-        ----------
-        statement : Any
-            What is predicted for rows whose outcomes are still out.
-        key : Any, optional
-            A key for each row under which its outcome will come.
-
-        Returns
-        -------
-        Statement
-            Of the same kind, corrected by what came so far.
-        """
-        statement = read_statement(statement)
-        rows, stated = self._begin(statement), _stated(statement)
-        if key is None: return _spoken(rows.forecaster_.predict(_corrected(statement)), statement)
-        keys = _keys(key, len(statement))
-        made = [rows.one(np.atleast_1d(one).tolist(), np.nan, name)
-                for one, name in zip(stated, keys)]
-        return _spoken(np.array(made), statement)
-
-    def update(self, y_true: ArrayLike,  # what happened, shape (n,), in the order of time
-               statement: Any = None,  # what was predicted for these rows, if not under a key
-               *, key: Any = None,  # the key of each row, if `predict` was given one
-               ) -> Reading:  # `.status`, `.alarm`, `.since`
-        """Learn outcomes, and say whether calibration has changed.
-
-        Parameters
-        ----------
-        y_true : ArrayLike
-            What happened, shape (n,), in the order of time.
-        statement : Any, optional
-            What was predicted for these rows, if not under a key.
-        key : Any, optional
-            The key of each row, if `predict` was given one.
-
-        Returns
-        -------
-        Reading
-            `.status`, `.alarm`, `.since`.
-
-        Raises
-        ------
-        ValueError
-            For keys that are unknown or booked.
-        TypeError, ValueError
-            As `validate` does.
-        """
-        if (statement is None) == (key is None):
-            raise TypeError("update needs either a statement or the keys of earlier ones")
-        if statement is not None: self._learn(y_true, read_statement(statement))
-        else: self._book(y_true, key)
-        rang = self.rows_.settle()
-        vars(self).setdefault("rang", []).extend(rang)
-        n = self.rows_.tally_.learnt_
-        if not rang: return Reading(n=n)
-        return Reading(alarm=rang[-1], since=rang[-1].since, status="alarm", n=n)
-
-    def _learn(self, y_true, statement):
-        "Rows with their outcomes; what was predicted for each, before its own outcome was used."
-        y, rows = statement.read_observed(y_true), self._begin(statement)
-        made = rows.many(np.column_stack([_stated(statement), y]))
-        rows.tally_.rows_ += y.size
-        return _spoken(made, statement)
-
-    def _book(self, y_true, key):
-        "Outcomes of rows that were predicted under a key."
-        if not hasattr(self, "rows_"):
-            raise ValueError("key must be that of an earlier prediction, and there was none")
-        y = np.asarray(y_true, dtype=float)
-        keys = _keys(key, y.size)
-        for one in keys: self.rows_.forecaster_.open_ticket(one)  # refuses before it learns
-        for one, value in zip(keys, y):
-            self.rows_.one([np.nan] * (len(self.rows_.roles) - 2), float(value), one)
-        self.rows_.tally_.rows_ += y.size
-
-    @property
-    def alarms(self) -> list[Any]:
-        "Alarms since this monitor was made or loaded, the oldest first."
-        return list(getattr(self, "rang", []))
-
-    def report(self) -> Report:  # findings as they were and corrected, with the gain
-        """What went through so far.
-
-        Returns
-        -------
-        Report
-            Findings as they were and corrected, with the gain.
-        """
-        if not hasattr(self, "rows_"): raise ValueError("no outcome has come yet: update first")
-        self.rows_.settle()
-        return self.rows_.summary()
-
-    def save(self, path: Any,  # a file, written as a whole
-             ) -> None:
-        """Write the state as JSON; `uqcal.load` brings it back.
-
-        Parameters
-        ----------
-        path : Any
-            A file, written as a whole.
-        """
-        write_whole(json.dumps(self.to_dict()), Path(path))
-
-# %% ../nbs/verbs/101_verbs.ipynb #vb-mon-help
-def _one_level(statement):
-    "The level of intervals, which must be one."
-    if isinstance(statement.level, tuple):
-        raise TypeError(f"monitor takes one level at a time: statement.at({statement.level[0]:g})")
-    return statement.level
-
-
-def _stated(statement):
-    "What a stream reads of a statement: shape (n,), or (n, k) of bounds, quantiles, members."
-    if isinstance(statement, MeanStd): return np.column_stack([statement.mean, statement.std])
-    if isinstance(statement, Intervals): return np.column_stack([statement.lower, statement.upper])
-    if isinstance(statement, (Quantiles, Samples)): return statement.values
-    if isinstance(statement, Distribution): return density_quantiles(statement)
-    if statement.n_classes > 2:
-        raise TypeError(f"monitor takes probabilities of one event, got {statement.n_classes} "
-                        "classes; of the top label write label, p = statement.top(); "
-                        "monitor(y_true == label, Probabilities(p))")
-    return statement.prob
-
-
-def _corrected(statement):
-    "What a stream corrects of a statement: std, bounds or probabilities."
-    if isinstance(statement, MeanStd): return statement.std
-    return _stated(statement)
-
-
-def _spoken(made, statement):
-    "What a stream made of a statement, as a statement of the same kind."
-    made = np.asarray(made, dtype=float)
-    if isinstance(statement, MeanStd): return MeanStd(statement.mean, made)
-    if isinstance(statement, Intervals):
-        return Intervals(made[:, 0], made[:, 1], level=statement.level)
-    if isinstance(statement, Quantiles): return Quantiles(made, statement.levels)
-    if isinstance(statement, Samples): return Samples(made)
-    if isinstance(statement, Distribution):
-        return Distribution(MovedDensity(statement, density_quantiles(statement), made))
-    return Probabilities(made, pos_label=statement.pos_label)
-
-
-def _keys(key, n):
-    "A key for each row, as text or whole numbers."
-    keys = [one.item() if isinstance(one, np.generic) else one for one in np.atleast_1d(key)]
-    if len(keys) != n: raise ValueError(f"key must hold one key for each of the {n} rows, got "
-                                        f"{len(keys)}")
-    return keys
-
-# %% ../nbs/verbs/101_verbs.ipynb #vb-mon-forecasts
-def _forecasts(statement, horizon):
-    "How a stream of predictive distributions is followed: what rows are, and their levels."
-    if isinstance(statement, Quantiles):
-        if len(statement.levels) < 2:
-            raise ValueError("monitor needs at least two levels, since quantiles move in units of "
-                             f"their outer width, got {statement.levels[0]:g} alone")
-        return {"of": "quantiles", "levels": statement.levels, "horizon": horizon}
-    if isinstance(statement, Samples):
-        m = statement.values.shape[1]
-        levels = tuple(float(one) for one in (np.arange(m) + 1) / (m + 1))
-        return {"of": "ensembles", "levels": levels, "horizon": horizon}
-    return {"of": "densities", "levels": HUB_LEVELS, "horizon": horizon}
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-mon-report
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1353,6 +1123,7 @@ class Monitoring(Report):
         return self.found.to_dict()
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-mon-f
+@door
 def monitor(
     y_true: ArrayLike,  # what happened, shape (n,), in the order of time
     statement: Any,  # what was predicted: MeanStd, Intervals, Probabilities, Quantiles, Samples or
@@ -1398,6 +1169,7 @@ def monitor(
     TypeError, ValueError
         As `validate` does.
     """
+    from uqcal.adapters.monitors import Monitor
     statement = read_statement(statement)
     watch = Monitor(run_length=run_length, level=level, horizon=horizon)
     corrected = watch._learn(y_true, statement)
@@ -1408,6 +1180,7 @@ def monitor(
                       settings={"run_length": run_length, "level": level})
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-cmp-f
+@door
 def compare_models(
     y_true: ArrayLike,  # what happened, shape (n,)
     models: Mapping[str, Any],  # by name, what each predicts: statements of one kind, n rows; of
@@ -1468,19 +1241,24 @@ def compare_models(
     ValueError
         For unlike rows, levels and unknown scores.
     """
+    from uqcal.comparison.model_comparison import compare_scores
     models = _read_models(models)
     first = next(iter(models.values()))
     if isinstance(first, Probabilities): _check_same_classes(models)
     chosen = {"rng": rng, "n_jobs": n_jobs, "progress": progress, "confidence": confidence,
               "groups": None if groups is None else np.asarray(groups), "in_time": in_time}
     if any(isinstance(one, (Quantiles, Samples, Distribution)) for one in models.values()):
+        from uqcal.predictive.forecast_comparison import compare_forecasts
         check_choice(score, "score", ["auto", "crps"])
         return compare_forecasts(y_true, models, **chosen)
     y = first.read_observed(y_true)
     for one in models.values(): one.read_observed(y_true)
     if isinstance(first, Intervals):
         check_choice(score, "score", ["auto", "interval"])
-        levels = {_one_level(one) for one in models.values()}
+        several = [one.level[0] for one in models.values() if isinstance(one.level, tuple)]
+        if several: raise TypeError("compare_models takes one level at a time: "
+                                    f"statement.at({several[0]:g})")
+        levels = {one.level for one in models.values()}
         if len(levels) > 1: raise ValueError("models must claim one level, got "
                                              f"{', '.join(f'{one:g}' for one in sorted(levels))}")
         pairs = {name: (one.lower, one.upper) for name, one in models.items()}
@@ -1527,6 +1305,7 @@ def _check_same_classes(models):
                          f"{' and '.join(', '.join(one[:8]) for one in sorted(known)[:2])}")
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-grp-f
+@door
 def compare_groups(
     y_true: ArrayLike | Parts,  # what happened, shape (n,): numbers, 0 and 1, or two labels; or
                                 # Parts of a table on disk, alone
@@ -1602,6 +1381,7 @@ def compare_groups(
     if wrong is not None:
         raise ValueError(f"{wrong} must hold one value for each of the {sizes['y_true']} rows, got "
                          f"{sizes[wrong]}")
+    from uqcal.subgroups.screening import screen
     frame = pd.DataFrame({name: np.asarray(values) for name, values in given.items()})
     known = {name: name for name in ("sample_weight", "groups") if name in frame}
     found = screen(frame, y_true="y_true", score="score", by="by", reference=reference,
@@ -1609,6 +1389,7 @@ def compare_groups(
     return replace(found, settings={"reference": reference, "rng": _seed(rng)})
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-load-f
+@door
 def load(path: Any,  # a file that `Recalibration.save` or `Monitor.save` wrote
          ) -> Any:  # with `.apply` for new rows; or a Monitor
     """What was saved: a recalibration, ready for new rows, or a monitor, to go on with.
@@ -1640,6 +1421,7 @@ def load(path: Any,  # a file that `Recalibration.save` or `Monitor.save` wrote
     except (OSError, UnicodeError, ValueError) as error:
         raise ValueError(f"{path} must be a file that uqcal saved: {error}") from None
     if isinstance(state, dict) and str(state.get("format")).startswith("uqcal state"):
+        from uqcal.adapters.monitors import Monitor
         return Monitor.from_dict(state)
     if not isinstance(state, dict) or state.get("format") != _FORMAT:
         raise ValueError(f"{path} must be a file that this release of uqcal saved, got format "
@@ -1661,8 +1443,13 @@ class SavedRecalibration:
                  ):
         self.kind, self.level, self.by = state["kind"], state["level"], tuple(state["by"])
         self.conclusion, self.n_calibration = state["conclusion"], state["n_calibration"]
-        self.model = None if state["model"] is None else Storable.from_dict(state["model"])
+        self.n_groups = state.get("n_groups")
+        self.model = None
+        if state["model"] is not None:
+            from uqcal._base.tickets import Storable
+            self.model = Storable.from_dict(state["model"])
 
+    @door
     def apply(self, statement: Any,  # what is predicted for new rows, of the same kind
               by: Any = None,  # their columns, where the map needs them
               ) -> Statement:  # corrected
@@ -1685,7 +1472,8 @@ class SavedRecalibration:
             raise TypeError(f"statement must be {self.kind}, as in the fit, got "
                             f"{type(statement).__name__}")
         columns = _needed(self.by, by, len(statement))
-        return _applied(self.model, _turned_into(statement, self.level), self.level, columns,
+        made = _applied(self.model, _turned_into(statement, self.level), self.level, columns,
                         self.n_calibration)
+        return _of_clusters(made, self.n_groups)
 
     def __repr__(self): return f"<recalibration of {self.kind}: {self.conclusion}>"

@@ -121,6 +121,13 @@ def _to_float(value):
         raise
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-010c
+def _month_hint(name):
+    "What to type for a column of dates along which a question is asked; none for other inputs."
+    if not name.startswith("by"): return ""
+    return ('; of months make names: df["month"] = df["date"].dt.to_period("M").astype(str), then '
+            'by=df["month"]; of time as a number: (df["date"] - df["date"].min()).dt.days')
+
+
 def _text_hint(value):
     "What to do with the text of a number."
     try: float(value if isinstance(value, (str, bytes)) else "no number")
@@ -427,9 +434,10 @@ def _floats(values, name):
     if array.dtype.kind in _KINDS:
         if array.dtype.kind in "UST": shown = repr(array[0].item())
         else: shown = str(array[0])
+        hint = _text_hint(array[0])
+        if array.dtype.kind == "M": hint = _month_hint(name)
         raise TypeError(f"{name} must hold numbers, got {_KINDS[array.dtype.kind]} (dtype "
-                        f"{array.dtype}), the first at position 0 "
-                        f"({shown:.40}){_text_hint(array[0])}")
+                        f"{array.dtype}), the first at position 0 ({shown:.40}){hint}")
     if array.dtype.kind == "O": array = _from_objects(array, name)
     if array.dtype == np.float64 and array.flags.carray: return array  # as it has to be
     with np.errstate(over="ignore"):

@@ -197,8 +197,8 @@ def coverage_interval(
 def _end(covered, n, tail, n_calibration, lower):
     "One end of the interval, equation (4)."
     if n_calibration is None:
-        return float(scipy.stats.beta.ppf(tail, covered, n - covered + 1) if lower
-                     else scipy.stats.beta.isf(tail, covered + 1, n - covered))
+        return float(special.betaincinv(covered, n - covered + 1, tail) if lower
+                     else special.betainccinv(covered + 1, n - covered, tail))
 
     def _away(log_odds):
         found = count_tails(covered, n, float(special.expit(log_odds)), n_calibration)
@@ -221,7 +221,7 @@ def _nodes(average, n_calibration, largest, threshold):
     a, b = (n_calibration + 1) * average, (n_calibration + 1) * (1 - average)
     rest = 1e-6 * min(threshold, 1e-3)
     low, high = (special.logit(np.clip(end, 1e-300, 1 - 1e-16))
-                 for end in (scipy.stats.beta.ppf(rest, a, b), scipy.stats.beta.isf(rest, a, b)))
+                 for end in (special.betaincinv(a, b, rest), special.betainccinv(a, b, rest)))
     steepest = special.expit(np.clip(0.0, low, high))
     width = min(np.sqrt(special.polygamma(1, a) + special.polygamma(1, b)),
                 1 / np.sqrt(largest * steepest * (1 - steepest)))

@@ -9,9 +9,8 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-import scipy
+from scipy.special import gammaln
 from tqdm import tqdm
 
 from .._base.inputs import (check_choice, check_count, check_generator, check_jobs,
@@ -134,13 +133,11 @@ def run_chunks(task: Callable,  # called as task(n_replicates, generator); a row
         All rows, in an order that does not depend on n_jobs.
     """
     pieces, results = chunk_seeds(rng, n, chunk), []
-    parallel = Parallel(n_jobs=check_jobs(n_jobs), prefer="threads", return_as="generator")
+    n_jobs = check_jobs(n_jobs)
     with tqdm(total=n, desc=description, disable=not progress, unit="") as bar:
         for look in (*LOOKS, n) if is_enough else (n,):
             batch = [piece for piece in pieces[len(results):] if piece[0] < look]
-            found = parallel(delayed(_seeded)(task, stop - start, seed)
-                             for start, stop, seed in batch)
-            for rows, (start, stop, _) in zip(found, batch):  # which uses the generator up
+            for rows, (start, stop, _) in zip(_of_batch(task, batch, n_jobs), batch):
                 results.append(rows)
                 bar.update(stop - start)
             if batch and is_enough and is_enough(np.concatenate(results)): break
@@ -152,6 +149,14 @@ LOOKS = (299, 999, 1999, 4999)  # after so many rows, or the first chunk's end b
 
 def _seeded(task, n, seed):
     return task(n, np.random.Generator(np.random.SFC64(seed)))
+
+
+def _of_batch(task, batch, n_jobs):
+    "What chunks give, in their order, each as soon as it is there."
+    if n_jobs == 1: return (_seeded(task, stop - start, seed) for start, stop, seed in batch)
+    from joblib import Parallel, delayed
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    return parallel(delayed(_seeded)(task, stop - start, seed) for start, stop, seed in batch)
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-024
 _17, _19, _23, _32, _41, _45 = (np.uint64(bits) for bits in (17, 19, 23, 32, 41, 45))
@@ -454,8 +459,20 @@ def is_settled(statistic: float,  # the value of the data
     k = round(monte_carlo_pvalue(statistic, null, alternative) * (m + 1)) - 1
     most = int(np.floor(level * (n_resamples + 1) * (1 + 1e-12))) - 1  # with more it is kept
     if most < k: return True
-    if k > level * m: return bool(scipy.stats.hypergeom.sf(k - 1, n_resamples, most, m) <= 2e-5)
-    return m >= 1999 and bool(scipy.stats.hypergeom.cdf(k, n_resamples, most + 1, m) <= 2e-5)
+    if k > level * m: return _chance_of(np.arange(k, m + 1), m, n_resamples, most) <= 2e-5
+    return m >= 1999 and _chance_of(np.arange(k + 1), m, n_resamples, most + 1) <= 2e-5
+
+
+def _chance_of(counts, m, n, marked):
+    "The chance that one of these counts of marked ones is among m drawn from n: hypergeometric."
+    counts = counts[(counts <= marked) & (m - counts <= n - marked)]
+    ways = _log_ways(marked, counts) + _log_ways(n - marked, m - counts) - _log_ways(n, m)
+    return float(np.exp(ways).sum())
+
+
+def _log_ways(n, k):
+    "The logarithm of the number of ways to choose k of n."
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-050
 def holm(pvalues: ArrayLike,  # p-values of m hypotheses, shape (m,), in [0, 1]

@@ -18,7 +18,7 @@ from .._base.results import Result
 from .._chance.resampling import shuffle_state, shuffle_within
 from .._words.file import REPEATS
 from ..reports import Caution
-from .sample import Ordering, Sample, stable_order
+from .sample import Ordering, Sample, rank_correlation, stable_order
 
 # %% auto #0
 __all__ = ['Repeats', 'find_repeats', 'repeats_of', 'related_groups', 'copies_of', 'repeated_cases', 'related_cases',
@@ -121,7 +121,7 @@ def _rows_by_chance(sample, rng, width=20):
         shuffle_within(moved, np.r_[0, cuts, sample.n], shuffle_state(rng))
         found.append(_distinct(moved, second))
     mean, spread = np.mean(found), np.std(found, ddof=1) * np.sqrt(1 + 1 / n_sets) + 0.5
-    return mean, float(scipy.stats.t.sf((mean - distinct) / spread, n_sets - 1))
+    return mean, float(scipy.special.stdtr(n_sets - 1, (distinct - mean) / spread))
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-009c-k
 @kernel
@@ -204,7 +204,8 @@ def _without_trend(ranks, along):
 # %% ../../nbs/sample/28_repeats.ipynb #cell-013b
 def _is_sorted(values):
     "Whether rows come in the order of a column, give or take a few."
-    return abs(scipy.stats.spearmanr(np.arange(values.size), values).statistic) > 0.9
+    along = rank_correlation(Ordering.of(np.arange(values.size)), Ordering.of(values))
+    return abs(along) > 0.9
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-013c
 def _serial(values, lag):
@@ -236,7 +237,7 @@ def _neighbours(rests):
             else: beside = [0.0]
             if 2 * np.mean(beside) > correlation: continue  # all rows of two parts are correlated
             number = 4 * (3 if lag <= 3 else len(lags) - 3)
-            tried.append((float(min(1, number * scipy.stats.norm.sf(score))), -correlation, lag))
+            tried.append((float(min(1, number * scipy.special.ndtr(-score))), -correlation, lag))
     if not tried: return None, None, None
     pvalue, correlation, lag = min(tried)
     return lag, -correlation, pvalue
@@ -391,7 +392,7 @@ def related_groups(sample: Sample,  # errors, uncertainties and groups, in the o
         if not ranks.any(): continue
         for lag in (1, 2, 3):
             correlation, score = _serial(ranks, lag)
-            tried.append((float(scipy.stats.norm.sf(score)), correlation))
+            tried.append((float(scipy.special.ndtr(-score)), correlation))
         if first.size > 40: tried.append(_pooled(ranks)[::-1])
     if not tried or min(tried)[0] * 8 > 0.005: return None
     return {"correlation": min(tried)[1], "pvalue": 8 * min(tried)[0]}
@@ -407,7 +408,7 @@ def _beside_one(sample):
     pairs = np.sum(np.bincount(along.codes, rest)**2) - rest @ rest
     square, number = rest @ rest / sample.n, float(np.sum(m * (m - 1.0)))
     return float(pairs / (square * number)), float(
-        scipy.stats.norm.sf(pairs / (square * np.sqrt(2 * number))))
+        scipy.special.ndtr(-pairs / (square * np.sqrt(2 * number))))
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-017c
 def copies_of(sample: Sample,  # errors and uncertainties
@@ -525,12 +526,12 @@ def _stretch_length(rest, rare):
     next_, *others = [_serial(rest, lag)[1] for lag in (1, 2, 3)]
     if rare**2 >= 10 * n: near = max(next_, (next_ + sum(others)) / 3**0.5)
     else: near = 0.0
-    is_near = near >= scipy.stats.norm.isf(0.001 / 4) or (
+    is_near = near >= -scipy.special.ndtri(0.001 / 4) or (
         rare**2 >= 10 * n and _pooled(rest)[1] <= 0.001)
     mean = np.add.reduceat(rest, np.arange(20) * n // 20) * 20 / n
     if rare >= 100: ratio = n / 19 * np.mean(mean**2) / np.mean(rest**2)
     else: ratio = 0.0
-    if not is_near and ratio < scipy.stats.chi2.isf(0.0005, 19) / 19: return 0, False
+    if not is_near and ratio < scipy.special.chdtri(19, 0.0005) / 19: return 0, False
     length = 1
     while True:
         length *= 2
@@ -580,7 +581,7 @@ def pearson_tail(score: float,  # a sum in standard deviations
     float
         From 0 to 1.
     """
-    if skewness < 1e-4: return float(scipy.stats.norm.sf(score))
+    if skewness < 1e-4: return float(scipy.special.ndtr(-score))
     shape = 4 / skewness**2
     return float(scipy.special.gammaincc(shape, max(shape + score * np.sqrt(shape), 0.0)))
 

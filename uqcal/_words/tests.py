@@ -122,10 +122,10 @@ def _bias_of_parts(test):
         n_parts = int(np.isfinite(test.stretches["low"]).sum())
         parts = f"each of {n_parts} groups"
     else: parts = "any fifth of the rows"
-    return f"{change}, and it lies within {_span(limits)} in {parts}.{_skewed(test)}"
+    return f"{change}, and it lies within {_span(limits)} in {parts}.{_limits_under_skew(test)}"
 
 
-def _skewed(test):
+def _limits_under_skew(test):
     "What limits are worth where scaled errors look skewed; else empty."
     if not test.is_skewed: return ""
     return (" Scaled errors look skewed: limits over parts may then fail in one of "
@@ -152,7 +152,7 @@ def bias_text(test: Any,  # a `BiasTest`
         if test.mean_is_biased: begin = f"Errors are biased on the whole: {mean}. The bias"
         else: begin = f"Errors are biased in places: {mean}, but it"
         return (f"{begin} depends on {_SORTED_BY[test.by]} (p = {test.pvalue:.2g}): "
-                f"{_where_bias_differs(test)}.{_skewed(test)}")
+                f"{_where_bias_differs(test)}.{_limits_under_skew(test)}")
     if test.mean_is_biased: begin = "Errors are biased"
     else: begin = "No sign of bias"
     return f"{begin}: {mean}{_bias_of_parts(test)}"
@@ -165,7 +165,7 @@ def _decimals(interval):
     return int(np.clip(1 - np.floor(np.log10(width)), 2, 6))
 
 
-def _tails(result, then):
+def _heavy_tails(result, then):
     "What limits are worth where tails look heavy; else empty."
     if not result.has_heavy_tails: return ""
     return (" Tails may be as heavy as those of Student's t with four degrees of freedom, for "
@@ -193,7 +193,7 @@ def average_text(test: Any,  # an `AverageTest`
     if test.is_heavy and not test.is_shown:
         return (f"E{size}, but their tails are too heavy for a mean square to be judged: a few "
                 "rows make up most of it.")
-    worth = _tails(test, "such limits hold in about 93 of 100 sets")
+    worth = _heavy_tails(test, "such limits hold in about 93 of 100 sets")
     if not test.is_shown:
         return f"No fault of their average is shown: e{size}, p = {test.pvalue:.2g}.{worth}"
     heavy = test.pvalue_if_heavy
@@ -222,7 +222,7 @@ def factors_text(factors: Any,  # a `Factors`
     if factors.by == "groups": parts = "in each group"
     else: parts = f"in any fifth of the rows in the order of {by}"
     text = f"Errors are {low:.{k}f} to {high:.{k}f} times as large as predicted {parts}"
-    worth = _tails(factors, "such limits hold in as few as 92 of 100 sets")
+    worth = _heavy_tails(factors, "such limits hold in as few as 92 of 100 sets")
     part = factors.named
     if part is None or part.relative_interval.holds(1): return f"{text}.{worth}"
     if factors.by == "groups": place = f"in group {printable(part.first)}"

@@ -327,6 +327,7 @@ def would_decide(
         return f"it lies at the tolerance, so more {what}s would not decide"
     if needed is None or not needed < 1e10: return f"many more {what}s would be needed"
     if needed <= n: return f"a few more {what}s would decide"
+    if needed > max(1000 * n, 1e6): return f"more {what}s of this kind would not decide"
     return f"about {float(f'{needed:.2g}'):,.0f} {what}s would decide"
 
 # %% ../../nbs/words/05_text.ipynb #at-tolerance

@@ -463,7 +463,7 @@ def _group_table(z, group, along, confidence, rng):
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.where(met > 1, np.sqrt(square * met / (met - 1)) / count, np.inf)
         each = 0.5 * (1 + confidence**(1 / count.size))
-        high = np.where(met > 1, scipy.stats.t.ppf(each, np.maximum(met - 1, 1)), 1)
+        high = np.where(met > 1, scipy.special.stdtrit(np.maximum(met - 1, 1), each), 1)
     low, is_drawn = -high, met >= max(_FEW, met.mean() / 2)
     if is_drawn.any():
         chosen = is_drawn[cell]

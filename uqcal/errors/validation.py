@@ -716,6 +716,9 @@ def _check_features(by, sample, conclusions):
     return read_features(by, sample)
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-033b
+_COMPARED = ("normal", "t6")  # unless others are given
+
+
 def _check_distributions(distribution, distributions):
     "The distributions to simulate; all must exist and have a variance."
     if isinstance(distributions, str):
@@ -725,6 +728,7 @@ def _check_distributions(distribution, distributions):
     if not isinstance(distributions, Iterable) or distributions is np.ma.masked:
         raise TypeError("distributions must be a sequence of distributions, got "
                         f"{distributions!r:.40}")
+    if distribution is None and distributions == _COMPARED: return list(_COMPARED)
     chosen = {distribution_name(one): one
               for one in ([distribution] if distribution is not None else distributions)
               if standard_distribution(one)}

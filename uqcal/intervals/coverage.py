@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-import scipy
+from scipy import special
 
 from ..errors.conclusions import check_tolerance
 from .closed_tests import (closed_levels, closed_pvalues, count_law, deciding_levels,
                                           uniform_law)
-from .conformal import ConformalBounds
 from .._chance.coverage_counts import (count_tails, coverage_interval, harmless_coverages,
                                            promised_coverage, tail_pvalue)
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
@@ -27,12 +26,13 @@ from .intervals import (check_no_sets, check_statement, read_bound,
 from .._base.results import Interval, SignificanceTest, fault_status, three_digits
 from ..reports import Caution, Finding, Report, Step
 from .._sample.sample import eleven_digits
-from ..corrections.scaling import LogLinearScaling
 from .._words.intervals import findings as words
 from .._words.text import percent
 from .effective_rows import _counted, _rows
 from .coverage_along import (_Answer, _SHARES, _along, _along_finding,
                                             _largest_factor, _questions, _tested)
+
+if TYPE_CHECKING: from uqcal.intervals.conformal import ConformalBounds
 
 # %% auto #0
 __all__ = ['IntervalReport', 'shown_parts', 'interval_report']
@@ -75,7 +75,7 @@ def _two_sided(count, claimed, answer, setup):
 def _rows_needed(count, n, claimed, allowed, answer, setup):
     "Rows that would show a fault, or exclude one beyond the tolerance; more than there are."
     share, (low, high) = count.share, allowed
-    z_toward, z_away = scipy.stats.norm.isf([answer.level / 2, setup.alpha - answer.level / 2])
+    z_toward, z_away = -special.ndtri([answer.level / 2, setup.alpha - answer.level / 2])
     if low < share < high:
         needed = max(low * (1 - low) * (z_away / (share - low))**2,
                      high * (1 - high) * (z_away / (high - share))**2)
@@ -163,6 +163,8 @@ def _swapped(y_intervals):
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-020b
 def _candidates(bounds, level, columns):
     "What could correct intervals, by name."
+    from uqcal.corrections.scaling import LogLinearScaling
+    from uqcal.intervals.conformal import ConformalBounds
     found = {"shift": ConformalBounds(level)}
     is_wide = np.isfinite(bounds).all() and bool((bounds[:, 1] > bounds[:, 0]).all())
     if is_wide: widths = eleven_digits(bounds[:, 1] - bounds[:, 0])

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-import scipy
 from scipy import special
 
 from .._chance.coverage_counts import count_tails, coverage_interval, tail_pvalue
@@ -60,7 +59,7 @@ def effective_number(
     fewer = min(np.unique(code[one]).size for one in (covered, ~covered))
     freedom = min(freedom, max(1, 2 * (fewer - 1)))
     upper = (1 + confidence) / 2
-    loss = (scipy.stats.norm.ppf(upper) / scipy.stats.t(freedom).ppf(upper))**2
+    loss = (special.ndtri(upper) / special.stdtrit(freedom, upper))**2
     if size[:-1].sum()**2 >= 9 * (size[:-1] @ size[:-1]): most = n
     else: most = whole
     return float(np.clip(n**2 * share * (1 - share) / variance * loss, 1, most))
@@ -99,8 +98,8 @@ class _Count:
             return Interval(coverage_interval(k, n, 1 - 2 * low_tail, self.n_calibration)[0],
                             coverage_interval(k, n, 1 - 2 * high_tail, self.n_calibration)[1])
         low, high = 0.0, 1.0
-        if k > 0: low = float(scipy.stats.beta.ppf(low_tail, k, n - k + 1))
-        if k < n: high = float(scipy.stats.beta.isf(high_tail, k + 1, n - k))
+        if k > 0: low = float(special.betaincinv(k, n - k + 1, low_tail))
+        if k < n: high = float(special.betainccinv(k + 1, n - k, high_tail))
         return Interval(low, high)
 
     def pvalue(self, expected):

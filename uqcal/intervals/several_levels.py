@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 
 from .._base.inputs import (check_count, check_fraction, check_generator, check_jobs,
                                 check_labels_agree,
@@ -89,14 +89,15 @@ class _Levels:
         """
         n, low, high = self.worth[j], 0.0, 1.0
         k = self.share[j] * n
-        if k > 0: low = float(stats.beta.ppf(low_tail, k, n - k + 1))
-        if k < n: high = float(stats.beta.isf(high_tail, k + 1, n - k))
+        if k > 0: low = float(special.betaincinv(k, n - k + 1, low_tail))
+        if k < n: high = float(special.betainccinv(k + 1, n - k, high_tail))
         return low, high
 
 # %% ../../nbs/intervals/127_several_levels.ipynb #sl-null
 def _smallest(found, n_resamples, rng):
     "The smallest p-value of drawn sets in which all levels hold, sorted."
     if found.group is None and found.is_nested:
+        from scipy import stats
         cells = np.diff(found.level, prepend=0.0, append=1.0)
         count = np.cumsum(rng.multinomial(found.n, cells, n_resamples)[:, :-1], axis=1)
         seen = np.arange(found.n + 1)
@@ -112,7 +113,7 @@ def _smallest(found, n_resamples, rng):
     size = np.sqrt(np.maximum(np.diag(scatter), 1e-300))
     values, vectors = np.linalg.eigh(scatter / np.outer(size, size))
     z = rng.standard_normal((n_resamples, size.size)) @ (vectors * np.sqrt(values.clip(0))).T
-    return np.sort(2 * stats.norm.sf(np.abs(z).max(axis=1)))
+    return np.sort(2 * special.ndtr(-np.abs(z).max(axis=1)))
 
 # %% ../../nbs/intervals/127_several_levels.ipynb #sl-among
 def _among(pvalues, smallest):
@@ -164,7 +165,7 @@ def _level_table(found, others, factor, alpha, smallest):
 def _rows_needed_at_level(row, n, factor, alpha):
     "About how many rows would exclude a coverage beyond the tolerance at one level."
     low, high = harmless_coverages(row["first"], factor)
-    share, z = row["estimate"], stats.norm.isf(alpha)
+    share, z = row["estimate"], -special.ndtri(alpha)
     if low < share < high:
         needed = max(low * (1 - low) * (z / (share - low))**2,
                      high * (1 - high) * (z / (high - share))**2)

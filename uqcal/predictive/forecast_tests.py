@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import fft, special, stats
+from scipy import fft, special
 
 from .._base.inputs import (check_count, check_fraction, check_generator,
                                 check_labels_agree, read_labels)
@@ -543,6 +543,7 @@ def joint_tail(levels: tuple[float, ...],  # rising, each in (0, 1)
     float
         At most (1 − confidence) / 2.
     """
+    from scipy import stats
     rng = np.random.default_rng(0)
     probability = np.diff(np.r_[0.0, levels, 1.0])
     drawn = rng.multinomial(n, probability / probability.sum(), n_draws)[:, :-1].cumsum(axis=1)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 
 from .._base.inputs import check_count, check_fraction, check_generator, check_jobs
 from .._base.results import Result, fault_status, new_axes

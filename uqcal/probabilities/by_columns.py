@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import sparse, special, stats
+from scipy import sparse, special
 
 from .._base.inputs import check_binary, check_count, check_fraction, check_generator
 from .._base.results import Result
@@ -148,7 +148,7 @@ def _by_student(seen, fit, code, size):
     freedom = np.maximum(_clusters_in(fit, code, size) - 1, 1)
     freedom = np.r_[freedom, np.maximum(freedom - 1, 1), np.full(seen.size - 2 * size,
                                                                  freedom.sum())]
-    return np.sign(seen) * stats.norm.isf(stats.t.sf(np.abs(seen), freedom))
+    return np.sign(seen) * -special.ndtri(special.stdtr(freedom, -np.abs(seen)))
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-chunks
 def _chunks(number, cost):
@@ -242,7 +242,7 @@ class ColumnTest(Result):
 def _limits(observed, expected, spread, tail, side):
     """A limit of a ratio of observed to expected: where their difference is as far as a normal's
     tail."""
-    z = stats.norm.isf(tail)
+    z = -special.ndtri(tail)
     middle, width = 2 * observed * expected + z**2 * spread, z * np.sqrt(spread)
     root = width * np.sqrt(max(4 * observed * expected + width**2, 0.0))
     return float(max(middle + side * root, 0.0) / (2 * expected**2))
@@ -254,8 +254,8 @@ def _relative(observed, expected, spread, z, shown, critical, level):
     ratio = observed / expected
     found = held_together(lambda tail, side: _limits(observed, expected, spread, tail, side),
                           ratio, 1.0,
-                          shown=shown, alone=2 * stats.norm.sf(z),
-                          critical=2 * stats.norm.sf(critical), level=level)
+                          shown=shown, alone=2 * special.ndtr(-z),
+                          critical=2 * special.ndtr(-critical), level=level)
     return ratio, found.low, found.high
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-along

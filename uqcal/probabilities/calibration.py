@@ -20,7 +20,6 @@ from .._base.inputs import (check_binary, check_count, check_fraction, check_gen
                                 read_labels)
 from .by_columns import ColumnTest, along_column, finding_along
 from .joint_tests import JointTests, joint_tests, log_odds_of
-from .recalibration import BetaScaling, PlattScaling
 from .calibration_errors import CalibrationError, ECETest, errors_of_columns
 from .reliability import ReliabilityDiagram
 from .slope import Coefficient, coefficients_of, held_together, ratio_of
@@ -724,6 +723,7 @@ def _fifths(walk):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-059
 def _recalibrated_by(walk, diagram, level):
     "The first of two maps that leaves no fault that the tests find on the points it is fitted to."
+    from uqcal.probabilities.recalibration import BetaScaling, PlattScaling
     y, w = walk.outcome, walk.weight
     edges = np.r_[0.0, diagram.bins["edge_high"].iloc[:-1], 1.0]
     if walk.n_clusters is None: code = None
@@ -736,6 +736,9 @@ def _recalibrated_by(walk, diagram, level):
     return None
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-167
+_MOST_TIMES = 1000  # times the rows at hand; rows of this kind decide nothing where it takes more
+
+
 def _next_step(asked, parts, walk, largest, recalibrated_by, tolerance):
     "What to do about it first."
     locally, facts = asked[-1], asked[-1].facts
@@ -759,6 +762,7 @@ def _next_step(asked, parts, walk, largest, recalibrated_by, tolerance):
     if waiting and waiting[0] is not locally:
         needed = max(one.rows_needed or np.inf for one in waiting)
         more = max((needed - walk.n) * _units_in_a_row(largest), 1.0)
+        if np.isfinite(needed) and needed > max(_MOST_TIMES * walk.n, 1e6): more = None
         return Step(verb="collect", why="unseen_ratio", arguments=given, facts={
             "more": more, "unit": facts["unit"], "open": [one.name for one in waiting],
             "factor": tolerance})

@@ -9,7 +9,7 @@ import functools
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from .._base.inputs import check_choice, check_count
 from .._base.kernels import kernel
@@ -345,6 +345,7 @@ def _two_sided(walk):
     "P(|X − np| ≥ |O − np|) for the number of ones X of rows that state one probability."
     n, p = walk.n, float(walk.score[0])
     far = abs(walk.outcome.sum() - n * p) * (1 - 1e-12)
+    from scipy import stats
     law = stats.binom(n, p)
     return float(min(law.cdf(np.floor(n * p - far)) + law.sf(np.ceil(n * p + far) - 1), 1.0))
 
@@ -361,10 +362,10 @@ def _by_t_and_f(walk, names, statistic, alone):
     "P-values of offset and slope by t and F where those are larger and clusters are few."
     number = walk.n_clusters
     if number is None or not 3 <= number < 50: return alone
-    law = {"offset": lambda u: 2 * stats.t.sf(u, number - 1),
-           "slope": lambda u: 2 * stats.t.sf(u, number - 1),
-           "offset_and_slope": lambda u: stats.f.sf(
-               u * (number - 2) / (2 * (number - 1)), 2, number - 2)}
+    law = {"offset": lambda u: 2 * special.stdtr(number - 1, -u),
+           "slope": lambda u: 2 * special.stdtr(number - 1, -u),
+           "offset_and_slope": lambda u: special.fdtrc(
+               2, number - 2, u * (number - 2) / (2 * (number - 1)))}
     return np.array([max(p, law[name](u)) if name in law else p
                      for name, u, p in zip(names, statistic, alone)])
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
 from scipy.optimize import brentq
-from scipy.special import softmax
+from scipy.special import ndtr, softmax, stdtr
 
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                                 check_multiclass, plain_array, read_labels)
@@ -280,7 +279,7 @@ def _student_pvalues(seen, data, alone):
     for j, part in enumerate(parts):
         sums = np.bincount(data.unit, part)
         size = np.sqrt(sums @ sums)
-        if size > 0: alone[j] = max(alone[j], 2 * stats.t.sf(seen[j] / size, number - 1))
+        if size > 0: alone[j] = max(alone[j], 2 * stdtr(number - 1, -seen[j] / size))
     return alone
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-tests
@@ -501,7 +500,7 @@ def _class_table(data, tests, names):
     "A row for each class: cases observed and predicted, O/E with limits, p-value among all."
     rows, beyond = [], np.sort(tests.drawn[:, 5])
     at = min(int(np.ceil((1 - tests.critical) * beyond.size)), beyond.size - 1)
-    critical = float(2 * stats.norm.sf(beyond[at]))
+    critical = float(2 * ndtr(-beyond[at]))
     for k, walk in enumerate(data.walks):
         away, pvalue = tests.classes.loc[k, ["away", "pvalue"]]
         observed, predicted = float(walk.outcome.sum()), float(walk.score.sum())
@@ -514,7 +513,7 @@ def _class_table(data, tests, names):
             row["estimate"] = ratio.ratio
             row["low"], row["high"] = held_together(
                 ratio_limits(walk, ratio), ratio.ratio, 1.0, shown=pvalue <= tests.level + 1e-12,
-                alone=float(2 * stats.norm.sf(abs(away))), critical=critical, level=tests.level)
+                alone=float(2 * ndtr(-abs(away))), critical=critical, level=tests.level)
         rows.append(row)
     return pd.DataFrame(rows)
 

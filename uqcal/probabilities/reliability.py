@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-import scipy
+from scipy import special
 
 from .._base.inputs import (check_binary, check_choice, check_count, check_fraction,
                                 check_labels, check_labels_agree, check_multiclass,
@@ -144,11 +144,10 @@ def _share_interval(share, count, confidence, interval):
     tail = (1 - confidence) / 2
     ones = share * count
     if interval == "clopper-pearson":
-        beta = scipy.stats.beta
-        low = np.where(ones > 0, beta.ppf(tail, np.maximum(ones, 1e-12), count - ones + 1), 0)
-        return low, np.where(ones < count,
-                             beta.isf(tail, ones + 1, np.maximum(count - ones, 1e-12)), 1)
-    z2 = scipy.stats.norm.isf(tail)**2
+        seen, rest = np.maximum(ones, 1e-12), np.maximum(count - ones, 1e-12)
+        low = np.where(ones > 0, special.betaincinv(seen, count - ones + 1, tail), 0)
+        return low, np.where(ones < count, special.betainccinv(ones + 1, rest, tail), 1)
+    z2 = special.ndtri(tail)**2
     centre, half = (ones + z2 / 2) / (count + z2), np.sqrt(z2 * (ones * (1 - share) + z2 / 4)) / (
         count + z2)
     return np.maximum(centre - half, 0), np.minimum(centre + half, 1)

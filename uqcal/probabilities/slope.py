@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from .._base.results import Interval, Result
 from .._words.probabilities.results import coefficient_text
@@ -59,7 +59,7 @@ class Coefficient(Result):
         -------
         float
         """
-        far = side * stats.t.isf(tail, self.freedom) * self.standard_error
+        far = -side * special.stdtrit(self.freedom, tail) * self.standard_error
         if self.name == "O/E": return float(self.estimate * np.exp(far))
         return float(self.estimate + far)
 
@@ -229,7 +229,7 @@ def held_together(
     near, far = limit(joint, side), limit(away, -side)
     if not shown: near = _further(limit(away, side), null, side)
     elif side * (near - null) >= 0:
-        share = stats.norm.isf(joint) / max(stats.norm.isf(alone / 2), 1e-9)
+        share = -special.ndtri(joint) / max(-special.ndtri(alone / 2), 1e-9)
         near = estimate + (null - estimate) * min(share, 0.999)
     if side < 0: return Interval(float(near), float(far))
     return Interval(float(far), float(near))

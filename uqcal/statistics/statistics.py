@@ -601,7 +601,7 @@ def _log_interval(values, along, start, ties, confidence):
     mean, square = (tied_bin_means(x, along, start, ties) for x in (values, values**2))
     spread = np.sqrt(np.maximum(square - mean**2, 0) * size / (size - 1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        half = np.where(mean > 0, scipy.stats.t.ppf((1 + confidence) / 2, size - 1) * spread
+        half = np.where(mean > 0, scipy.special.stdtrit(size - 1, (1 + confidence) / 2) * spread
                         / (mean * np.sqrt(size)), 0.0)
     return scale * mean * np.exp(-half), scale * mean * np.exp(np.minimum(half, 20))
 
@@ -910,4 +910,7 @@ def _varied(x):
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-041b
 def _harrell_davis(x, probabilities):
     "Quantiles as means of all order statistics, weighted by beta distributions."
-    return np.asarray(scipy.stats.mstats.hdquantiles(x, prob=probabilities), dtype=float)
+    share = np.arange(x.size + 1) / x.size
+    weights = [np.diff(scipy.special.betainc((x.size + 1) * p, (x.size + 1) * (1 - p), share))
+               for p in probabilities]
+    return np.array(weights) @ np.sort(x)

@@ -294,16 +294,16 @@ def title_text(
     return f"probabilities, {_counted_rows(finding.facts, finding.n)}"
 
 # %% ../../../nbs/words/probabilities/08_probabilities.ipynb #cell-031
-_EVENTS = {"events": "events", "cases without the event": "non-events"}
+_EVENTS = {"events": "event", "cases without the event": "non-event"}
 
 
 def _observed_predicted(facts):
     "Counts of observed and predicted events; rates where weights differ."
     events, n = _EVENTS[facts["events"]], facts["n"]
     if facts["weighted"]:
-        return (f"{events}: a rate of {_factor(facts['observed'])} observed, "
+        return (f"{events}s: a rate of {_factor(facts['observed'])} observed, "
                 f"{_factor(facts['predicted'])} predicted")
-    return (f"{round(n * facts['observed']):,} {events} observed, "
+    return (f"{counted(round(n * facts['observed']), events)} observed, "
             f"{value_text(n * facts['predicted'])} predicted")
 
 # %% ../../../nbs/words/probabilities/08_probabilities.ipynb #cell-032
@@ -586,7 +586,7 @@ def _collect_rows(step):
     excluded = f"a mean difference beyond {_at_most(facts['limit'])} is excluded already"
     if facts["more"] is None: return f"Say which tolerance matters: {excluded}."
     more = float(f"{facts['more']:.2g}")
-    return (f"Collect about {more:,.0f} more {facts['unit']}s, or say which tolerance matters: "
+    return (f"Collect about {counted(round(more), 'more ' + facts['unit'])}, or say which tolerance matters: "
             f"{excluded}.")
 
 # %% ../../../nbs/words/probabilities/08_probabilities.ipynb #cell-047-b
@@ -594,6 +594,11 @@ def _collect_for_ratios(step):
     facts = step.facts
     named = {"overall": "O/E", "slope": "the calibration slope"}
     what = enumerated([named[name] for name in facts["open"]])
+    if facts["more"] is None:
+        if "slope" in facts["open"]: other = ", or collect rows whose predictions differ more"
+        else: other = ""
+        return (f"More {facts['unit']}s of this kind will not decide on {what}. Say whether the "
+                f"limits found are enough{other}.")
     if not np.isfinite(facts["more"]):
         return f"Collect many more rows: {what} cannot be judged yet."
     more = float(f"{facts['more']:.2g}")
