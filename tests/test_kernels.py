@@ -1,4 +1,5 @@
 """Loops are compiled when they are called and no sooner, go to other processes by name, and may stand in loops of a user."""
+import ast
 import inspect
 import pickle
 import subprocess
@@ -6,6 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+import notebooks
 import numpy as np
 import pytest
 
@@ -145,3 +147,26 @@ def test_weights_are_the_same_for_one_resample_and_for_many(n_groups):
     for row in rows: bias_limits._draw_weights(row, one)
     np.testing.assert_array_equal(bias_limits._weights(3, n_groups, many), rows)
     assert one[0] == many[0]
+
+
+SLOW_TO_COMPILE = {"np.diff", "np.unique", "np.median", "np.percentile", "np.quantile", "np.vstack", "np.column_stack"}
+ONE_NUMBER = {"_plain_noise", "_peakedness", "local_variance", "_shuffled_q", "_walk"}  # each place of a part gets the same number, or is given its own
+
+
+def exported_kernels():
+    for path in sorted((notebooks.ROOT / "uqcal").rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and any(ast.unparse(mark).startswith(("kernel", "elementwise")) for mark in node.decorator_list): yield node
+
+
+def test_kernels_leave_out_what_takes_the_compiler_seconds():
+    "To assign an array to a part of another compiles how a wrong shape is told, for four seconds in each process; loops take a tenth."
+    found, faults = list(exported_kernels()), []
+    for one in found:
+        for node in ast.walk(one):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in SLOW_TO_COMPILE: faults.append(f"{one.name}: {ast.unparse(node)}")
+            if not isinstance(node, (ast.Assign, ast.AugAssign)) or one.name in ONE_NUMBER: continue
+            targets = [part for target in (node.targets if isinstance(node, ast.Assign) else [node.target]) for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+            parts = [part for part in targets if isinstance(part, ast.Subscript) and any(isinstance(inner, ast.Slice) for inner in ast.walk(part.slice))]
+            if parts and not set(ast.unparse(node.value)) <= set("0123456789.-+(), ") and ast.unparse(node.value) not in ("True", "False", "np.nan"): faults.append(f"{one.name}: {ast.unparse(node)}")
+    assert len(found) > 180 and not faults, faults

@@ -344,7 +344,8 @@ def _aggregated_run(predicted, scores, alpha, experts, ordered, ring, told, out)
     row = np.empty(1 + _STEPS.size)
     for t in range(scores.size):
         m = min(int(told[0]), ring.size)
-        if predicted.size: row[:] = predicted[t]
+        if predicted.size:
+            for k in range(row.size): row[k] = predicted[t, k]
         else: _ask_levels(ordered, m, experts, row)
         out[t] = row[0]
         _aggregate(experts, row, _below(ordered, m, scores[t]), m, alpha)

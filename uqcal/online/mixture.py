@@ -156,7 +156,8 @@ def _mixture_run(p, y, learn, share, maps, beta, bins, weight, pair, steps, out,
     q = np.empty(10)
     for t in range(p.size):
         out[t] = _ask_mixture(p[t], maps, beta, bins, weight, pair, q)
-        if table.size: table[t] = q
+        if table.size:
+            for k in range(q.size): table[t, k] = q[k]
         if learn: _learn(p[t], y[t], q, q, share, maps, beta, bins, weight, pair, steps)
 
 # %% ../../nbs/online/48_mixture.ipynb #cell-015c

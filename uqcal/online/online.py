@@ -215,7 +215,8 @@ def _project(theta, A, radius):
     c = eigenvalues * (vectors.T @ theta)
     lam = _multiplier(eigenvalues, c, radius)
     x = vectors @ (c / (eigenvalues + lam))
-    theta[:] = x * min(1.0, radius / np.sqrt(np.sum(x * x)))
+    shrunk = min(1.0, radius / np.sqrt(np.sum(x * x)))
+    for j in range(theta.size): theta[j] = x[j] * shrunk
     return lam
 
 # %% ../../nbs/online/45_online.ipynb #cell-014
@@ -603,7 +604,8 @@ def _aggregate_run(features, y, theta, points, log_weight, learn, out):
         log_weight -= log_weight.max()
     if learn:
         w = np.exp(log_weight)
-        theta[:] = (w @ points) / w.sum()
+        mean, total = w @ points, w.sum()
+        for j in range(d): theta[j] = mean[j] / total
 
 # %% ../../nbs/online/45_online.ipynb #cell-033
 class AggregatingForecaster(_Optimizer):

@@ -108,7 +108,9 @@ def _scaling_run(predicted, u, ratio, share, maps, weight, told, far, out, table
         if told[0] == 0.0: told[1] = np.log(u[t])
         ell = np.log(u[t]) - told[1]
         moved = _ask_maps(ell, maps, weight, row)
-        if predicted.size: moved, row[:] = predicted[t, 0], predicted[t, 1:]
+        if predicted.size:
+            moved = predicted[t, 0]
+            for k in range(row.size): row[k] = predicted[t, 1 + k]
         out[t] = u[t] * np.exp(moved)
         told[0] += 1.0
         loss = _reweigh_maps(weight, row, ratio[t], max(share, 1.0 / (told[0] + 1.0)))
@@ -117,7 +119,9 @@ def _scaling_run(predicted, u, ratio, share, maps, weight, told, far, out, table
         told[2] += moved + 0.5 * z * z
         told[3] += 0.5 * ratio[t] * ratio[t]
         _judge(told, far, moved, 0.5 * (ratio[t] * ratio[t] - z * z) - moved, ratio[t]**2)
-        if table.size: table[t, :-1], table[t, -1] = row, loss
+        if table.size:
+            for k in range(row.size): table[t, k] = row[k]
+            table[t, row.size] = loss
 
 # %% ../../nbs/online/59_online_scaling.ipynb #cell-011
 @kernel

@@ -73,7 +73,7 @@ def _play_steps(row, unit, hidden, played, work):
 def _mix(played, weight, out, work):
     "The weighted mean of what the step sizes play, which rises again: into out."
     if played.shape[0] == 1 or not np.isfinite(played[0]).all():
-        out[:] = played[0]
+        for k in range(out.size): out[k] = played[0, k]
         return
     for k in range(out.size):
         work[0, k] = 0.0
@@ -126,7 +126,7 @@ def _quantiles_run(held, rows, y, levels, steps, hidden, weight, reach, told, be
             unit = held[t, 0]
             for e in range(steps.size):
                 for k in range(levels.size): played[e, k] = held[t, 1 + e * levels.size + k]
-            out[t] = held[t, 1 + played.size:]
+            for k in range(levels.size): out[t, k] = held[t, 1 + played.size + k]
         else:
             unit = _unit(rows[t], told)
             _play_steps(rows[t], unit, hidden, played, work)
@@ -149,7 +149,7 @@ def _quantiles_now(rows, hidden, weight, told, held, out):
         held[t, 0] = unit
         for e in range(hidden.shape[0]):
             for k in range(hidden.shape[1]): held[t, 1 + e * hidden.shape[1] + k] = played[e, k]
-        held[t, 1 + hidden.size:] = out[t]
+        for k in range(out.shape[1]): held[t, 1 + hidden.size + k] = out[t, k]
 
 # %% ../../nbs/online/121_quantile_tracking.ipynb #qt-levels
 def _checked_levels(levels):

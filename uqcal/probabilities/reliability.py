@@ -113,8 +113,7 @@ def _bin_sums(p, y, w, group, n_groups, edges, regular):
             out[b, 2] += p[i]
             out[b, 3] += y[i]
     if not w.size:
-        out[:, 1] = out[:, 0]
-        out[:, 4] = out[:, 0]
+        for k in range(n_groups * bins): out[k, 1] = out[k, 4] = out[k, 0]
     return out.reshape(n_groups, bins, 5)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-011b

@@ -56,8 +56,9 @@ def sort_by_score(score: np.ndarray,  # finite scores, float64, shape (n,), n â‰
     tuple[np.ndarray, np.ndarray, np.ndarray]
         The same three, sorted.
     """
-    n, low = score.size, score.min()
-    if score.max() > low: width = (n - 1) / (score.max() - low)
+    n, low, high = score.size, score[0], score[0]
+    for i in range(1, n): low, high = min(low, score[i]), max(high, score[i])
+    if high > low: width = (n - 1) / (high - low)
     else: width = 0.0
     if n < 100 or not np.isfinite(width): return _by_argsort(score, response, weight)
     place = np.zeros(n + 1, np.int64)

@@ -269,10 +269,11 @@ def _jackknife_binned(z2, e2, u2, run, start):
     # before the gap as it is, after it one rank on
     for b in range(n_bins):
         size = start[b + 1] - start[b]
-        left[:, b + 1] = left[:, b] + _terms(sums[:, start[b + 1]] - sums[:, start[b]], size)
-        right[:, b] = _terms(sums[:, start[b + 1] + 1] - sums[:, start[b] + 1], size)
+        before = _terms(sums[:, start[b + 1]] - sums[:, start[b]], size)
+        behind = _terms(sums[:, start[b + 1] + 1] - sums[:, start[b] + 1], size)
+        for k in range(2): left[k, b + 1], right[k, b] = left[k, b] + before[k], behind[k]
     for b in range(n_bins - 1, -1, -1):
-        right[:, b] += right[:, b + 1]
+        for k in range(2): right[k, b] += right[k, b + 1]
     out, total, own = np.empty((n, 4)), sums[:, n], np.empty(3)
     first = 0
     for g in range(run.size - 1):
@@ -291,7 +292,7 @@ def _jackknife_binned(z2, e2, u2, run, start):
             for b in range(first, last + 1):
                 found += _terms(_between(sums, own, low, high, start[b], start[b + 1]),
                                 start[b + 1] - start[b])
-            out[r, 2:] = found / n_bins
+            for k in range(2): out[r, 2 + k] = found[k] / n_bins
     return out
 
 # %% ../../nbs/statistics/21_bootstrap.ipynb #cell-018

@@ -79,8 +79,10 @@ def _split_variances(score, response, is_member):
     "Local variances of members, estimated from members, and of the others, from the others."
     members, others = np.flatnonzero(is_member), np.flatnonzero(~is_member)
     out = np.empty(score.size)
-    out[members], out[others] = local_variances(score[members], response[members], score[others],
+    of_members, of_others = local_variances(score[members], response[members], score[others],
                                                 response[others])
+    for k in range(members.size): out[members[k]] = of_members[k]
+    for k in range(others.size): out[others[k]] = of_others[k]
     return out
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-046c
@@ -98,8 +100,12 @@ def _split_noise(split, response):
     "Deviations from the neighbours and variances (12) of members and others."
     members, others, near, far = split
     error, variance = np.empty(response.size), np.empty(response.size)
-    error[members], variance[members], error[others], variance[others] = noise_of_two(
+    error_of_members, variance_of_members, error_of_others, variance_of_others = noise_of_two(
         near, response[members], far, response[others])
+    for k in range(members.size):
+        error[members[k]], variance[members[k]] = error_of_members[k], variance_of_members[k]
+    for k in range(others.size):
+        error[others[k]], variance[others[k]] = error_of_others[k], variance_of_others[k]
     return error, variance
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-129
@@ -148,8 +154,9 @@ def _drawn_members(state, n_resamples, score, weight, mean, pool, start, count, 
         k = 0
         for c in range(count.size):
             shuffle_last(pool[start[c]:start[c + 1]], count[c], state)
-            drawn[k:k + count[c]] = pool[start[c + 1] - count[c]:start[c + 1]]
-            k += count[c]
+            for i in range(start[c + 1] - count[c], start[c + 1]):
+                drawn[k] = pool[i]
+                k += 1
         variance, at, high, low, spread = local_variance(score, drawn), 0.0, 0.0, 0.0, known
         for i in range(score.size):
             at += weight[i] * (drawn[i] - mean[i]) + normal[normal.size - 1 - i] * others[i]**0.5

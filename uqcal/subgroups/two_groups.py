@@ -396,8 +396,8 @@ def ordinates_between(
 def _screen_pairs(pairs, offset, score, response, weight, variance):
     """Kuiper, Kolmogorov–Smirnov, average difference, null scale, effective steps, steps and
     published σ of each pair."""
-    out, longest = np.full((pairs.shape[0], 7), np.nan), np.max(np.diff(offset))
-    blocks, walk = workspace(2 * longest)
+    out = np.full((pairs.shape[0], 7), np.nan)
+    blocks, walk = workspace(2 * _most_rows(offset))
     for r in range(pairs.shape[0]):
         (i, j), (k, l) = offset[pairs[r, 0]:pairs[r, 0] + 2], offset[pairs[r, 1]:pairs[r, 1] + 2]
         a, b = (score[i:j], score[i:j], response[i:j], weight[i:j], variance[i:j]), (
@@ -411,6 +411,22 @@ def _screen_pairs(pairs, offset, score, response, weight, variance):
             total, squares, steps = total + walk[0][s], squares + walk[0][s]**2 / mu, steps + mu
         out[r, 5], out[r, 6] = steps, np.sqrt(squares) / total
     return out
+
+# %% ../../nbs/subgroups/72_two_groups.ipynb #cell-most-rows
+@kernel
+def _most_rows(offset):
+    "Rows of the largest group."
+    most = 0
+    for g in range(offset.size - 1): most = max(most, offset[g + 1] - offset[g])
+    return most
+
+# %% ../../nbs/subgroups/72_two_groups.ipynb #cell-same-labels
+@kernel
+def _all_the_same(labels):
+    "Whether there is one label alone."
+    for k in range(1, labels.size):
+        if labels[k] != labels[0]: return False
+    return True
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-055c
 def pairs_of(
@@ -507,7 +523,7 @@ def _clustered_pairs(work, columns, pairs):
 def _cluster_scales(pairs, offset, score, response, weight, variance, error, cluster):
     """Null scale by clusters, effective number of clusters, and their number: 0 where a group has
     one alone, −1 where each holds one row."""
-    out, blocks, walk = np.zeros((pairs.shape[0], 3)), *workspace(2 * np.max(np.diff(offset)))
+    out, blocks, walk = np.zeros((pairs.shape[0], 3)), *workspace(2 * _most_rows(offset))
     for r in range(pairs.shape[0]):
         (i, j), (k, l) = offset[pairs[r, 0]:pairs[r, 0] + 2], offset[pairs[r, 1]:pairs[r, 1] + 2]
         a, b = (score[i:j], score[i:j], response[i:j], weight[i:j], variance[i:j]), (
@@ -522,7 +538,7 @@ def _cluster_scales(pairs, offset, score, response, weight, variance, error, clu
             at += m > 0 and label[order[m]] != label[order[m - 1]]
             sums[at] += parts[order[m]]
         number, squares = at + 1, sums * sums
-        few = min(np.unique(cluster[i:j]).size, np.unique(cluster[k:l]).size) < 2
+        few = _all_the_same(cluster[i:j]) or _all_the_same(cluster[k:l])
         out[r, 0] = np.sqrt(number / max(number - 1, 1) * squares.sum())
         out[r, 1] = squares.sum()**2 / max(np.sum(squares * squares), 1e-300)
         out[r, 2] = -1 if number == label.size else 0 if few else number
