@@ -81,6 +81,12 @@ def test_ten_classes_take_seconds():
     assert time.process_time() - begun < 20
 
 
+@pytest.mark.parametrize(("change", "chosen"), [(lambda z: z / 1.5, "temperature scaling"), (lambda z: z * [0.3, 1, 1, 1] + 2.0 * (np.arange(4) == 2), "vector scaling")])
+def test_slopes_of_classes_need_few_rows_where_they_are_far_better(change, chosen):
+    label, prob = made(240, seed=4, change=change)
+    assert recalibrate_classes(label, prob, n_resamples=199, n_boot=9, rng=1).chosen == chosen
+
+
 def test_clusters_stay_in_one_fold_and_copies_gain_nothing():
     "Each row ten times: as clusters they are worth sixty, and the correction is drawn to none."
     label, prob = made(60, change=lambda z: z / 1.2)

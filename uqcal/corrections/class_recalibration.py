@@ -233,12 +233,13 @@ _NAMES = ("temperature scaling", "vector scaling", "Dirichlet scaling")
 
 
 _ROWS = 150  # independent rows a class, from which slopes and offsets of classes do no harm
+_FEW_ROWS = 20  # rows a class, from which they do none where they are far better
 
 
 def _class_maps(n_units, n_classes):
     "Which maps so many independent rows can teach, the simplest first."
     names = list(_NAMES[:1])
-    if n_units >= _ROWS * n_classes: names.append(_NAMES[1])
+    if n_units >= _FEW_ROWS * n_classes: names.append(_NAMES[1])
     if n_units >= max(_ROWS * n_classes, 10 * n_classes**2): names.append(_NAMES[2])
     return names
 
@@ -269,15 +270,18 @@ def _losses(prob, label):
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-choice
 _FAR = {"vector scaling": 2.0, "Dirichlet scaling": 3.0}  # standard errors to gain over a simpler
                                                           # map
+_FAR_OF_FEW = 2.5  # the same of vector scaling with fewer rows
 
 
-def _class_choice(held, groups, classes_are_off):
+def _class_choice(held, groups, classes_are_off, is_few):
     "Temperature scaling where it gains, a map with more parameters where it is far better."
     name = "unchanged"
     if held[_NAMES[0]].mean() < held[name].mean() - 1e-12: name = _NAMES[0]
     for other, far in _FAR.items():
         if other not in held: continue
-        if classes_are_off and other == "vector scaling": far = 1.0
+        if other == "vector scaling":
+            if is_few: far = _FAR_OF_FEW
+            elif classes_are_off: far = 1.0
         row = score_table({other: held[other]}, held[name], groups).loc[other]
         if row["gain"] > far * row["gain_error"]: name = other
     return name
@@ -546,7 +550,8 @@ def recalibrate_classes(
     table = score_table(held, held["unchanged"], order)
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
     chosen, model, after = "unchanged", None, before
-    if len(held) > 1: chosen = _class_choice(held, order, before["each class"].shows_fault)
+    is_few = unit.max() + 1 < _ROWS * prob.shape[1]
+    if len(held) > 1: chosen = _class_choice(held, order, before["each class"].shows_fault, is_few)
     if chosen != "unchanged":
         model = _fitted(chosen, prob, label, clusters)
         if isinstance(model, ClassScaling) and classes is not None:
