@@ -266,7 +266,7 @@ def test_labels_are_recalibrated_each_by_itself(tmp_path):
     assert np.array_equal(uqcal.load(tmp_path / "labels.json").apply(prob), new)
     said = str(found)
     assert "4 and 496" in " ".join(said.split()) and "field   Platt scaling" in said and len(said.splitlines()) <= 24 and max(map(len, said.splitlines())) <= 80
-    assert found.headline and found.to_frame()["name"].tolist() == list(prob) and "labels" in found.to_dict() and found.plot(finding="rare") is not None
+    assert found.headline and found.to_frame()["name"].tolist() == list(prob) and "labels" in found.to_dict() and found.plot(finding="field") is not None
     assert all(one.sentence for one in found.findings) and found.python == "recalibration.apply(new_probabilities)"
 
 
