@@ -1,4 +1,6 @@
 """Maps of many classes: they find what was planted, leave right probabilities alone, are saved and loaded, and refuse bad input."""
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,6 +55,36 @@ def test_a_ridge_draws_to_one_temperature_and_none_to_the_likelihood(kind):
     assert loss[0] <= loss[1] <= loss[2]
     again = ClassScaling.from_dict(stiff.to_dict())
     assert np.array_equal(again.predict(prob), stiff.predict(prob)) and again.sentence == stiff.sentence
+
+
+@pytest.mark.parametrize(("kind", "size"), [("vector", 4), ("matrix", 4), ("matrix", 22)])
+def test_slopes_and_offsets_are_where_the_gradient_is_zero(kind, size):
+    "By rules that differ with the number of parameters; written out as a loop over rows."
+    label, prob = made(600, change=lambda z: z / 1.3, size=size)
+    model = ClassScaling(kind).fit(prob, label)
+    start = np.full(size, 1 / TemperatureScaling().fit(prob, label).temperature_)
+    slopes, start = (model.slopes_, np.diag(start)) if kind == "matrix" else (np.diag(model.slopes_), np.diag(start))
+    push, offset = slopes - start, model.offset_.copy()
+    for row, k in zip(np.log(prob), label):
+        left = softmax(slopes @ row + model.offset_) - (np.arange(size) == k)
+        push += np.outer(left, row)
+        offset += left
+    if kind == "vector": push = np.diag(push)
+    assert np.abs(push).max() < 1e-3 and np.abs(offset).max() < 1e-3
+
+
+def test_ten_classes_take_seconds():
+    "Of five thousand rows; L-BFGS on each fold took half a minute."
+    label, prob = made(5000, change=lambda z: z / 1.4, size=10)
+    begun = time.process_time()
+    assert recalibrate_classes(label, prob, n_resamples=199, n_boot=9, rng=1).chosen == "temperature scaling"
+    assert time.process_time() - begun < 20
+
+
+@pytest.mark.parametrize(("change", "chosen"), [(lambda z: z / 1.5, "temperature scaling"), (lambda z: z * [0.3, 1, 1, 1] + 2.0 * (np.arange(4) == 2), "vector scaling")])
+def test_slopes_of_classes_need_few_rows_where_they_are_far_better(change, chosen):
+    label, prob = made(240, seed=4, change=change)
+    assert recalibrate_classes(label, prob, n_resamples=199, n_boot=9, rng=1).chosen == chosen
 
 
 def test_clusters_stay_in_one_fold_and_copies_gain_nothing():

@@ -248,3 +248,40 @@ def test_classes_of_text_are_drawn_by_their_names():
     drawn = [one for one in report.findings if one.parts is not None and isinstance(one.parts["first"].iloc[0], str)]
     assert report._repr_html_() and drawn
     for finding in drawn: assert sorted(tick.get_text() for tick in report.plot(finding=finding.name).get_xticklabels()) == ["a", "b", "c"]
+
+
+def test_labels_are_recalibrated_each_by_itself(tmp_path):
+    "Each label's columns are those of two-class recalibration; a label with few events stays as predicted."
+    y, prob = tags(500, np.random.default_rng(1))
+    y, prob = pd.DataFrame(y, columns=prob.columns), prob.assign(rare=0.01)
+    y["rare"] = (np.arange(500) < 4) * 1
+    found = uqcal.recalibrate(y, prob, multilabel=True, rng=1)
+    assert [one.name for one in found.findings] == list(prob) == list(found.labels) and (found.n, found.outcome) == (500, "recalibrated")
+    alone = uqcal.recalibrate(y["field"], uqcal.Probabilities(prob["field"]), rng=np.random.default_rng(5))
+    assert found.labels["field"].model.coef_ == pytest.approx(alone.model.coef_, rel=0.2) and found.labels["rare"] is None
+    new = found.apply(prob)
+    assert list(new) == list(prob) and new["field"].mean() == pytest.approx(y["field"].mean(), abs=0.01) and np.array_equal(new["rare"], prob["rare"])
+    assert np.array_equal(found.apply(prob.to_numpy()), new.to_numpy()) and found.recalibrated.shape == (500, 4)
+    found.save(tmp_path / "labels.json")
+    assert np.array_equal(uqcal.load(tmp_path / "labels.json").apply(prob), new)
+    said = str(found)
+    assert "4 and 496" in " ".join(said.split()) and "field   Platt scaling" in said and len(said.splitlines()) <= 24 and max(map(len, said.splitlines())) <= 80
+    assert found.headline and found.to_frame()["name"].tolist() == list(prob) and "labels" in found.to_dict() and found.plot(finding="field") is not None
+    assert all(one.sentence for one in found.findings) and found.python == "recalibration.apply(new_probabilities)"
+
+
+def test_calibrated_labels_stay_as_they_are():
+    rng = np.random.default_rng(2)
+    prob = rng.uniform(0.1, 0.9, (300, 2))
+    found = uqcal.recalibrate(rng.random((300, 2)) < prob, prob, multilabel=True, rng=1)
+    assert found.outcome == "unchanged" and np.array_equal(found.apply(prob), prob) and found.conclusion.startswith("Unchanged") and not found.python
+
+
+def test_labels_that_cannot_be_recalibrated_are_refused():
+    y, prob = tags(40, np.random.default_rng(0))
+    found = uqcal.recalibrate(y, prob, multilabel=True, rng=1)
+    for call, said in ((lambda: uqcal.recalibrate(y, prob.iloc[:, :2], multilabel=True), "one shape"), (lambda: uqcal.recalibrate(y, uqcal.Probabilities(prob["field"]), multilabel=True), "one shape"),
+                       (lambda: uqcal.recalibrate(y * 2, prob, multilabel=True), "y_true"), (lambda: uqcal.recalibrate(y, prob + 1, multilabel=True), "prob"),
+                       (lambda: uqcal.recalibrate(y, prob.set_axis(["a", "a", "b"], axis=1), multilabel=True), "each label once"), (lambda: found.apply(prob.iloc[:, :2]), "3 labels"),
+                       (lambda: found.apply(prob[["field", "beach", "sunset"]]), "in this order"), (lambda: found.apply(prob * 9), "prob")):
+        with pytest.raises((TypeError, ValueError), match=said): call()

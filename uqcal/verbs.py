@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike
 
 from ._base.doors import door
 from ._base.inputs import (check_choice, check_fraction, check_generator, check_labels_agree,
-                                named_table)
+                                named_table, one_below_the_other)
 from ._base.page import write_whole
 from ._words import verbs as words
+from ._words.corrections import labels_conclusion
 from .large import Parts
 from .options import ValidateOptions
 from .reports import Finding, Report, Step
@@ -29,8 +30,8 @@ from .statements import (Distribution, Intervals, LabelSets, MeanStd, Probabilit
 if TYPE_CHECKING: from uqcal.adapters.monitors import Monitor
 
 # %% auto #0
-__all__ = ['validate', 'Recalibration', 'recalibrate', 'conformalize', 'Monitoring', 'monitor', 'compare_models',
-           'compare_groups', 'load', 'SavedRecalibration']
+__all__ = ['validate', 'Recalibration', 'recalibrate', 'LabelRecalibration', 'conformalize', 'Monitoring', 'monitor',
+           'compare_models', 'compare_groups', 'load', 'SavedRecalibration']
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-columns
 def _columns(by, n):
@@ -233,32 +234,38 @@ def _validate_levels(asked, options):
                          **options.known("n_resamples"))
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-labels
-def _one_below_the_other(y_true, prob, by, groups, sample_weight):
-    "Labels one below the other, as probabilities of one event; the label is a column of `by=`."
+def _label_names(y_true, prob):
+    "The names of the labels, if both tables are of one shape."
     if isinstance(prob, Statement) or np.ndim(prob) != 2 or np.shape(prob) != np.shape(y_true):
         raise TypeError("y_true and statement must be arrays or tables of one shape (n, labels) "
                         f"with multilabel=True, got {np.shape(y_true)} and "
                         f"{np.shape(prob) or type(prob).__name__}")
     names = [list(map(str, one.columns)) for one in (prob, y_true) if isinstance(one, pd.DataFrame)]
-    n, size = np.shape(prob)
+    size = np.shape(prob)[1]
     if size < 2: raise ValueError("y_true and statement must hold two labels or more with "
-                                  "multilabel=True; of one write validate(y, Probabilities(p))")
+                                  "multilabel=True; of one give y and Probabilities(p)")
     if len(names) == 2 and names[0] != names[1]:
         raise ValueError("y_true and statement must have the same columns in the same order with "
                          f"multilabel=True, got {', '.join(names[1])} and {', '.join(names[0])}")
-    label = names[0] if names else [str(k) for k in range(size)]
+    if names: found = names[0]
+    else: found = [str(k) for k in range(size)]
+    if len(set(found)) < size: raise ValueError("statement must name each label once with "
+                                                f"multilabel=True, got {', '.join(found)}")
+    return found
+
+
+def _stacked_labels(y_true, prob, by, groups, sample_weight):
+    "Labels one below the other, as probabilities of one event; the label is a column of `by=`."
+    names = _label_names(y_true, prob)
     check_labels_agree(y_true=y_true, statement=prob, by=by, groups=groups,
                        sample_weight=sample_weight)
-    columns = _columns(by, n)
-    if columns is None: columns = pd.DataFrame(index=range(n))
+    columns = _columns(by, len(prob))
+    if columns is None: columns = pd.DataFrame()
     if "label" in columns: raise ValueError("by must not hold a column 'label' with "
                                             "multilabel=True, which names that of the labels so")
-    more = {str(name): np.repeat(columns[name].to_numpy(), size) for name in columns}
-    if groups is None: groups = np.arange(n)
-    if sample_weight is not None: sample_weight = np.repeat(np.asarray(sample_weight), size)
-    return np.asarray(y_true).ravel(), Probabilities(np.asarray(prob).ravel()), {
-        "by": {"label": np.tile(label, n), **more}, "groups": np.repeat(np.asarray(groups), size),
-        "sample_weight": sample_weight}
+    y, p, columns, groups = one_below_the_other(y_true, prob, names, columns, groups)
+    if sample_weight is not None: sample_weight = np.repeat(np.asarray(sample_weight), len(names))
+    return y, Probabilities(p), {"by": columns, "groups": groups, "sample_weight": sample_weight}
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-validate-forecasts
 def _validate_forecasts(asked, options):
@@ -345,8 +352,7 @@ def validate(
                progress=progress)
     if isinstance(y_true, Parts): return y_true.validate(**how)
     if multilabel:
-        y_true, statement, more = _one_below_the_other(y_true, statement, by, groups,
-                                                       sample_weight)
+        y_true, statement, more = _stacked_labels(y_true, statement, by, groups, sample_weight)
         report = validate(y_true, statement, options=options, **more, **how)
         return replace(report, python="")  # the columns of a line would be those of the stack
     asked = _asked(y_true, statement, by, groups, sample_weight, **how)
@@ -784,6 +790,115 @@ def _recalibrate_distributions(asked):
         confidence=asked.how["confidence"], rng=asked.how["rng"])
     return found, found.model, found.held, tuple(named) if found.by_group else ()
 
+# %% ../nbs/verbs/101_verbs.ipynb #vb-recal-labels
+@dataclass(frozen=True, kw_only=True, repr=False)
+class _LabelReport(Report):
+    "What was done to each of several labels."
+    parts_of: dict[str, Any] = field(repr=False, compare=False)  # the answer on each label; None of
+    # one with too few events
+    rows: int  # of the table
+    clusters: int | None  # of rows
+    confidence: float  # level of the limits
+
+    @property
+    def outcome(self):
+        "Whether any label was changed."
+        if any(one.facts["gain"] is not None for one in self.findings): return "recalibrated"
+        return "unchanged"
+
+    @property
+    def conclusion(self): return labels_conclusion(self.findings)
+
+    @property
+    def title(self):
+        "How many labels and rows."
+        if self.outcome == "recalibrated": kind = "recalibrated probabilities"
+        else: kind = "probabilities"
+        return f"{kind} of {len(self.findings):,} labels, {self.rows:,} rows"
+
+    @property
+    def limits(self): return f"[{100 * self.confidence:g} %]"
+
+    @property
+    def n(self): return self.rows
+
+    @property
+    def n_groups(self): return self.clusters
+
+    @property
+    def candidates(self):
+        "What was tried for each label."
+        tried = {name: one.candidates for name, one in self.parts_of.items() if one is not None}
+        if not tried: return None
+        return pd.concat(tried, names=["label"])
+
+    def draw(self, finding, ax=None):
+        """The map of a label with its rows.
+
+        Parameters
+        ----------
+        finding
+        ax, optional
+        """
+        if self.parts_of[finding.name] is None: return super().draw(finding, ax)
+        return self.parts_of[finding.name].plot(ax)
+
+    def to_dict(self):
+        "What each label's answer says."
+        return super().to_dict() | {"outcome": self.outcome, "labels": {
+            name: one.to_dict() for name, one in self.parts_of.items() if one is not None}}
+
+# %% ../nbs/verbs/101_verbs.ipynb #vb-recal-labels-b
+def _label_finding(name, y, part):
+    "What was done to one label."
+    known = dict(name=name, kind="recalibrated_label", n=y.size)
+    if part is None:
+        return Finding(status="inconclusive", facts={
+            "reason": "few", "gain": None, "events": int(np.sum(y == 1)),
+            "others": int(np.sum(y != 1))}, **known)
+    gain = sentence = None
+    if part.is_recalibrated: gain, sentence = part.gain, part.model.sentence
+    return Finding(status=part.after.verdict, estimate=part.gain.estimate, low=part.gain.low,
+                   high=part.gain.high, facts={
+                       "reason": part.reason, "gain": gain, "sentence": sentence,
+                       "chosen": part.chosen, "before": part.before, "after": part.after}, **known)
+
+
+def _label_step(findings):
+    "What to do now."
+    if any(one.facts["gain"] is not None for one in findings):
+        return Step(verb="validate", why="recalibrated_probabilities",
+                    facts={"is_left": any(one.shows_fault for one in findings)})
+    if any(one.shows_fault for one in findings): return Step(verb="correct", why="probabilities")
+    return Step(verb="use", why="calibrated_probabilities")
+
+
+def _recalibrate_labels(y_true, prob, by, groups, how):
+    "Several labels, each by itself, as probabilities of one event."
+    names, seed = _label_names(y_true, prob), how["rng"]
+    check_labels_agree(y_true=y_true, statement=prob, by=by, groups=groups)
+    columns, rng = _columns(by, len(prob)), check_generator(seed)
+    y, p = np.asarray(y_true), np.asarray(prob)
+    if groups is None: unit = np.arange(len(p))
+    else: unit = np.asarray(groups)
+    models, held, parts, findings = {}, np.array(p, dtype=float), {}, []
+    for k, name in enumerate(names):
+        asked = _asked(y[:, k], Probabilities(p[:, k]), columns, groups, None,
+                       **how | {"rng": rng})
+        few = min(np.unique(unit[asked.y == one]).size for one in (0, 1)) < _LEAST_EVENTS
+        if few: parts[name], models[name] = None, None
+        else:
+            part, model, corrected, by_names = _recalibrate_probabilities(asked)
+            parts[name], models[name], held[:, k] = part, (model, by_names), corrected.prob
+        findings.append(_label_finding(name, asked.y, parts[name]))
+    cautions = {one.code: one for part in parts.values() if part is not None
+                for one in part.cautions}
+    found = _LabelReport(findings=tuple(findings), cautions=tuple(cautions.values()),
+                         step=_label_step(findings), parts_of=parts, rows=len(p),
+                         clusters=None if groups is None else int(np.unique(unit).size),
+                         confidence=how["confidence"])
+    return found, models, held, columns
+
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-f
 @door
 def recalibrate(
@@ -795,6 +910,8 @@ def recalibrate(
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,); None: independent
     tolerance: float = 1.25,  # the largest fault that does no harm, a factor above 1; not of
                               # Quantiles, Samples and Distribution
+    multilabel: bool = False,  # of probabilities: whether each column of y_true and statement,
+                               # shape (n, L), is a label of its own, 0 or 1
     confidence: float = 0.95,  # level of limits; tests reject at 1 − confidence
     rng: int | np.random.Generator | None = None,  # seed or generator
     n_jobs: int = 1,  # parallel jobs, −1 for all cores
@@ -830,6 +947,9 @@ def recalibrate(
     tolerance : float, default 1.25
         The largest fault that does no harm, a factor above 1; not of Quantiles, Samples and
         Distribution.
+    multilabel : bool, default False
+        Of probabilities: whether each column of y_true and statement, shape (n, L), is a
+        label of its own, 0 or 1.
     confidence : float, default 0.95
         Level of limits; tests reject at 1 − confidence.
     rng : int | np.random.Generator | None, optional
@@ -849,8 +969,10 @@ def recalibrate(
     TypeError, ValueError
         As `validate` does, and for fewer than ten rows, or ten events.
     """
-    asked = _asked(y_true, statement, by, groups, None, tolerance=tolerance,
-                   confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
+    how = dict(tolerance=tolerance, confidence=confidence, rng=rng, n_jobs=n_jobs,
+               progress=progress)
+    if multilabel: return _of_labels(y_true, statement, by, groups, how)
+    asked = _asked(y_true, statement, by, groups, None, **how)
     if isinstance(asked.statement, Intervals): return _recalibrate_intervals(asked)
     if isinstance(asked.statement, MeanStd): found, *made = _recalibrate_mean_std(asked)
     elif isinstance(asked.statement, Probabilities):
@@ -866,10 +988,146 @@ def recalibrate(
         python=_apply_line(names) if model is not None else "", settings=_settings(asked))
 
 
+def _of_labels(y_true, prob, by, groups, how):
+    "The answer on several labels."
+    found, models, held, columns = _recalibrate_labels(y_true, prob, by, groups, how)
+    labels: dict[str, Recalibration | None] = {}
+    for k, (name, made) in enumerate(models.items()):
+        if made is None or made[0] is None: labels[name] = None
+        else:
+            one = found.parts_of[name]
+            labels[name] = Recalibration(
+                findings=one.findings, cautions=one.cautions, step=one.step, model=made[0],
+                statement=Probabilities(held[:, k]), given=Probabilities(np.asarray(prob)[:, k]),
+                found=one, by=made[1])
+    if columns is None: names = []
+    else: names = list(map(str, columns))
+    if found.outcome == "recalibrated": line = "recalibration.apply(new_probabilities)"
+    else: line = ""
+    if any(one is not None and one.by for one in labels.values()):
+        line = "recalibration.apply(new_probabilities, by=new_columns)"
+    return LabelRecalibration(
+        findings=found.findings, cautions=found.cautions, step=found.step, found=found,
+        given=Probabilities(np.asarray(prob).ravel()), model=None, labels=labels, recalibrated=held,
+        statement=Probabilities(held.ravel()), python=line, settings={
+            "tolerance": how["tolerance"], "confidence": how["confidence"],
+            "rng": _seed(how["rng"]), "by": names, "multilabel": True})
+
+
 def _apply_line(names):
     "How the correction is brought to new rows."
     if names: return "recalibration.apply(new_statement, by=new_columns)"
     return "recalibration.apply(new_statement)"
+
+# %% ../nbs/verbs/101_verbs.ipynb #vb-recal-labels-class
+_LEAST_EVENTS = 10  # events, and non-events, without which a label stays as predicted
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LabelRecalibration(Recalibration):
+    """Corrections of several labels, each by itself; what `recalibrate(…, multilabel=True)` returns.
+
+    Parameters
+    ----------
+    findings : tuple[Finding, ...], default ()
+        One for each question.
+    cautions : tuple[Caution, ...], default ()
+        What could mislead.
+    step : Step | None, optional
+        What to do next.
+    statement : Statement | None, optional
+        The same rows, each corrected by a map fitted to other rows.
+    python : str, optional
+        The next step as a line of Python.
+    settings : dict[str, Any], optional
+        What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
+        called.
+    given : Statement, optional
+        As it was predicted.
+    model : Any, optional
+        What was fitted to all rows; None: no change.
+    found : Report, optional
+        The answer of the room that corrected.
+    was : Report | None, optional
+        Of intervals: before.
+    by : tuple[str, ...], default ()
+        Names of the columns that the map needs.
+    n_calibration : int | None, optional
+        Independent rows that the fit is worth.
+    level : float | None, optional
+        Of intervals and sets, which are claimed to cover that share.
+    labels : dict[str, Recalibration | None], optional
+        By label; None where it stays as predicted.
+    recalibrated : np.ndarray, optional
+        Probabilities of the same rows, each corrected by a map fitted to other rows, shape
+        (n, L).
+    """
+    labels: dict[str, Recalibration | None] = field(repr=False, compare=False)  # by label; None
+    # where it stays as predicted
+    recalibrated: np.ndarray = field(repr=False, compare=False)  # probabilities of the same rows,
+    # each corrected by a map fitted to other rows, shape (n, L)
+
+    @property
+    def outcome(self) -> str:
+        "\"recalibrated\" where any label was; else \"unchanged\"."
+        return self.found.outcome
+
+    @property
+    def n(self) -> int:
+        "Number of rows of the table."
+        return len(self.recalibrated)
+
+    def apply(self, statement: Any,  # probabilities of the labels for new rows, shape (m, L)
+              by: Any = None,  # their columns, where a map needs them
+              ) -> Any:  # corrected, as a table where a table came, else as an array
+        """The correction of new rows.
+
+        Parameters
+        ----------
+        statement : Any
+            Probabilities of the labels for new rows, shape (m, L).
+        by : Any, optional
+            Their columns, where a map needs them.
+
+        Returns
+        -------
+        Any
+            Corrected, as a table where a table came, else as an array.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For other labels, and for columns that are missing.
+        """
+        return _applied_to_labels(self.labels, statement, by)
+
+    def to_state(self) -> dict[str, Any]:  # for `json.dump`
+        """All that `apply` needs.
+
+        Returns
+        -------
+        dict[str, Any]
+            For `json.dump`.
+        """
+        held = {name: None if one is None else one.to_state() for name, one in self.labels.items()}
+        return super().to_state() | {"labels": held}
+
+
+def _applied_to_labels(labels, prob, by):
+    "Probabilities of several labels after the map of each."
+    if np.ndim(prob) != 2 or np.shape(prob)[1] != len(labels):
+        raise TypeError(f"statement must be a table of {len(labels)} labels, as in the fit, got "
+                        f"shape {np.shape(prob)}")
+    is_table = isinstance(prob, pd.DataFrame)
+    if is_table and list(map(str, prob.columns)) != list(labels):
+        raise ValueError(f"statement must hold the labels {', '.join(labels)} in this order, got "
+                         f"{', '.join(map(str, prob.columns))}")
+    values = np.array(prob, dtype=float)
+    for k, one in enumerate(labels.values()):
+        before = Probabilities(values[:, k])
+        if one is not None: values[:, k] = one.apply(before, by).prob
+    if is_table: return pd.DataFrame(values, index=prob.index, columns=prob.columns)
+    return values
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-conf-f
 @door
@@ -1448,6 +1706,10 @@ class SavedRecalibration:
         if state["model"] is not None:
             from uqcal._base.tickets import Storable
             self.model = Storable.from_dict(state["model"])
+        self.labels = None  # of several labels, what was saved of each
+        if "labels" in state: self.labels = {
+            name: None if one is None else SavedRecalibration(one)
+            for name, one in state["labels"].items()}
 
     @door
     def apply(self, statement: Any,  # what is predicted for new rows, of the same kind
@@ -1467,6 +1729,7 @@ class SavedRecalibration:
         Statement
             Corrected.
         """
+        if self.labels is not None: return _applied_to_labels(self.labels, statement, by)
         statement = read_statement(statement)
         if type(statement).__name__ != self.kind:
             raise TypeError(f"statement must be {self.kind}, as in the fit, got "

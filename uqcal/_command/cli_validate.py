@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from .._base.inputs import one_below_the_other
 from .cli_parts import (
     ROWS, aligned, as_json, as_labels, asked_facts, check_fail_on, check_outputs,
     check_sizes, cores, deliver, differing, fails, in_python, is_recalibrated,
@@ -275,16 +276,14 @@ def _labels_of(asked):
     if "label" in asked.by: raise ValueError("--by must not name a column 'label' with "
                                              "--multilabel, which calls that of the labels so")
     table = asked.table(dict.fromkeys(seen, "outcome") | dict.fromkeys(prob, "probability"))
-    column, n, size = {label: name for name, label in seen.items()}, table.places.size, len(prob)
+    column = {label: name for name, label in seen.items()}
     y = np.column_stack([table.columns[column[label]] for label in prob.values()])
     p = np.column_stack([table.columns[name] for name in prob])
-    groups = as_labels(table.columns.get(asked.groups))
-    if groups is None: groups = np.arange(n)
-    return Given(kind="probabilities", asked=asked, observed=y.ravel(), values=p.ravel(),
-                 table=dataclasses.replace(table, places=np.repeat(table.places, size)),
-                 groups=np.repeat(groups, size),
-                 by={"label": np.tile([*prob.values()], n)} | {
-                     name: np.repeat(table.columns[name], size) for name in asked.by})
+    y, p, by, groups = one_below_the_other(y, p, [*prob.values()],
+                                           {name: table.columns[name] for name in asked.by},
+                                           as_labels(table.columns.get(asked.groups)))
+    return Given(kind="probabilities", asked=asked, observed=y, values=p, groups=groups, by=by,
+                 table=dataclasses.replace(table, places=np.repeat(table.places, len(prob))))
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-table
 _COVERAGE = Way(_validate_intervals, ("n_calibration", "n_resamples"), _interval_tables,

@@ -15,8 +15,8 @@ from .probabilities.findings import verdict_fragment
 from .text import capital, row_names, two_digits
 
 # %% auto #0
-__all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'map_text', 'recalibration_conclusion', 'unseen_text',
-           'probability_conclusion']
+__all__ = ['LINES', 'SENTENCES', 'LABELS', 'METHODS', 'CAUTIONS', 'STEPS', 'map_text', 'labels_conclusion',
+           'recalibration_conclusion', 'unseen_text', 'probability_conclusion']
 
 # %% ../../nbs/words/33_corrections.ipynb #w-maps
 def _times(factor): return f"× {three_digits(factor)}"
@@ -183,6 +183,51 @@ def _calibration_sentence(finding):
     return (f"Before: {_verdict_of(facts['before'])}. After, cross-validated: "
             f"{_verdict_of(facts['after'])}.")
 
+# %% ../../nbs/words/33_corrections.ipynb #w-labels
+def _label_line(finding):
+    "What was done to the probabilities of one label."
+    facts = finding.facts
+    if facts["reason"] == "few":
+        return (f"unchanged: ten events and ten non-events are needed, here are "
+                f"{facts['events']:,} and {facts['others']:,}")
+    if facts["gain"] is None: return f"unchanged: {_UNCHANGED[facts['reason']]}"
+    return (f"{facts['chosen']}, log score {_gain(facts['gain'])} per row; before: "
+            f"{facts['before'].verdict}, after: {facts['after'].verdict}")
+
+
+def _label_sentence(finding):
+    facts, name = finding.facts, printable(finding.name)[:40]
+    if facts["gain"] is None: return f"{name}: {_label_line(finding)}."
+    return (f"{name}: recalibrated by {facts['chosen']}, {facts['sentence']}. The log score gains "
+            f"{_gain(facts['gain']).lstrip('+')} per row in cross-validation. Before: "
+            f"{_verdict_of(facts['before'])}. After, cross-validated: "
+            f"{_verdict_of(facts['after'])}.")
+
+# %% ../../nbs/words/33_corrections.ipynb #w-labels-b
+def labels_conclusion(findings: Any,  # one for each label
+                      ) -> str:  # a sentence or two
+    """Which labels were recalibrated, and which are left with a fault.
+
+    Parameters
+    ----------
+    findings : Any
+        One for each label.
+
+    Returns
+    -------
+    str
+        A sentence or two.
+    """
+    changed = [one.name for one in findings if one.facts["gain"] is not None]
+    if not changed: return f"Unchanged: no map helps any of {len(findings):,} labels."
+    if len(changed) > 4: named = f"{_named(changed[:3])} and {len(changed) - 3:,} more"
+    else: named = _named(changed)
+    left = [one.name for one in findings if one.status == "invalid"]
+    if not left: more = "After, cross-validated: no fault is shown."
+    elif len(left) > 4: more = f"After, a fault is left in {len(left):,} labels."
+    else: more = f"After, a fault is left in {_named(left)}."
+    return f"Recalibrated {len(changed):,} of {len(findings):,} labels: {named}. {more}"
+
 # %% ../../nbs/words/33_corrections.ipynb #w-unchanged
 _UNCHANGED = {
     "no fewer faults": "no candidate that scores better has fewer faults in cross-validation",
@@ -343,11 +388,14 @@ def _check_impossible_rows(step):
 # %% ../../nbs/words/33_corrections.ipynb #w-tables
 LINES: dict[str, Any] = {"recalibration_gain": _gain_line, "recalibrated_answer": _answer_line,
                          "recalibrated_calibration": _calibration_line,
-                         "recalibrated_groups": _groups_line}
+                         "recalibrated_groups": _groups_line,
+                         "recalibrated_label": _label_line}
 SENTENCES: dict[str, Any] = {"recalibration_gain": _gain_sentence,
                              "recalibrated_answer": _answer_sentence,
                              "recalibrated_calibration": _calibration_sentence,
-                             "recalibrated_groups": _groups_sentence}
+                             "recalibrated_groups": _groups_sentence,
+                             "recalibrated_label": _label_sentence}
+LABELS: dict[str, Any] = {"recalibrated_label": lambda finding: printable(finding.name)}
 METHODS: dict[str, Any] = {
     "recalibrated_answer": lambda finding: finding.facts["after"].method}
 CAUTIONS: dict[str, Any] = {

@@ -195,6 +195,12 @@ def _recalibration(findings):
     return f"recalibrated: {was}, {after or 'none'} {'left' if after else 'shown'} after"
 
 # %% ../../nbs/words/89_headlines.ipynb #head-unchanged
+def _labels(findings):
+    "How many labels were recalibrated."
+    changed = sum(one.facts["gain"] is not None for one in findings)
+    return f"recalibrated: {changed:,} of {len(findings):,} labels"
+
+
 def _unchanged(findings):
     "Why nothing was changed, in a few words."
     if any(one.status == "invalid" for one in findings): return "unchanged: no correction helps"
@@ -249,7 +255,7 @@ def _stream(findings):
 # %% ../../nbs/words/89_headlines.ipynb #head-line
 _OTHERS: dict[str, Callable] = {
     "recalibration_gain": _recalibration, "recalibrated_answer": _recalibration,
-    "recalibrated_calibration": _recalibration, "best_model": _models,
+    "recalibrated_calibration": _recalibration, "recalibrated_label": _labels, "best_model": _models,
     "model_difference": _models, "group_difference": _groups, "difference_anywhere": _groups,
     "stream alarms": _stream, "forecast alarms": _stream}
 
@@ -287,6 +293,7 @@ _QUESTIONS = {
 _SAME = {"scores": "bias", "bias_in_parts": "bias", "calibration_in_parts": "overall",
          "recalibrated_answer": "recalibration_gain", "difference_anywhere": "group_difference",
          "recalibrated_calibration": "recalibration_gain",
+         "recalibrated_label": "recalibration_gain",
          "forecast_method": "recalibration_gain", "recalibrated_classes": "recalibration_gain",
          "top_label": "overall", "level_coverage": "coverage", "class_slope": "overall",
          "each_class": "overall", "model_difference": "best_model",

@@ -39,17 +39,56 @@ def _penalised(flat, log_p, hit, start, penalty, is_full):
     "Penalised negative log likelihood and its gradient, of slopes and offsets in one vector."
     classes = hit.shape[1]
     slopes, offset = flat[:-classes].reshape(start.shape), flat[-classes:]
-    if is_full: odds = log_p @ slopes.T + offset
-    else: odds = log_p * slopes + offset
+    odds = _log_odds(slopes, offset, log_p, is_full)
+    odds -= odds.max(axis=1, keepdims=True)
+    share = np.exp(odds)
+    total = share.sum(axis=1)
     away = slopes - start
-    loss = np.sum(logsumexp(odds, axis=1) - np.sum(hit * odds, axis=1))
+    loss = np.sum(np.log(total)) - np.sum(hit * odds)
     loss += penalty / 2 * (np.sum(away**2) + offset @ offset)
-    left = softmax(odds, axis=1) - hit
+    left = share / total[:, None] - hit
     if is_full: push = left.T @ log_p
     else: push = np.sum(left * log_p, axis=0)
     return loss, np.r_[(push + penalty * away).ravel(), left.sum(axis=0) + penalty * offset]
 
+
+def _log_odds(slopes, offset, log_p, is_full):
+    "Logarithms of probabilities after slopes and offsets, up to a constant of each row."
+    if is_full: return log_p @ slopes.T + offset
+    return log_p * slopes + offset
+
+# %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-curvature
+_ROWS_AT_ONCE = 4096  # so that no table is larger than rows of all parameters
+
+
+def _curvature(flat, log_p, hit, start, penalty, is_full):
+    "Second derivatives of the penalised negative log likelihood."
+    size = hit.shape[1]
+    slopes, offset = flat[:-size].reshape(start.shape), flat[-size:]
+    found, at = penalty * np.eye(flat.size), np.arange(size)
+    own_slope = np.arange(start.size).reshape(size, -1)  # parameters of each class
+    own_offset = start.size + at
+    for first in range(0, len(log_p), _ROWS_AT_ONCE):
+        rows = log_p[first:first + _ROWS_AT_ONCE]
+        share = softmax(_log_odds(slopes, offset, rows, is_full), axis=1)
+        if is_full: moved = share[:, :, None] * rows[:, None, :]
+        else: moved = (share * rows)[:, :, None]
+        flat_moved = np.column_stack([moved.reshape(len(rows), -1), share])
+        found -= flat_moved.T @ flat_moved
+        mixed = moved.sum(axis=0)
+        found[own_slope, own_offset[:, None]] += mixed
+        found[own_offset[:, None], own_slope] += mixed
+        found[own_offset, own_offset] += share.sum(axis=0)
+        for k in range(size):
+            if is_full: squares = moved[:, k].T @ rows
+            else: squares = moved[:, k].T @ rows[:, [k]]
+            found[np.ix_(own_slope[k], own_slope[k])] += squares
+    return found
+
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-scaling
+_NEWTON = 500  # parameters up to which steps with second derivatives are cheaper
+
+
 class ClassScaling(Storable):
     """Recalibrate the probabilities of K classes by slopes and offsets of their logarithms.
 
@@ -113,9 +152,12 @@ class ClassScaling(Storable):
         hit = (label[:, None] == np.arange(self.n_classes_)) * 1.0
         is_full, start = self.kind == "matrix", np.full(self.n_classes_, 1 / simple.temperature_)
         if is_full: start = np.diag(start)
+        if start.size + self.n_classes_ <= _NEWTON:
+            how = {"method": "trust-exact", "hess": _curvature, "options": {"gtol": 1e-6}}
+        else:
+            how = {"method": "L-BFGS-B", "options": {"maxiter": 2000, "ftol": 1e-15, "gtol": 1e-8}}
         found = minimize(_penalised, np.r_[start.ravel(), np.zeros(self.n_classes_)], jac=True,
-                         args=(log_p, hit, start, self.penalty, is_full), method="L-BFGS-B",
-                         options={"maxiter": 2000, "ftol": 1e-15, "gtol": 1e-8})
+                         args=(log_p, hit, start, self.penalty, is_full), **how)
         self.slopes_ = found.x[:-self.n_classes_].reshape(start.shape)
         self.offset_ = found.x[-self.n_classes_:]
         return self
@@ -191,12 +233,13 @@ _NAMES = ("temperature scaling", "vector scaling", "Dirichlet scaling")
 
 
 _ROWS = 150  # independent rows a class, from which slopes and offsets of classes do no harm
+_FEW_ROWS = 20  # rows a class, from which they do none where they are far better
 
 
 def _class_maps(n_units, n_classes):
     "Which maps so many independent rows can teach, the simplest first."
     names = list(_NAMES[:1])
-    if n_units >= _ROWS * n_classes: names.append(_NAMES[1])
+    if n_units >= _FEW_ROWS * n_classes: names.append(_NAMES[1])
     if n_units >= max(_ROWS * n_classes, 10 * n_classes**2): names.append(_NAMES[2])
     return names
 
@@ -227,15 +270,18 @@ def _losses(prob, label):
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-choice
 _FAR = {"vector scaling": 2.0, "Dirichlet scaling": 3.0}  # standard errors to gain over a simpler
                                                           # map
+_FAR_OF_FEW = 2.5  # the same of vector scaling with fewer rows
 
 
-def _class_choice(held, groups, classes_are_off):
+def _class_choice(held, groups, classes_are_off, is_few):
     "Temperature scaling where it gains, a map with more parameters where it is far better."
     name = "unchanged"
     if held[_NAMES[0]].mean() < held[name].mean() - 1e-12: name = _NAMES[0]
     for other, far in _FAR.items():
         if other not in held: continue
-        if classes_are_off and other == "vector scaling": far = 1.0
+        if other == "vector scaling":
+            if is_few: far = _FAR_OF_FEW
+            elif classes_are_off: far = 1.0
         row = score_table({other: held[other]}, held[name], groups).loc[other]
         if row["gain"] > far * row["gain_error"]: name = other
     return name
@@ -504,7 +550,8 @@ def recalibrate_classes(
     table = score_table(held, held["unchanged"], order)
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
     chosen, model, after = "unchanged", None, before
-    if len(held) > 1: chosen = _class_choice(held, order, before["each class"].shows_fault)
+    is_few = unit.max() + 1 < _ROWS * prob.shape[1]
+    if len(held) > 1: chosen = _class_choice(held, order, before["each class"].shows_fault, is_few)
     if chosen != "unchanged":
         model = _fitted(chosen, prob, label, clusters)
         if isinstance(model, ClassScaling) and classes is not None:
