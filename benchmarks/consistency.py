@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 from timing import JOBS, seconds
 
-from uqcal.statistics.consistency import STATISTICS, consistency_test
+from uqcal.statistics.consistency import _STATISTICS, consistency_test
 from uqcal._chance.distributions import simulate_calibrated
 from uqcal._sample.sample import equal_count_bins
 
@@ -53,7 +53,7 @@ def plain(name, error, uncertainty, n, rng):
 def main():
     error, uncertainty = simulate_calibrated(POINTS, 4, rng=1)
     print(f"{SHUFFLES:,} shuffles of {POINTS:,} points, seconds (plain: from {PLAIN_SHUFFLES} shuffles)\n")
-    for name in STATISTICS:
+    for name in _STATISTICS:
         def ours(jobs, name=name, n=SHUFFLES):
             return consistency_test(error, uncertainty, statistic=name, n_bins=N_BINS, n_resamples=n, rng=1, n_jobs=jobs)
         first = ours(1, n=19)          # compiles or loads the kernel

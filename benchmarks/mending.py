@@ -13,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 from timing import against, seconds
 
 from uqcal.corrections.error_recalibration import recalibrate_errors
-from uqcal.corrections.scaling import FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LogLinearScaling, isotonic_blocks
+from uqcal.corrections.scaling import FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LogLinearScaling, _isotonic_blocks
 
 POINTS, SECONDS = (10_000, 1_000_000), 2.0
 
@@ -37,7 +37,7 @@ def rows(n):
     error = 1.3 * u**0.8 * (1 + 0.02 * kind) * rng.standard_normal(n)
     named = {"kind": np.array([f"k{k}" for k in range(20)], dtype=object)[kind]}
     steps = IsotonicRegression().fit(u, error**2).predict(np.sort(u))
-    blocks = isotonic_blocks(u, error**2)
+    blocks = _isotonic_blocks(u, error**2)
     found = {
         "factor": (FactorScaling(), lambda: np.sqrt(np.mean((error / u)**2)), lambda one, peer: one.factor_ / peer - 1),
         "power": (LogLinearScaling(), lambda: regression(u, error), lambda one, peer: one.coef_[1] / (1 + peer[1] / 2) - 1),

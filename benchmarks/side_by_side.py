@@ -316,7 +316,7 @@ def recalibrate_rows():
     from uncertainty_toolbox.recalibration import optimize_recalibration_ratio
 
     from uqcal.probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling, TemperatureScaling
-    from uqcal.corrections.scaling import FactorScaling, LogLinearScaling, isotonic_blocks
+    from uqcal.corrections.scaling import FactorScaling, LogLinearScaling, _isotonic_blocks
     kind = KINDS[4]
 
     def columns(p, beta):
@@ -332,7 +332,7 @@ def recalibrate_rows():
             return CalibratedClassifierCV(FrozenEstimator(fitted(x)), method="temperature").fit(x.prob, x.label).predict_proba(x.prob)
 
     def blocks(x):
-        found = isotonic_blocks(x.u, x.y**2)
+        found = _isotonic_blocks(x.u, x.y**2)
         return np.repeat(found["variance"], found["count"])
 
     def regression(x):

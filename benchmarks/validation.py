@@ -66,7 +66,7 @@ def twin():
 
     from uqcal.statistics.bootstrap import bca_intervals
     from uqcal.sample.datasets import catalogue, load_errors
-    from uqcal.statistics.references import references_of
+    from uqcal.statistics.references import _references_of
     from uqcal._sample.sample import bin_starts
     first_call()
     table = catalogue()
@@ -77,7 +77,7 @@ def twin():
     def ours(n, which, jobs):
         if which == "bootstrap":      # with the jackknife, which each interval needs once
             return lambda: bca_intervals(names, error, uncertainty, n_boot=n, rng=1, n_jobs=jobs)
-        return lambda: references_of(names, data, (which,), n_mc=n, rng=1, n_jobs=jobs)
+        return lambda: _references_of(names, data, (which,), n_mc=n, rng=1, n_jobs=jobs)
 
     def plain(n, which):
         return (lambda: plain_bootstrap(error, uncertainty, start, n, rng)) if which == "bootstrap" else \

@@ -90,12 +90,12 @@ def _screening():
 
 
 def _pair():
-    from uqcal.subgroups.screening import pair_report
+    from uqcal.subgroups.screening import _pair_report
     from uqcal.subgroups.two_groups import comparison_graph
     table = _table()
     a, b = (table[table["g"] == name] for name in ("north", "south"))
     graph = comparison_graph(a["y"], a["s"], b["y"], b["s"], n_resamples=199, rng=0)
-    return pair_report(graph, {"a": "north", "b": "south", "n_a": len(a), "n_b": len(b)})
+    return _pair_report(graph, {"a": "north", "b": "south", "n_a": len(a), "n_b": len(b)})
 
 
 def _stream(columns, run):
@@ -127,25 +127,25 @@ def _parts(frame):
 
 
 def _errors_in_parts():
-    from uqcal.parts.errors_in_parts import errors_of_partitions
+    from uqcal.parts.errors_in_parts import _errors_of_partitions
     error, u = _errors(n=600)
-    return errors_of_partitions(_parts(pd.DataFrame({"error": error, "uncertainty": u})))
+    return _errors_of_partitions(_parts(pd.DataFrame({"error": error, "uncertainty": u})))
 
 
 def _probabilities_in_parts():
-    from uqcal.parts.partitions import calibration_of_partitions
+    from uqcal.parts.partitions import _calibration_of_partitions
     days = load_demo()
-    return calibration_of_partitions(_parts(days[["rain", "rain_prob"]]), y_true="rain", y_prob="rain_prob", n_boot=99)
+    return _calibration_of_partitions(_parts(days[["rain", "rain_prob"]]), y_true="rain", y_prob="rain_prob", n_boot=99)
 
 
 def _pair_in_parts():
-    from uqcal.subgroups.partition_comparison import comparison_of_partitions
-    return comparison_of_partitions(_parts(_table()), "north", "south", y_true="y", score="s", by="g")
+    from uqcal.subgroups.partition_comparison import _comparison_of_partitions
+    return _comparison_of_partitions(_parts(_table()), "north", "south", y_true="y", score="s", by="g")
 
 
 def _screening_in_parts():
-    from uqcal.subgroups.partition_comparison import comparisons_of_partitions
-    return comparisons_of_partitions(_parts(_table()), y_true="y", score="s", by="g")
+    from uqcal.subgroups.partition_comparison import _comparisons_of_partitions
+    return _comparisons_of_partitions(_parts(_table()), y_true="y", score="s", by="g")
 
 
 MAKERS = {"validation": _validation, "scores": _scores, "intervals": _intervals, "sets": _sets, "probabilities": _probabilities, "recalibrated errors": _recalibrated_errors,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uqcal.errors.bias import bias_of, bias_test, centred_of, groups_are_small
+from uqcal.errors.bias import _bias_of, bias_test, _centred_of, _groups_are_small
 from uqcal.errors.conclusions import draw_conclusions
 from uqcal.statistics.consistency import NothingToTest
 from uqcal.sample.datasets import catalogue, load_errors
-from uqcal.errors.factors import average_of
+from uqcal.errors.factors import _average_of
 from uqcal._sample.sample import Sample
 
 TABLE_II = json.loads((Path(__file__).parent / "published" / "simref_tables.json").read_text("utf-8"))["II"]
@@ -100,7 +100,7 @@ def rate(draw, n_sets, **options):
     found = np.zeros(2)
     for seed in range(n_sets):
         error, u, rng = draw(seed)
-        test = bias_of(Sample(error, u, options.get("groups")), n_resamples=199, rng=rng)
+        test = _bias_of(Sample(error, u, options.get("groups")), n_resamples=199, rng=rng)
         found += test.mean_pvalue <= 0.05, test.pvalue <= 0.05
     return found / n_sets
 
@@ -152,7 +152,7 @@ def test_many_small_groups_without_a_bias_have_none(spread, errors, repeats):
         z = (epsilon[twin] if repeats else epsilon) * np.where(group % 2, spread, 1)
         for bias in (0, 1.2 * spread**0.5):
             sample = Sample(u * (z + bias * rng.standard_normal(200)[group]), u, twin)
-            is_found = bias_of(sample, sample.along(group.astype(str)), n_resamples=99, rng=seed).pvalue <= 0.05
+            is_found = _bias_of(sample, sample.along(group.astype(str)), n_resamples=99, rng=seed).pvalue <= 0.05
             if bias: shown += is_found
             else: found += is_found
     assert found <= 12 and shown > 75
@@ -268,9 +268,9 @@ def test_perfect_errors_keep_their_size_when_means_are_taken_out(by, repeats, se
         if repeats: epsilon = 0.6**0.5 * rng.standard_normal(60)[group] + 0.4**0.5 * epsilon
         sample = Sample(u * epsilon, u, group)
         along = sample.along((np.arange(300) % 7).astype(str)) if by == "groups" else sample.by_uncertainty
-        found = found or bias_of(sample, along, n_resamples=9, rng=1)
+        found = found or _bias_of(sample, along, n_resamples=9, rng=1)
         pvalues = {"mean_pvalue": 1e-4, "pvalue": 1.0} if by == "mean" else {"pvalue": 1e-4}
-        sizes.append(centred_of(sample, dataclasses.replace(found, along=along, **pvalues)).zms)
+        sizes.append(_centred_of(sample, dataclasses.replace(found, along=along, **pvalues)).zms)
     assert abs(np.mean(sizes) - 1) < 3 * np.std(sizes) / sets**0.5
 
 
@@ -283,8 +283,8 @@ def test_rows_of_small_groups_belong_together_once_their_mean_is_taken_out():
     for seed in range(100):
         u, epsilon, rng = drawn([9, seed], n=240)
         sample = Sample(u * (epsilon + 2 * rng.standard_normal(120)[kind]), u)
-        freed = centred_of(sample, bias_of(sample, sample.along(kind.astype(str)), n_resamples=99, rng=1))
-        wrong += average_of(freed, n_boot=199, rng=seed).pvalue <= 0.05
+        freed = _centred_of(sample, _bias_of(sample, sample.along(kind.astype(str)), n_resamples=99, rng=1))
+        wrong += _average_of(freed, n_boot=199, rng=seed).pvalue <= 0.05
     assert wrong <= 11
 
     def groups(kind, own=None):
@@ -292,9 +292,9 @@ def test_rows_of_small_groups_belong_together_once_their_mean_is_taken_out():
         size = kind.max() + 1
         u, epsilon, rng = drawn(14, n=kind.size)
         sample = Sample(u * (epsilon + 3 * rng.standard_normal(size)[kind]), u, own)
-        test = bias_of(sample, sample.along(kind.astype(str)), n_resamples=99, rng=1)
-        freed = centred_of(sample, test)
-        assert own is not None or (freed.groups is not None) == groups_are_small(test)
+        test = _bias_of(sample, sample.along(kind.astype(str)), n_resamples=99, rng=1)
+        freed = _centred_of(sample, test)
+        assert own is not None or (freed.groups is not None) == _groups_are_small(test)
         return None if freed.groups is None else freed.groups.labels.size
     assert groups(np.repeat(np.arange(5), 4)) is None and groups(np.repeat(np.arange(40), 30)) is None
     assert groups(np.r_[np.repeat(np.arange(40), 3), 40 + np.arange(10)]) == 50
@@ -306,12 +306,12 @@ def test_what_was_found_is_taken_out_and_nothing_else():
     u, epsilon, _ = drawn(12)
     kind = np.where(np.arange(2000) % 2, "a", "b")
     fine, biased = Sample(u * epsilon, u), Sample(u * (epsilon + np.where(kind == "a", 0.9, -0.9)), u)
-    assert centred_of(fine, bias_of(fine, rng=1)) is fine
-    tests = [bias_of(biased, biased.along(by), rng=1) for by in (None, kind)]
-    freed = centred_of(biased, tests)
+    assert _centred_of(fine, _bias_of(fine, rng=1)) is fine
+    tests = [_bias_of(biased, biased.along(by), rng=1) for by in (None, kind)]
+    freed = _centred_of(biased, tests)
     assert biased.zms > 1.7 and abs(freed.zms - np.var(epsilon)) < 0.01
-    assert not bias_of(freed, freed.along(kind), rng=1).bias_changes
-    with pytest.raises(ValueError, match="tests must be of these 4 points"): centred_of(Sample(np.ones(4), np.ones(4)), tests)
+    assert not _bias_of(freed, freed.along(kind), rng=1).bias_changes
+    with pytest.raises(ValueError, match="tests must be of these 4 points"): _centred_of(Sample(np.ones(4), np.ones(4)), tests)
 
 
 @pytest.mark.parametrize("low, high, bias", [(0, 55, 2.0), (160, 206, 2.0), (80, 286, 1.0), (0, 212, 3.0)])
@@ -323,16 +323,16 @@ def test_a_step_within_a_block_is_taken_out_whole(low, high, bias):
     for _ in range(12):
         z = 0.3 * rng.standard_normal(400) + bias * ((place >= low) & (place < high))
         stepped = Sample(z * u, u)
-        steps.append(centred_of(stepped, bias_of(stepped, n_resamples=199, rng=rng)).zms)
+        steps.append(_centred_of(stepped, _bias_of(stepped, n_resamples=199, rng=rng)).zms)
         perfect = Sample(rng.standard_t(4, 400) / 2**0.5 * u, u)
-        found = dataclasses.replace(bias_of(perfect, n_resamples=99, rng=rng), pvalue=1e-4)
-        heavy.append(centred_of(perfect, found).zms / (perfect.zms - np.mean(perfect.scaled)**2))
+        found = dataclasses.replace(_bias_of(perfect, n_resamples=99, rng=rng), pvalue=1e-4)
+        heavy.append(_centred_of(perfect, found).zms / (perfect.zms - np.mean(perfect.scaled)**2))
     assert np.mean(steps)**0.5 == pytest.approx(0.3, abs=0.02)
     assert np.mean(heavy) == pytest.approx(1, abs=0.03)
     far = np.where(place == 183, 30.0, 0.3 * rng.standard_normal(400))
     one_row = Sample(far * u, u)
-    found = dataclasses.replace(bias_of(one_row, n_resamples=99, rng=1), pvalue=1e-4)
-    assert np.abs(centred_of(one_row, found).scaled).max() > 25
+    found = dataclasses.replace(_bias_of(one_row, n_resamples=99, rng=1), pvalue=1e-4)
+    assert np.abs(_centred_of(one_row, found).scaled).max() > 25
 
 
 def test_limits_of_stretches_hold_for_groups_of_many_sizes():
@@ -344,7 +344,7 @@ def test_limits_of_stretches_hold_for_groups_of_many_sizes():
         group = np.repeat(np.arange(60), size)
         z = 0.9**0.5 * rng.standard_normal(60)[group] + 0.1**0.5 * rng.standard_normal(630)
         u = 1 + np.arange(630) / 630
-        low, high = bias_of(Sample(z * u, u, group), n_resamples=199, rng=rng).stretches[["low", "high"]].to_numpy().T
+        low, high = _bias_of(Sample(z * u, u, group), n_resamples=199, rng=rng).stretches[["low", "high"]].to_numpy().T
         failed += np.any((low > 0) | (high < 0))
     assert 0.01 < failed / 300 < 0.085
 
@@ -389,6 +389,6 @@ def test_limits_of_log_normal_errors_hold_at_their_level(groups):
         rng = np.random.default_rng([45, seed])
         u, z = 1 + np.arange(300) / 300, np.exp(rng.standard_normal(300)) - np.exp(0.5)
         sample = Sample(z * u, u)
-        low, high = bias_of(sample, sample.along(group) if groups else None, n_resamples=99, rng=rng).stretches[["low", "high"]].to_numpy().T
+        low, high = _bias_of(sample, sample.along(group) if groups else None, n_resamples=99, rng=rng).stretches[["low", "high"]].to_numpy().T
         failed += np.any((low > 0) | (high < 0))
     assert failed <= 12

@@ -17,7 +17,7 @@ from uqcal.sample import datasets
 from uqcal._chance import distributions
 from uqcal._sample.sample import Sample
 from uqcal.statistics.bin_scaling import (
-    SCALING,
+    _SCALING,
     Extrapolation,
     _bin_reference,
     _mean_of_g,
@@ -25,7 +25,7 @@ from uqcal.statistics.bin_scaling import (
     _simulate_grid,
     _variance_table,
     extrapolate,
-    extrapolation_of,
+    _extrapolation_of,
     reference_slope,
     bin_scaling_reference,
     simulate_bin_scaling,
@@ -54,7 +54,7 @@ def test_slope_of_infinite_kurtosis_is_refused_with_the_reason(distribution):
         reference_slope("zmse", distribution)
 
 
-@pytest.mark.parametrize("statistic", SCALING)
+@pytest.mark.parametrize("statistic", _SCALING)
 @pytest.mark.parametrize("m", [4, 5, 10, 20, 40, 100, 1600, 50_000])
 def test_normal_reference_is_the_integral_over_chi_squared(statistic, m):
     distribution, g, edges = stats.chi2(m, scale=1 / m), KINDS[statistic], [0, max(1 - 12 / np.sqrt(m), 0), 1, 1 + 12 / np.sqrt(m), 1 + 60 / np.sqrt(m) + 60 / m]
@@ -62,7 +62,7 @@ def test_normal_reference_is_the_integral_over_chi_squared(statistic, m):
     np.testing.assert_allclose(bin_scaling_reference(statistic, 10 * m, 10), exact, rtol=2e-4 if m < 10 else 1e-6)
 
 
-@pytest.mark.parametrize("statistic", SCALING)
+@pytest.mark.parametrize("statistic", _SCALING)
 def test_bins_of_two_and_three_points_are_right_within_a_percent(statistic):
     for m in (2, 3):
         exact = sum(integrate.quad(lambda s: KINDS[statistic](s) * stats.chi2(m, scale=1 / m).pdf(s), a, b)[0] for a, b in ((0, 1), (1, np.inf)))  # noqa: B023
@@ -79,10 +79,10 @@ def test_mean_logarithm_and_mean_root_have_closed_forms_for_normal_errors(m):
 @pytest.mark.parametrize("distribution", ["t6", "t3", "t2.2", "laplace", "uniform", stats.gumbel_r(), stats.gamma(0.6), stats.gennorm(8)], ids=distributions.distribution_name)
 @pytest.mark.parametrize("m, millions", [(5, 1.2), (60, 1.2), *(pytest.param(m, 6, marks=pytest.mark.slow) for m in (5, 20, 60))])
 def test_reference_of_other_distributions_is_what_simulation_gives(distribution, m, millions):
-    rng, means = np.random.default_rng(3), {s: [] for s in SCALING}
+    rng, means = np.random.default_rng(3), {s: [] for s in _SCALING}
     for _ in range(10):
         s = np.mean(distributions.standard_distribution(distribution).rvs(size=(int(10**5 * millions) // m, m), random_state=rng)**2, axis=1)
-        for name in SCALING:
+        for name in _SCALING:
             means[name].extend(KINDS[name](s))
     for name, values in means.items():
         error = np.std(values) / np.sqrt(len(values))
@@ -155,7 +155,7 @@ def check_grid(found):
                                                            ("t6", "ence", 0.779, 0.015, 0.004, 0.003), ("t6", "zmse", 1.577, 0.03, 0.006, 0.005)):
         assert abs(lines[distribution][statistic, "slope"] - slope) <= within, (distribution, statistic)
         assert abs(lines[distribution][statistic, "intercept"] - intercept) <= room, (distribution, statistic)
-    for statistic in SCALING:
+    for statistic in _SCALING:
         assert abs(lines["normal"][statistic, "exponent of M"] + 0.5) <= 0.01
         assert -0.484 < lines["t6"][statistic, "exponent of M"] < -0.464
 
@@ -221,7 +221,7 @@ def test_line_of_zmse_counts_each_value_once():
 
 # extrapolation
 
-@pytest.mark.parametrize("statistic", SCALING)
+@pytest.mark.parametrize("statistic", _SCALING)
 def test_points_are_those_of_the_statistics_module(statistic):
     demo = diffusion()
     scaled = demo.error / np.sqrt(statistics.zms(demo.error, demo.uncertainty))
@@ -260,7 +260,7 @@ def plain_intercept(error, uncertainty, statistic, by):
     return np.polyfit(np.sqrt(np.array([4, 5, 6]) / z.size), values, 1)[1]
 
 
-@pytest.mark.parametrize("statistic", SCALING)
+@pytest.mark.parametrize("statistic", _SCALING)
 @pytest.mark.parametrize("adaptivity", [False, True])
 def test_shuffled_intercepts_follow_the_distribution_of_a_plain_loop(statistic, adaptivity):
     error, uncertainty = calibrated(120, 4, "t6", rng=2)
@@ -296,7 +296,7 @@ def test_interval_holds_its_reference_exactly_where_the_verdict_says_so(seed, co
     assert (paper.verdict == "valid") == (paper.confidence_interval[0] <= 0 <= paper.confidence_interval[1]) == (paper.pvalue >= 1 - confidence)
 
 
-@pytest.mark.parametrize("statistic", SCALING)
+@pytest.mark.parametrize("statistic", _SCALING)
 def test_units_average_size_sign_and_row_order_do_not_matter(statistic):
     error, uncertainty = calibrated(1500, 6, "t6", rng=3)
     options = dict(statistic=statistic, n_resamples=199, rng=1)
@@ -315,8 +315,8 @@ def test_units_average_size_sign_and_row_order_do_not_matter(statistic):
 def test_same_seed_same_result_whatever_the_jobs():
     sets = calibrated(1500)
     data, options = Sample(*sets), dict(n_resamples=99, rng=5)
-    assert extrapolation_of(data, **options) == extrapolate(*sets, **options)
-    assert extrapolation_of(data, data.along(sets[0]), **options) == extrapolate(*sets, by=sets[0], **options)
+    assert _extrapolation_of(data, **options) == extrapolate(*sets, **options)
+    assert _extrapolation_of(data, data.along(sets[0]), **options) == extrapolate(*sets, by=sets[0], **options)
     one, two = (extrapolate(*sets, n_resamples=3000, rng=5, n_jobs=jobs) for jobs in (1, 2))
     np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
     before = [values.copy() for values in sets]
@@ -441,7 +441,7 @@ def test_bins_without_errors_are_no_obstacle_to_ence_nor_rare_ones_to_zmse():
 
 
 @given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([0.0, 1.0, 20.0, 100.0]), method=st.sampled_from(["permutation", "paper"]),
-       statistic=st.sampled_from(SCALING), levels=st.sampled_from([2, 5, 100]))
+       statistic=st.sampled_from(_SCALING), levels=st.sampled_from([2, 5, 100]))
 @pytest.mark.filterwarnings("error")
 def test_extreme_and_tied_values_give_finite_results(seed, spread, method, statistic, levels):
     rng = np.random.default_rng(seed)
@@ -501,7 +501,7 @@ def test_results_show_themselves():
     plt.close("all")
 
 
-@pytest.mark.parametrize("statistic", SCALING)
+@pytest.mark.parametrize("statistic", _SCALING)
 def test_no_sentence_calls_uncertainties_valid_whose_average_was_divided_out(statistic):
     "Catches a sentence that ends in the verdict: errors of 2 u were called valid, since their size is taken out before."
     from matplotlib import pyplot as plt

@@ -6,10 +6,10 @@ from scipy import special, stats
 
 from uqcal._words.probabilities.findings import python_line
 from uqcal.probabilities import by_columns
-from uqcal.probabilities.by_columns import column_tests, finding_along
+from uqcal.probabilities.by_columns import _column_tests, _finding_along
 from uqcal.probabilities.calibration import calibration_report
-from uqcal.probabilities.slope import coefficients_of
-from uqcal.probabilities.walk import walk_of
+from uqcal.probabilities.slope import _coefficients_of
+from uqcal.probabilities.walk import _walk_of
 
 
 def made(n=1500, seed=0, off=0.0, slope=1.0, groups="abcd", clusters=None):
@@ -28,11 +28,11 @@ def test_statistics_are_those_of_a_plain_twin(weighted, clustered):
     rng = np.random.default_rng(5)
     w = rng.uniform(0.2, 1, 400) if weighted else np.ones(400)
     cluster = np.repeat(np.arange(80), 5) if clustered else None
-    found = column_tests(y, p, {"g": group}, sample_weight=w, groups=cluster, rng=0)["g"]
+    found = _column_tests(y, p, {"g": group}, sample_weight=w, groups=cluster, rng=0)["g"]
     parts_of = found.parts.set_index("first")
 
     w, at = w / w.max(), special.logit(p)
-    line = coefficients_of(walk_of(y, p, w, cluster))
+    line = _coefficients_of(_walk_of(y, p, w, cluster))
     q = special.expit(line["calibration intercept"].estimate + line["calibration slope"].estimate * at)
     info, x = w * q * (1 - q), np.column_stack([np.ones(400), at])
     for name in "abcd":
@@ -57,13 +57,13 @@ def test_a_line_through_all_rows_is_no_difference_between_groups():
         at = rng.normal(-1, 1, 800)
         group = np.where(at + rng.normal(size=800) > 0, "high", "low")   # groups with other probabilities
         y = rng.random(800) < special.expit(0.6 * at + 0.4)
-        shown += column_tests(y, special.expit(at), {"g": group}, n_resamples=499, rng=rng)["g"].is_shown
+        shown += _column_tests(y, special.expit(at), {"g": group}, n_resamples=499, rng=rng)["g"].is_shown
     assert shown <= 9
 
 
 def test_one_group_that_is_off_is_named():
     y, p, group = made(3000, off=0.9)
-    finding = finding_along(column_tests(y, p, {"ward": group}, rng=0)["ward"])
+    finding = _finding_along(_column_tests(y, p, {"ward": group}, rng=0)["ward"])
     assert finding.status == "invalid" and finding.part.first == "d" and finding.facts["statistic"] == "ratio"
     assert finding.low > 1 and finding.by == "ward" and finding.by_group and finding.name == "by ward"
     assert "in ward d" in finding.line.lower() and "O/E" in finding.line
@@ -71,7 +71,7 @@ def test_one_group_that_is_off_is_named():
 
 def test_a_slope_of_one_group_is_named():
     y, p, group = made(4000, slope=0.3, off=-0.45)
-    finding = finding_along(column_tests(y, p, {"ward": group}, rng=0)["ward"])
+    finding = _finding_along(_column_tests(y, p, {"ward": group}, rng=0)["ward"])
     assert finding.facts["statistic"] == "slope" and finding.part.first == "d" and finding.facts["slope"] < 0.6
 
 
@@ -81,7 +81,7 @@ def test_a_slope_is_never_said_to_be_within_the_tolerance_of_ratios():
     at = rng.normal(0, 1, 40_000)
     ward = rng.choice(["a", "b"], at.size)
     y = rng.random(at.size) < special.expit(np.where(ward == "b", 0.3, 1.0) * at)
-    finding = finding_along(column_tests(y, special.expit(at), {"ward": ward}, n_resamples=499, rng=0)["ward"])
+    finding = _finding_along(_column_tests(y, special.expit(at), {"ward": ward}, n_resamples=499, rng=0)["ward"])
     assert finding.facts["statistic"] == "slope" and finding.facts["highest"] < 1.25 and finding.facts["lowest"] > 0.8
     assert finding.status == "invalid" and "within the tolerance" not in finding.sentence
 
@@ -90,16 +90,16 @@ def test_a_trend_along_a_column_of_numbers():
     rng = np.random.default_rng(3)
     age, at = rng.uniform(20, 90, 3000), rng.normal(-1, 1, 3000)
     y = rng.random(3000) < special.expit(at + (age - 55) / 70)
-    found = column_tests(y, special.expit(at), {"age": age}, rng=0)["age"]
+    found = _column_tests(y, special.expit(at), {"age": age}, rng=0)["age"]
     assert found.trend > 3 and found.trend_pvalue <= 0.05 and len(found.parts) == 5 and not found.by_group
-    assert finding_along(found).status == "invalid"
-    assert column_tests(1 - y, special.expit(-at), {"age": age}, rng=0)["age"].trend < -3
+    assert _finding_along(found).status == "invalid"
+    assert _column_tests(1 - y, special.expit(-at), {"age": age}, rng=0)["age"].trend < -3
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_limits_leave_out_one_where_a_part_is_shown_and_only_there(seed):
     y, p, group = made(700, seed, off=0.35)
-    found = column_tests(y, p, {"g": group}, n_resamples=499, rng=seed)["g"]
+    found = _column_tests(y, p, {"g": group}, n_resamples=499, rng=seed)["g"]
     for _, part in found.parts.iterrows():
         assert (part["pvalue"] <= found.level) == (part["low"] > 1 or part["high"] < 1)
         assert part["low"] <= part["relative"] <= part["high"]
@@ -107,8 +107,8 @@ def test_limits_leave_out_one_where_a_part_is_shown_and_only_there(seed):
 
 def test_names_and_order_of_groups_do_not_matter():
     y, p, group = made(900, off=0.5)
-    first = column_tests(y, p, {"g": group}, rng=0)["g"]
-    other = column_tests(y, p, {"g": np.array([{"a": "z"}.get(one, one) for one in group])}, rng=0)["g"]
+    first = _column_tests(y, p, {"g": group}, rng=0)["g"]
+    other = _column_tests(y, p, {"g": np.array([{"a": "z"}.get(one, one) for one in group])}, rng=0)["g"]
     np.testing.assert_allclose(np.sort(first.parts["relative"]), np.sort(other.parts["relative"]))
 
 
@@ -119,23 +119,23 @@ def test_small_groups_are_drawn_outcome_by_outcome():
     y[:40] = 1
     group = np.array(["many"] * 1997 + ["few"] * 3)
     y[-3:] = 1
-    found = column_tests(y, p, {"g": group}, rng=0)["g"]
-    assert found.is_shown and finding_along(found).part.first == "few"
+    found = _column_tests(y, p, {"g": group}, rng=0)["g"]
+    assert found.is_shown and _finding_along(found).part.first == "few"
     y[-3:] = 0
-    assert not column_tests(y, p, {"g": group}, rng=0)["g"].is_shown
+    assert not _column_tests(y, p, {"g": group}, rng=0)["g"].is_shown
 
 
 def test_many_groups_are_a_hundred_at_most():
     rng = np.random.default_rng(0)
     group = rng.integers(0, 400, 5000).astype(str)
-    found = column_tests(rng.random(5000) < 0.3, np.full(5000, 0.3), {"g": group}, n_resamples=199, rng=0)["g"]
+    found = _column_tests(rng.random(5000) < 0.3, np.full(5000, 0.3), {"g": group}, n_resamples=199, rng=0)["g"]
     assert len(found.parts) == 100 and found.parts["count"].sum() == 5000 and found.parts["first"].iloc[-1] == "all others"
 
 
 @pytest.mark.parametrize("y, p", [(np.zeros(40), np.full(40, 0.2)), (np.ones(40), np.linspace(0.1, 0.9, 40)), (np.tile([0.0, 1], 20), np.full(40, 0.5))])
 def test_what_leaves_nothing_to_compare_is_no_fault(y, p):
-    found = column_tests(y, p, {"g": np.repeat(list("ab"), 20)}, rng=0)["g"]
-    assert found.pvalue > 0.05 and finding_along(found).status in ("inconclusive", "valid") and found.sentence.endswith(".")
+    found = _column_tests(y, p, {"g": np.repeat(list("ab"), 20)}, rng=0)["g"]
+    assert found.pvalue > 0.05 and _finding_along(found).status in ("inconclusive", "valid") and found.sentence.endswith(".")
 
 
 def test_rows_of_weight_zero_count_for_nothing():
@@ -143,16 +143,16 @@ def test_rows_of_weight_zero_count_for_nothing():
     weight = np.ones(600)
     weight[::3] = 0
     kept = weight > 0
-    first = column_tests(y, p, {"g": group}, sample_weight=weight, rng=0)["g"]
-    other = column_tests(y[kept], p[kept], {"g": group[kept]}, rng=0)["g"]
+    first = _column_tests(y, p, {"g": group}, sample_weight=weight, rng=0)["g"]
+    other = _column_tests(y[kept], p[kept], {"g": group[kept]}, rng=0)["g"]
     first, other = (one.parts.set_index("first").sort_index()[["relative", "slope_z"]] for one in (first, other))
     np.testing.assert_allclose(first, other)
 
 
 def test_columns_share_the_level():
     y, p, group = made(900, off=0.35)
-    alone = column_tests(y, p, {"g": group}, n_resamples=1999, rng=0)["g"]
-    beside = column_tests(y, p, {"g": group, "x": np.arange(900)}, n_resamples=1999, rng=0)["g"]
+    alone = _column_tests(y, p, {"g": group}, n_resamples=1999, rng=0)["g"]
+    beside = _column_tests(y, p, {"g": group, "x": np.arange(900)}, n_resamples=1999, rng=0)["g"]
     assert beside.pvalue >= 2 * alone.pvalue - 0.02 and beside.critical > alone.critical
 
 
@@ -192,15 +192,15 @@ def test_columns_leave_all_rows_seven_tenths_of_the_level(reports):
 def test_columns_are_refused_by_name():
     y, p, group = made(60)
     for wrong, said in (({}, "at least one column"), ({"g": group[:-1]}, "by"), ({"g": np.full(60, "a")}, "'g'")):
-        with pytest.raises((ValueError, TypeError), match=said): column_tests(y, p, wrong)
-    with pytest.raises(ValueError, match="n_resamples"): column_tests(y, p, {"g": group}, n_resamples=0)
+        with pytest.raises((ValueError, TypeError), match=said): _column_tests(y, p, wrong)
+    with pytest.raises(ValueError, match="n_resamples"): _column_tests(y, p, {"g": group}, n_resamples=0)
 
 
 def test_pandas_columns_keep_their_rows():
     y, p, group = made(60)
     index = np.arange(60)[::-1]
     with pytest.raises(ValueError, match="same order|same index"):
-        column_tests(pd.Series(y), pd.Series(p, index=index), {"g": group})
+        _column_tests(pd.Series(y), pd.Series(p, index=index), {"g": group})
 
 
 def test_parts_of_a_column_hold_equal_values_together():

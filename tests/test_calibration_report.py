@@ -13,13 +13,13 @@ from uqcal._words.probabilities.findings import python_line
 from uqcal.probabilities import calibration as cal
 from uqcal.probabilities import differences
 from uqcal.probabilities.calibration import calibration_report
-from uqcal.probabilities.differences import event_ratio_of
+from uqcal.probabilities.differences import _event_ratio_of
 from uqcal.probabilities.calibration_tests import binary_calibration_tests
 from uqcal.corrections.probability_recalibration import recalibrate_probabilities
 from uqcal.probabilities.recalibration import HistogramBinning, PlattScaling
 from uqcal.probabilities.reliability import expected_calibration_error
 from uqcal.subgroups.screening import screen
-from uqcal.probabilities.walk import walk_of
+from uqcal.probabilities.walk import _walk_of
 
 Y, P = [1, 0, 1, 0, 1, 0], [0.8, 0.3, 0.5, 0.5, 0.7, 0.1]
 QUICK = dict(n_resamples=19, n_boot=9, n_bins=2, rng=1)
@@ -303,8 +303,8 @@ def test_a_slope_of_the_probabilities_is_that_of_a_regression():
     import statsmodels.api as sm
     at = np.log(p / (1 - p))
     fit = sm.Logit(y, sm.add_constant(at)).fit(disp=False)
-    walk = cal.walk_of(y, p, np.ones(p.size))
-    assert cal._tilt(walk, cal.coefficients_of(walk)["calibration-in-the-large"].estimate) == pytest.approx((fit.params[1] - 1) / fit.bse[1], rel=0.15)
+    walk = cal._walk_of(y, p, np.ones(p.size))
+    assert cal._tilt(walk, cal._coefficients_of(walk)["calibration-in-the-large"].estimate) == pytest.approx((fit.params[1] - 1) / fit.bse[1], rel=0.15)
 
 
 def test_a_limit_beyond_the_stated_rate_says_so():
@@ -319,7 +319,7 @@ def test_a_limit_beyond_the_stated_rate_says_so():
 
 def test_a_tilt_of_clusters_that_cancel_is_none():
     y, p = np.array([1.0, 0.0] * 20), np.repeat([0.3, 0.7, 0.5, 0.5], 10)
-    with np.errstate(all="raise"): assert np.isfinite(cal._tilt(cal.walk_of(y, p, np.ones(40), np.arange(40) // 2), 0.1))
+    with np.errstate(all="raise"): assert np.isfinite(cal._tilt(cal._walk_of(y, p, np.ones(40), np.arange(40) // 2), 0.1))
 
 
 def test_a_rare_fault_is_named_beside_what_was_stated_and_no_mend_is_advised_that_would_be_refused():
@@ -374,11 +374,11 @@ def test_the_line_of_python_runs(truth, tolerance, weighted, clustered, call):
 
 def test_the_factor_of_rare_events_is_clopper_and_pearsons_and_needs_no_event():
     for k, n, stated in ((0, 300, 0.001), (7, 2000, 0.0041), (2000, 2000, 0.04)):
-        found = event_ratio_of(walk_of((np.arange(n) < k) * 1.0, np.full(n, stated), np.ones(n)))
+        found = _event_ratio_of(_walk_of((np.arange(n) < k) * 1.0, np.full(n, stated), np.ones(n)))
         exact = stats.binomtest(k, n).proportion_ci(0.95, "exact")
         np.testing.assert_allclose(found.confidence_interval, np.array(exact) / stated, rtol=1e-9)
     whole = np.repeat((np.arange(500) < 3) * 1.0, 4)  # four rows of a cluster that agree are one event of four times the weight
-    found = event_ratio_of(walk_of(whole, np.full(2000, 0.004), np.ones(2000), np.repeat(np.arange(500), 4)))
+    found = _event_ratio_of(_walk_of(whole, np.full(2000, 0.004), np.ones(2000), np.repeat(np.arange(500), 4)))
     np.testing.assert_allclose(found.confidence_interval, np.array([stats.gamma.ppf(0.025, 3), stats.gamma.isf(0.025, 4)]) / 500 / 0.004, rtol=1e-9)
 
 
@@ -389,7 +389,7 @@ def test_the_factor_holds_where_events_go_with_the_weights(power):
     for _ in range(400):
         w = np.exp(rng.normal(size=2000))
         q = np.minimum(0.01 * w**power / np.average(w**power, weights=w), 0.9)
-        low, high = event_ratio_of(walk_of((rng.random(2000) < q) * 1.0, np.full(2000, 0.01), w / w.max())).confidence_interval
+        low, high = _event_ratio_of(_walk_of((rng.random(2000) < q) * 1.0, np.full(2000, 0.01), w / w.max())).confidence_interval
         missed += not low <= np.average(q, weights=w) / 0.01 <= high
     assert missed <= 33
 
@@ -410,7 +410,7 @@ def test_the_factor_is_that_of_the_rarer_outcome():
 
 @pytest.mark.parametrize("k", range(40))
 def test_a_printed_factor_never_says_more_than_its_interval(k):
-    found = event_ratio_of(walk_of((np.arange(700) < k) * 1.0, np.full(700, 0.0137), np.ones(700)))
+    found = _event_ratio_of(_walk_of((np.arange(700) < k) * 1.0, np.full(700, 0.0137), np.ones(700)))
     low, high = found.confidence_interval
     numbers = [float(text) for text in re.search(r"\[(.*), (.*)\]", found.sentence).groups()]
     assert numbers[0] <= low and numbers[1] >= high
@@ -487,8 +487,8 @@ def test_the_factor_holds_where_weights_go_with_the_outcomes():
         p = rng.beta(0.1, 0.9, 20_000)
         y = (rng.random(p.size) < p) * 1.0
         kept = rng.random(p.size) < np.where(y == 1, 1, 0.02)  # all events, and one in fifty of the others
-        walk = walk_of(y[kept], p[kept], np.where(y == 1, 0.02, 1.0)[kept])
-        outside += not event_ratio_of(walk).confidence_interval.holds(1)
+        walk = _walk_of(y[kept], p[kept], np.where(y == 1, 0.02, 1.0)[kept])
+        outside += not _event_ratio_of(walk).confidence_interval.holds(1)
     assert outside <= 10, outside
 
 

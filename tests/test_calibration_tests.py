@@ -66,7 +66,7 @@ def test_scores_of_every_shape_are_sorted_and_ties_stay_in_the_order_of_their_ro
     for score in shapes:
         row, weight = np.arange(float(score.size)), rng.uniform(size=score.size) if weighted else np.empty(0)
         order = np.argsort(score, kind="stable")
-        s, r, w = wk.sort_by_score(score, row, weight)
+        s, r, w = wk._sort_by_score(score, row, weight)
         np.testing.assert_array_equal(s, score[order])
         np.testing.assert_array_equal(r, order)
         np.testing.assert_array_equal(w, weight[order] if weighted else weight)
@@ -281,9 +281,9 @@ def test_spiegelhalter_sorts_nothing_and_agrees_with_the_sorted():
     p = rng.uniform(size=3000)
     y = (rng.uniform(size=3000) < p).astype(float)
     walk = wk.Walk.unsorted(y, p)
-    alone = wk.significance_of(walk, ("spiegelhalter",))["spiegelhalter"]
+    alone = wk._significance_of(walk, ("spiegelhalter",))["spiegelhalter"]
     assert alone.method == "asymptotic" and walk.given
-    assert wk.significance_of(walk)["spiegelhalter"] == alone and not walk.given
+    assert wk._significance_of(walk)["spiegelhalter"] == alone and not walk.given
     before = wk.Walk.of(y, p.copy()).statistic("kuiper")
     kept = wk.Walk.of(y, p)
     p[:] = 0.5

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from published import diffusion
 
-from uqcal.errors.known_causes import CONSTANTS, STRENGTHS
-from uqcal.errors.causes import causes_of, describe_rows, find_causes, suspect_rows
+from uqcal.errors.known_causes import _CONSTANTS, _STRENGTHS
+from uqcal.errors.causes import _causes_of, _describe_rows, find_causes, _suspect_rows
 from uqcal._sample.sample import Sample
 
 DEMO = diffusion()
@@ -34,18 +34,18 @@ def replaced(values, row, factor):
 @pytest.mark.parametrize("row", [0, 77, 1020, 2039])
 def test_one_uncertainty_of_the_demo_in_another_unit_is_the_row_that_is_suspected(row, factor):
     sample = Sample(DEMO.error, replaced(DEMO.uncertainty, row, 1 / factor))
-    assert suspect_rows(sample).tolist() == [row]
-    (described,) = describe_rows(sample, [row])
+    assert _suspect_rows(sample).tolist() == [row]
+    (described,) = _describe_rows(sample, [row])
     (shown,) = described.facts["shown"]
     assert shown["name"] == f"{row:,}" and shown["uncertainty"] == sample.uncertainty[row] and shown["scaled"] == sample.scaled[row]
-    named = [one for one in causes_of(sample) if row in one.rows]
+    named = [one for one in _causes_of(sample) if row in one.rows]
     assert named and all(one.name == "outlier" and one.also == ("unit_in_a_row",) and one.factor is not None for one in named)
 
 
 def test_a_hundredth_of_one_uncertainty_is_named_with_its_factor():
     sample = Sample(DEMO.error, replaced(DEMO.uncertainty, 1020, 0.01))
-    assert suspect_rows(sample).tolist() == [1020]
-    (found,) = causes_of(sample)
+    assert _suspect_rows(sample).tolist() == [1020]
+    (found,) = _causes_of(sample)
     assert (found.name, found.strength, found.factor, found.rows.tolist(), found.also) == ("outlier", "seen", 0.01, [1020], ("unit_in_a_row",))
     (shown,) = found.facts["shown"]
     assert shown["column"] == "uncertainty" and shown["factors"][0] == 0.01
@@ -56,8 +56,8 @@ def test_one_error_of_ten_thousand_is_found_whatever_the_distribution_of_u(u):
     error = np.random.default_rng(0).normal(size=2000)
     error[77] = 1e4
     sample = Sample(error, np.full(2000, u))
-    assert suspect_rows(sample).tolist() == [77]
-    assert next(one for one in causes_of(sample) if 77 in one.rows).factor == 1e4
+    assert _suspect_rows(sample).tolist() == [77]
+    assert next(one for one in _causes_of(sample) if 77 in one.rows).factor == 1e4
 
 
 @pytest.mark.parametrize("dof", [3, 4, None])
@@ -66,7 +66,7 @@ def test_rows_of_sets_in_order_are_suspected_in_two_per_cent_at_most(dof, n):
     "The stated rate is 2 %; of 400 sets 18 is the 99.9 % quantile. A rule of three sigma fails it at once."
     rng = np.random.default_rng([n, dof or 0])
     draw = (lambda: rng.normal(size=n)) if dof is None else (lambda: rng.standard_t(dof, n))
-    assert sum(suspect_rows(Sample(draw(), np.ones(n))).size > 0 for _ in range(400)) <= 18
+    assert sum(_suspect_rows(Sample(draw(), np.ones(n))).size > 0 for _ in range(400)) <= 18
 
 
 def test_at_most_one_row_in_five_hundred_is_suspected():
@@ -74,7 +74,7 @@ def test_at_most_one_row_in_five_hundred_is_suspected():
     for rows in (3, 4, 5):
         spoilt = error.copy()
         spoilt[:rows] = 1e4 * np.arange(1, rows + 1)
-        found = suspect_rows(Sample(spoilt, u))
+        found = _suspect_rows(Sample(spoilt, u))
         assert sorted(found.tolist()) == (list(range(rows)) if rows <= 4 else [])
 
 
@@ -83,17 +83,17 @@ def test_repeated_rows_do_not_make_gaps():
     hits = 0
     for seed in range(60):
         error, u = made(300, seed, dof=3)
-        hits += suspect_rows(Sample(np.repeat(error, 10), np.repeat(u, 10))).size > 0
+        hits += _suspect_rows(Sample(np.repeat(error, 10), np.repeat(u, 10))).size > 0
     assert hits <= 5
 
 
 def test_rows_are_positions_whatever_their_number():
     error, u = made(5)
-    assert suspect_rows(Sample(error, u)).size == 0
+    assert _suspect_rows(Sample(error, u)).size == 0
     for rows in ([0, 1, 2, 3], [4], np.arange(5) != 2):
-        told = describe_rows(Sample(error, u), rows)
+        told = _describe_rows(Sample(error, u), rows)
         assert [one.rows.tolist() for one in told] == [[row] for row in np.arange(5)[rows]] and {one.name for one in told} <= {"outlier", "unit_in_a_row"}
-    with pytest.raises(ValueError, match="rows"): describe_rows(Sample(error, u), [5])
+    with pytest.raises(ValueError, match="rows"): _describe_rows(Sample(error, u), [5])
 
 
 # --- sets in order --------------------------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def test_a_wide_range_that_errors_follow_is_no_mistake():
 # --- whole columns --------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("constant", [one for one in CONSTANTS if one.name == "unit"], ids=lambda one: f"{one.factor:.4g}")
+@pytest.mark.parametrize("constant", [one for one in _CONSTANTS if one.name == "unit"], ids=lambda one: f"{one.factor:.4g}")
 def test_each_unit_is_named_with_its_factor(constant):
     error, u = made()
     found = find_causes(error, constant.factor * u, least="possible")
@@ -221,10 +221,10 @@ def test_features_and_groups_are_told_by_name():
     error, u = made()
     laboratory = np.array(["A", "B", "C", "D"])[np.arange(2000) % 4]
     sample = Sample(np.where(laboratory == "B", 1000, 1) * error, u)
-    found = causes_of(sample, {"lab": sample.along(laboratory)})[-1]
+    found = _causes_of(sample, {"lab": sample.along(laboratory)})[-1]
     assert found.name == "unit_in_a_group" and (found.facts["group"], found.facts["feature"]) == ("B", "lab") and (laboratory[found.rows] == "B").all()
     sample = Sample(error + u * (laboratory == "C"), u)
-    found = causes_of(sample, {"lab": sample.along(laboratory)})[-1]
+    found = _causes_of(sample, {"lab": sample.along(laboratory)})[-1]
     assert found.name == "bias_by_group" and (found.facts["group"], found.facts["count"], found.facts["groups"]) == ("C", 1, 4) and (laboratory[found.rows] == "C").all()
 
 
@@ -240,7 +240,7 @@ def test_causes_do_not_depend_on_the_unit():
 def test_strength_filters():
     error, u = made()
     u = np.minimum(1.4 * u, np.quantile(u, 0.8))
-    told = {least: find_causes(error, u, least=least) for least in STRENGTHS}
+    told = {least: find_causes(error, u, least=least) for least in _STRENGTHS}
     assert len(told["seen"]) <= len(told["likely"]) <= len(told["possible"])
     assert {one.strength for one in told["seen"]} == {"seen"}
 
@@ -249,7 +249,7 @@ def test_strength_filters():
 def test_the_smallest_files_are_taken(n):
     for error in (np.zeros(n), np.ones(n), np.arange(n) - 1.0):
         for u in (np.ones(n), np.arange(n) + 1.0):
-            for one in find_causes(error, u, least="possible"): assert one.sentence.endswith(".") and one.strength in STRENGTHS
+            for one in find_causes(error, u, least="possible"): assert one.sentence.endswith(".") and one.strength in _STRENGTHS
 
 
 # --- u from few members ---------------------------------------------------------------------------------------------------------------
@@ -452,12 +452,12 @@ def test_rows_that_were_flagged_are_not_counted_in_the_next_cause(seed, rows):
     "The group is off by 0.556, which no unit explains; with five rows in another unit it came out at 0.244, as one of kJ/mol and kcal/mol. Caught: means over all rows."
     observed, predicted, u, group, wrong = two_groups(seed, rows)
     sample = Sample(observed - predicted, u)
-    found = causes_of(sample, {"scaffold": sample.along(group)})
+    found = _causes_of(sample, {"scaffold": sample.along(group)})
     flagged = np.concatenate([one.rows for one in found if one.name in ("unit_in_a_row", "outlier")])
     assert set(wrong) == set(flagged.tolist())
     assert not any(one.name == "unit_in_a_group" for one in found)
     number = np.where(group == "b", 3.0, 1.0) * np.random.default_rng(seed).uniform(1, 2, group.size)
-    assert [one.name for one in causes_of(sample, {"x": sample.along(number)})] == [one.name for one in causes_of(sample)]
+    assert [one.name for one in _causes_of(sample, {"x": sample.along(number)})] == [one.name for one in _causes_of(sample)]
 
 
 @pytest.mark.parametrize("rows", [3, 5, 12])

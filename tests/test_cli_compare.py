@@ -188,12 +188,12 @@ def test_two_questions_of_two_groups_share_their_level():
     "Mutation: 'differ' where one of the p-values alone is below 5 %, which 9 % of groups without a difference show."
     from uqcal._base.results import Interval
     from uqcal._words.groups import pair_conclusion
-    from uqcal.subgroups.screening import pair_findings
+    from uqcal.subgroups.screening import _findings_of_pair
     sides = {"a": "a", "b": "b", "n_a": 10, "n_b": 20}
     for kuiper, average, says in ((0.03, 0.2, "No clear difference between groups a and b is found at equal scores."), (0.02, 0.2, "At equal scores groups a and b differ, but no difference on average is shown."),
                                   (0.3, 0.03, "No clear difference between groups a and b is found at equal scores."), (0.3, 0.02, "Groups a and b differ on average at equal scores, but no range of scores shows it."),
                                   (0.03, 0.01, "At equal scores groups a and b differ."), (0.3, 0.2, "No difference between groups a and b is found at equal scores.")):
-        findings = pair_findings(sides, kuiper, (0.1, Interval(0.0, 0.2), average))
+        findings = _findings_of_pair(sides, kuiper, (0.1, Interval(0.0, 0.2), average))
         assert pair_conclusion(*findings) == f"{says} On average a minus b is +0.10 [+0.00, +0.20]."
         assert [finding.status == "invalid" for finding in findings] == ["groups a and b differ" in says.lower() and "range" not in says, average < 0.025]
 

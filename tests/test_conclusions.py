@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from uqcal.errors.validation import validate_errors
 from uqcal._chance import distributions
-from uqcal.errors.conclusions import check_tolerance, draw_conclusions
-from uqcal.errors.steps import next_step, part_tables
+from uqcal.errors.conclusions import _check_tolerance, draw_conclusions
+from uqcal.errors.steps import next_step, _part_tables
 from uqcal._chance.resampling import joint_pvalues
 from uqcal.reports import Finding, Report
 from uqcal._words.errors.conclusion import errors_conclusion
@@ -96,7 +96,7 @@ def test_what_lies_beyond_the_tolerance_is_named_so():
 @pytest.mark.parametrize("tolerance, error", [(1, ValueError), (0.8, ValueError), (np.inf, ValueError), (np.nan, ValueError), ("2", TypeError), (True, TypeError), (None, TypeError), ([2.0], TypeError)])
 def test_a_tolerance_is_a_factor_above_one(tolerance, error):
     with pytest.raises(error, match="tolerance must be"):
-        check_tolerance(tolerance)
+        _check_tolerance(tolerance)
     with pytest.raises(error, match="tolerance must be"):
         draw_conclusions(*sample(), tolerance=tolerance)
 
@@ -196,10 +196,10 @@ def test_features_come_with_a_table_whose_rows_share_out_all_points():
     along = found["size by T"].parts
     assert 4 <= len(along) <= 5 and (along["first"].to_numpy()[1:] > along["last"].to_numpy()[:-1]).all() and along["count"].min() > 150
     for row in along.to_dict("records"): assert row["count"] == np.sum((T >= row["first"]) & (T <= row["last"]))
-    tables = part_tables(found.values())
+    tables = _part_tables(found.values())
     groups = tables["g"]
     assert groups.columns.tolist()[:2] == ["g", "rows"] and {"bias/std", "error/std"} < set(groups.columns) and sorted(groups["g"]) == ["<c>", "a", "b"]
-    assert [title for title in tables if title.startswith("T")] and len(part_tables(found.values(), 2)["g"]) == 2
+    assert [title for title in tables if title.startswith("T")] and len(_part_tables(found.values(), 2)["g"]) == 2
 
 
 def test_a_place_of_few_points_is_told_with_its_count():
@@ -758,7 +758,7 @@ def test_correlation_without_spread_is_inconclusive(error, uncertainty, reason):
 
 
 def test_features_are_refused_before_anything_is_computed(monkeypatch):
-    monkeypatch.setattr("uqcal.errors.validation.intervals_of", lambda *args, **options: pytest.fail("computed in vain"))
+    monkeypatch.setattr("uqcal.errors.validation._intervals_of", lambda *args, **options: pytest.fail("computed in vain"))
     error, uncertainty = sample(1)
     for features in ({"x": np.ones(300)}, {"x": [None, *TEXT[1:]]}, {"x": COLUMN[1:]}, [COLUMN]):
         with pytest.raises((ValueError, TypeError), match="by"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from uqcal.statistics.confidence_curves import ConfidenceCurve, _Groups, _mean_magnitude, _resampled_curves, _simulated_means, confidence_curve, curve_of
+from uqcal.statistics.confidence_curves import ConfidenceCurve, _Groups, _mean_magnitude, _resampled_curves, _simulated_means, confidence_curve, _curve_of
 from uqcal._chance.distributions import simulate_calibrated, standard_distribution
 from uqcal._sample.sample import Sample
 
@@ -98,7 +98,7 @@ def test_an_increasing_function_of_uncertainty_leaves_the_curve(demo):
 @pytest.mark.parametrize("metric", ["rmse", "mae"])
 def test_same_result_for_any_number_of_jobs(demo, metric):
     one, two = (confidence_curve(*demo, metric=metric, n_boot=900, n_resamples=900, rng=3, n_jobs=n) for n in (1, 2))
-    assert one == two == curve_of(Sample(*demo), metric=metric, n_boot=900, n_resamples=900, rng=3)
+    assert one == two == _curve_of(Sample(*demo), metric=metric, n_boot=900, n_resamples=900, rng=3)
     pd.testing.assert_frame_equal(one.to_frame(), two.to_frame(), check_exact=True)
     np.testing.assert_array_equal(one.null_distribution, two.null_distribution)
     assert confidence_curve(*demo, metric=metric, rng=np.random.default_rng(3)).pvalue == confidence_curve(*demo, metric=metric, rng=3).pvalue

@@ -13,7 +13,7 @@ from scipy import stats
 
 from uqcal._chance import distributions
 from uqcal.statistics import statistics
-from uqcal.statistics.consistency import STATISTICS, NothingToTest, check_shuffles, consistency_of, consistency_test, link_of, link_test, shuffle_plan
+from uqcal.statistics.consistency import _STATISTICS, NothingToTest, _check_shuffles, _consistency_of, consistency_test, _link_of, link_test, _shuffle_plan
 from uqcal._chance.resampling import monte_carlo_pvalue, shuffle, shuffle_state
 from uqcal._sample.sample import Sample
 
@@ -92,7 +92,7 @@ def value(name, error, uncertainty, **options):
 
 
 @pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", _STATISTICS)
 def test_statistic_is_that_of_the_slow_twin(name, tied):
     for seed in range(5):
         error, uncertainty = sample(seed, tied=tied)
@@ -110,11 +110,11 @@ def test_statistic_of_groups_is_that_of_the_slow_twin(name):
 
 
 @pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", _STATISTICS)
 def test_each_shuffle_is_that_of_the_slow_twin(name, tied):
     "The kernels shuffle what `shuffle` shuffles: replay it and compute each statistic from the scaled errors so paired."
     data = Sample(*sample(11, tied=tied))
-    kernel, values, fixed = shuffle_plan(name, data, data.by_uncertainty, 4)
+    kernel, values, fixed = _shuffle_plan(name, data, data.by_uncertainty, 4)
     state = np.array([1, 2, 3, 4], dtype=np.uint64)
     found = kernel(values.copy(), 6, state.copy(), *fixed)
     place = np.arange(float(values.size))
@@ -130,7 +130,7 @@ def test_each_shuffle_is_that_of_the_slow_twin(name, tied):
 
 
 @pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", _STATISTICS)
 def test_shuffles_draw_from_all_pairings_alike(name, tied):
     "For six points the null is the statistic of all 720 pairings: its values and its p-value, by the slow twin."
     rng = np.random.default_rng(7)
@@ -154,7 +154,7 @@ def test_shuffles_draw_from_all_pairings_alike(name, tied):
     assert levels.size == 1 or stats.chisquare(np.bincount(nearest, minlength=levels.size), expected).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", _STATISTICS)
 def test_pvalue_counts_what_it_says(name):
     error, uncertainty = sample(3, n=60)
     r = consistency_test(error, uncertainty, statistic=name, n_resamples=199, rng=2)
@@ -192,8 +192,8 @@ CASES = [(n, distribution) for n in (50, 500, 5000) for distribution in DISTRIBU
 
 def pvalues(error, uncertainty, n_shuffles, rng):
     data = Sample(error, uncertainty)
-    for name in STATISTICS:
-        kernel, values, fixed = shuffle_plan(name, data, data.by_uncertainty)
+    for name in _STATISTICS:
+        kernel, values, fixed = _shuffle_plan(name, data, data.by_uncertainty)
         rows = kernel(values.copy(), n_shuffles, shuffle_state(rng), *fixed)
         yield monte_carlo_pvalue(rows[0], rows[1:], "two-sided" if name in TWO_SIDED else "greater")
 
@@ -220,7 +220,7 @@ def test_pvalue_is_uniform_when_uncertainties_are_consistent(n, distribution, ti
     found = many_pvalues(n, distribution, 1000, 39, seed=n, tied=tied)
     for level in np.arange(1, 11) / 20:
         rates = np.mean(found <= level + 1e-9, axis=0)
-        assert np.all(np.abs(rates - level) < 3.5 * np.sqrt(level * (1 - level) / 1000)), (level, dict(zip(STATISTICS, rates)))
+        assert np.all(np.abs(rates - level) < 3.5 * np.sqrt(level * (1 - level) / 1000)), (level, dict(zip(_STATISTICS, rates)))
 
 
 @pytest.mark.slow
@@ -228,20 +228,20 @@ def test_pvalue_is_uniform_when_uncertainties_are_consistent(n, distribution, ti
 def test_level_is_five_percent_for_every_distribution_and_size(case):
     n, distribution = CASES[case]
     rates = np.mean(many_pvalues(n, distribution, 2000, 39, seed=case) <= 0.05, axis=0)
-    assert np.all((rates >= 0.035) & (rates <= 0.065)), dict(zip(STATISTICS, rates))
+    assert np.all((rates >= 0.035) & (rates <= 0.065)), dict(zip(_STATISTICS, rates))
     shown = pd.read_csv(Path(__file__).parents[1] / "nbs" / "statistics/23_consistency_level.csv", index_col=["n", "distribution"])
-    np.testing.assert_allclose(rates, shown.loc[(n, distribution), list(STATISTICS)], atol=0.001)
+    np.testing.assert_allclose(rates, shown.loc[(n, distribution), list(_STATISTICS)], atol=0.001)
 
 
 @pytest.mark.slow
 def test_level_does_not_depend_on_the_number_of_shuffles():
     rates = np.mean(many_pvalues(100, "t3", 2000, 999, seed=77) <= 0.05, axis=0)
-    assert np.all((rates >= 0.035) & (rates <= 0.065)), dict(zip(STATISTICS, rates))
+    assert np.all((rates >= 0.035) & (rates <= 0.065)), dict(zip(_STATISTICS, rates))
 
 
 # invariances
 
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", _STATISTICS)
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), factor=st.sampled_from([1e-12, 1e-3, 7.0, 1e6]), wrong=st.floats(0.1, 10), tied=st.booleans())
 def test_units_average_size_sign_and_row_order_do_not_matter(name, seed, factor, wrong, tied):
@@ -264,13 +264,13 @@ def test_units_average_size_sign_and_row_order_do_not_matter(name, seed, factor,
 def test_order_of_rows_within_equal_uncertainties_does_not_matter():
     demo = diffusion()
     rounded, worst = np.round(demo.uncertainty, 1) + 0.05, np.argsort(np.abs(demo.error))
-    for name in STATISTICS:
+    for name in _STATISTICS:
         np.testing.assert_allclose(value(name, demo.error[worst], rounded[worst]), value(name, demo.error, rounded), rtol=1e-9)
 
 
 def test_a_seed_fixes_the_result_whatever_n_jobs():
     error, uncertainty = sample(1, n=3000)
-    for name in STATISTICS:
+    for name in _STATISTICS:
         one, two = (consistency_test(error, uncertainty, statistic=name, n_resamples=1500, rng=4, n_jobs=jobs) for jobs in (1, 2))
         assert one == two and np.array_equal(one.null_distribution, two.null_distribution)
         assert not np.array_equal(one.null_distribution, consistency_test(error, uncertainty, statistic=name, n_resamples=1500, rng=5).null_distribution)
@@ -280,7 +280,7 @@ def test_nothing_is_changed_in_place():
     error, uncertainty = sample(1)
     feature = np.arange(40.0)
     before = error.copy(), uncertainty.copy(), feature.copy()
-    for name in STATISTICS:
+    for name in _STATISTICS:
         consistency_test(error, uncertainty, statistic=name, n_bins=4, by=feature, n_resamples=19, rng=1)
     assert all(np.array_equal(a, b) for a, b in zip(before, (error, uncertainty, feature)))
 
@@ -374,7 +374,7 @@ def test_text_categories_and_truth_values_are_groups(by):
 def test_results_show_themselves():
     import matplotlib.pyplot as plt
     error, uncertainty = sample(1, n=200)
-    for name in STATISTICS:
+    for name in _STATISTICS:
         result = consistency_test(error, uncertainty, statistic=name, n_resamples=99, rng=1)
         assert {"name", "statistic", "pvalue", "n_resamples", "zms"} < set(result.to_frame().columns) and len(result.to_frame()) == 1
         assert f"p = {result.pvalue:.2g}" in result._repr_html_() and result.sentence in result._repr_html_()
@@ -420,7 +420,7 @@ def test_link_shows_itself_and_refuses_what_does_not_vary():
     result = link_test(error, uncertainty, n_resamples=99, rng=1)
     assert list(result.to_frame().columns) == ["statistic", "pvalue", "alternative", "method", "n", "n_resamples", "n_groups", "n_planned"] and "CC" in result._repr_html_()
     assert result.statistic == pytest.approx(statistics.cc(error, uncertainty)) and result.plot().get_xlabel().startswith("rank correlation of |E| and u")
-    assert link_of(Sample(error, uncertainty), n_resamples=99, rng=1) == result
+    assert _link_of(Sample(error, uncertainty), n_resamples=99, rng=1) == result
     plt.close("all")
     for call, message, reason in ((lambda: link_test([1.0, 2, 3], [1.0, 2, 3]), "at least four", "only 3 points"),
                                   (lambda: link_test(np.ones(9), np.arange(1.0, 10)), "error must vary for a rank correlation: the 9 absolute errors are all 1", "all absolute errors are equal"),
@@ -437,10 +437,10 @@ def test_link_shows_itself_and_refuses_what_does_not_vary():
 def test_a_sample_serves_several_questions():
     error, uncertainty = sample(2, n=300)
     feature, data = np.random.default_rng(1).integers(0, 9, 300), Sample(error, uncertainty)
-    for name in STATISTICS:
+    for name in _STATISTICS:
         options = dict(statistic=name, n_resamples=99, rng=1)
-        assert consistency_of(data, **options) == consistency_test(error, uncertainty, **options)
-        assert consistency_of(data, data.along(feature), **options) == consistency_test(error, uncertainty, by=feature, **options)
+        assert _consistency_of(data, **options) == consistency_test(error, uncertainty, **options)
+        assert _consistency_of(data, data.along(feature), **options) == consistency_test(error, uncertainty, by=feature, **options)
 
 
 @pytest.mark.parametrize("error, uncertainty, reason", [
@@ -448,7 +448,7 @@ def test_a_sample_serves_several_questions():
     (np.array([0.3, 0.5, -0.9, 0.7]), np.array([0.6, 1.0, 1.8, 1.4]), "all scaled errors have the same size")])
 def test_what_cannot_be_tested_says_why_in_a_field(error, uncertainty, reason):
     with pytest.raises(NothingToTest) as refusal:
-        check_shuffles(Sample(error, uncertainty))
+        _check_shuffles(Sample(error, uncertainty))
     assert refusal.value.reason.startswith(reason) and "must" in str(refusal.value)
 
 
@@ -485,7 +485,7 @@ def test_masked_values_are_missing():
 
 
 def test_constant_uncertainties_can_be_judged_by_a_feature():
-    for name in STATISTICS:
+    for name in _STATISTICS:
         assert 0 < consistency_test(E, np.ones(40), by=U, statistic=name, n_bins=4, n_resamples=99, rng=1).pvalue <= 1
 
 
@@ -501,7 +501,7 @@ def test_infinite_shuffles_count_against_the_data_only():
 NUMBERS = st.one_of(st.floats(allow_nan=True, allow_infinity=True), st.sampled_from([0.0, 1.0, -1.0, 0.5, 1e-160, 1e-120, 1e120, -1e149, 3.0]))
 
 
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", _STATISTICS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_floats_give_a_result_without_nan_or_a_clear_error(name, data):

@@ -75,7 +75,7 @@ def test_the_folder_comes_first(alone, monkeypatch):
     folder.mkdir(parents=True)
     shutil.copyfile(Path(SHARED) / "simref" / "PAL2022" / "Diffusion_RF_Test_cal.csv", folder / "Diffusion_RF_Test_cal.csv")
     monkeypatch.setenv("UQCAL_DATA_DIR", str(alone / "data"))
-    assert datasets.locate(datasets.SETS["Diffusion_RF"]) == folder / "Diffusion_RF_Test_cal.csv"
+    assert datasets._locate(datasets._SETS["Diffusion_RF"]) == folder / "Diffusion_RF_Test_cal.csv"
 
 
 def test_a_damaged_file_is_named_with_both_checksums(alone, monkeypatch):
@@ -84,7 +84,7 @@ def test_a_damaged_file_is_named_with_both_checksums(alone, monkeypatch):
     file.write_text("logP,uq,y_pred\n1,1,1\n")
     monkeypatch.setenv("UQCAL_DATA_DIR", str(alone / "data"))
     with pytest.raises(ValueError) as caught: load_errors("logP_150k_LS-GCN")
-    for part in (str(file), datasets.SETS["logP_150k_LS-GCN"].sha256, hashlib.sha256(file.read_bytes()).hexdigest()): assert part in str(caught.value)
+    for part in (str(file), datasets._SETS["logP_150k_LS-GCN"].sha256, hashlib.sha256(file.read_bytes()).hexdigest()): assert part in str(caught.value)
 
 
 def test_no_network_and_no_copy_says_both_ways_out(alone):
@@ -100,7 +100,7 @@ def test_a_folder_without_the_file_is_named(alone, monkeypatch):
 
 @with_data
 def test_a_download_is_kept_and_shows_its_progress(server, monkeypatch, capfd):
-    entry = datasets.SETS["logP_10k_a_LS-GCN"]
+    entry = datasets._SETS["logP_10k_a_LS-GCN"]
     (server / entry.file).parent.mkdir(parents=True)
     shutil.copyfile(Path(SHARED) / "simref" / entry.file, server / entry.file)
     assert len(load_errors(entry.name, progress=True)) == 5000
@@ -111,7 +111,7 @@ def test_a_download_is_kept_and_shows_its_progress(server, monkeypatch, capfd):
 
 
 def test_a_wrong_download_is_refused_and_not_kept(server, capfd):
-    entry = datasets.SETS["logP_10k_a_LS-GCN"]
+    entry = datasets._SETS["logP_10k_a_LS-GCN"]
     (server / entry.file).parent.mkdir(parents=True)
     (server / entry.file).write_text("not the file")
     with pytest.raises(ValueError, match=entry.sha256): load_errors(entry.name)

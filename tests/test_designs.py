@@ -15,7 +15,7 @@ from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal.probabilities.calibration_errors import calibration_error_interval, ece_test
 from uqcal.subgroups.screening import screen
-from uqcal.probabilities.walk import Walk, band_of, significance_of
+from uqcal.probabilities.walk import Walk, _band_of, _significance_of
 
 NOBODY = np.empty(0, np.int64)
 
@@ -39,7 +39,7 @@ def test_one_statistic_has_one_pvalue_wherever_it_is_asked(kind):
     graph, tests = calibration_graph(y, p, **shared), binary_calibration_tests(y, p, **shared)
     for name, alone in (("kuiper", kuiper_test), ("kolmogorov_smirnov", kolmogorov_smirnov_test)):
         found = alone(y, p, **shared)
-        walk = significance_of(Walk.of(y, p, weight, cluster), [name], n_resamples=499, rng=8)[name]
+        walk = _significance_of(Walk.of(y, p, weight, cluster), [name], n_resamples=499, rng=8)[name]
         assert getattr(graph, f"{name}_pvalue") == found.pvalue == getattr(tests, name).pvalue == walk.pvalue
         assert graph.method == found.method == walk.method
     if cluster is None:
@@ -57,7 +57,7 @@ def test_rare_events_keep_the_level_in_graph_test_and_band_alike():
         limit += calibration_graph(y, p, method="asymptotic").kuiper_pvalue <= 0.05
         if y.any():
             walk = Walk.of(y, p)
-            outside += np.abs(walk.total).max() / walk.weight.sum() > band_of(walk) * (1 + 1e-9)
+            outside += np.abs(walk.total).max() / walk.weight.sum() > _band_of(walk) * (1 + 1e-9)
     assert graph.method == "exact"
     assert (rejected / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)).all() and outside / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
     assert limit / 300 > 0.1
@@ -70,11 +70,11 @@ def test_a_walk_leaves_the_band_exactly_where_its_pvalue_is_small(seed):
     y = rng.uniform(size=80) < p * (1 + 0.15 * seed)
     tests = binary_calibration_tests(y, p, groups=np.arange(80) // 2 if seed % 3 == 0 else None, n_resamples=199, rng=seed)
     for confidence in (0.95, 0.5, 0.8):
-        band = band_of(tests.walk, tests.kolmogorov_smirnov, confidence=confidence)
+        band = _band_of(tests.walk, tests.kolmogorov_smirnov, confidence=confidence)
         left = np.abs(tests.walk.total).max() / tests.walk.weight.sum() > band * (1 + 1e-9)
         assert left == (tests.kolmogorov_smirnov.pvalue <= 1 - confidence + 1e-12)
     top = tests.plot().patches[0].get_bbox().y1
-    assert top == pytest.approx(band_of(tests.walk, tests.kolmogorov_smirnov))
+    assert top == pytest.approx(_band_of(tests.walk, tests.kolmogorov_smirnov))
     plt.close("all")
 
 
@@ -88,23 +88,23 @@ def test_a_walk_of_weights_leaves_its_band_where_its_pvalue_is_small(n):
         y = (rng.random(n) < p) * 1
         kept = rng.random(n) < np.where(y == 1, 0.2, 1)
         walk = Walk.of(y[kept], p[kept], np.where(y == 1, 5.0, 1.0)[kept])
-        test = significance_of(walk, ["kolmogorov_smirnov"], n_resamples=199, rng=1)["kolmogorov_smirnov"]
+        test = _significance_of(walk, ["kolmogorov_smirnov"], n_resamples=199, rng=1)["kolmogorov_smirnov"]
         at = np.abs(walk.total).max() / walk.total_weight
-        assert (at > band_of(walk, test)) == (test.pvalue <= 0.05)
+        assert (at > _band_of(walk, test)) == (test.pvalue <= 0.05)
         told.append((test.method, test.null_distribution is None))
-        if n > 5000: assert band_of(walk) == pytest.approx(band_of(walk, test))
+        if n > 5000: assert _band_of(walk) == pytest.approx(_band_of(walk, test))
     assert set(told) == {("signs", n > 5000)}
 
 
 def test_band_of_few_draws_certainties_and_contradictions():
     walk = Walk.of([1, 0, 1], [0.5, 0.2, 0.7])
-    few = significance_of(walk, ["kolmogorov_smirnov"], n_resamples=9, rng=1)["kolmogorov_smirnov"]
-    assert band_of(walk, few) == np.inf and band_of(Walk.of([1, 0], [1.0, 0.0])) == 0
+    few = _significance_of(walk, ["kolmogorov_smirnov"], n_resamples=9, rng=1)["kolmogorov_smirnov"]
+    assert _band_of(walk, few) == np.inf and _band_of(Walk.of([1, 0], [1.0, 0.0])) == 0
     contradicted = Walk.of([1, 0, 1, 0], [0.0, 0.2, 0.7, 0.4])
-    assert 0 < band_of(contradicted) < 1
+    assert 0 < _band_of(contradicted) < 1
     binary_calibration_tests([1, 0, 1], [0.5, 0.2, 0.7], n_resamples=9, rng=1).plot()
     plt.close("all")
-    with pytest.raises(ValueError, match="confidence must lie strictly"): band_of(walk, confidence=1.0)
+    with pytest.raises(ValueError, match="confidence must lie strictly"): _band_of(walk, confidence=1.0)
 
 
 # ---- clusters of outcomes

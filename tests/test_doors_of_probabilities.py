@@ -17,7 +17,7 @@ from uqcal.probabilities.differences import brier_decomposition, largest_differe
 from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, spiegelhalter_test
 from uqcal._command.cli import main
 from uqcal._base.inputs import check_multiclass, check_outcomes, check_probabilities
-from uqcal.subgroups.partition_comparison import comparison_of_partitions
+from uqcal.subgroups.partition_comparison import _comparison_of_partitions
 from uqcal.probabilities.calibration_errors import (calibration_error_interval,
                                                     debiased_squared_error)
 from uqcal.probabilities.reliability import classwise_ece
@@ -25,9 +25,9 @@ from uqcal.comparison.scores import brier_score, log_score
 from uqcal.online import calibeating
 from uqcal.online.calibeating import refinement, running_calibration_error, running_sharpness, sharpness, tops
 from uqcal.online.monitor import CalibrationMonitor
-from uqcal.parts.partitions import calibration_of_partitions
+from uqcal.parts.partitions import _calibration_of_partitions
 from uqcal.probabilities.recalibration import BetaScaling, HistogramBinning, IsotonicCalibration, PeriodicRefit, PlattScaling
-from uqcal.subgroups.partition_comparison import comparisons_of_partitions
+from uqcal.subgroups.partition_comparison import _comparisons_of_partitions
 from uqcal.probabilities.walk import cumulative_differences
 
 
@@ -102,7 +102,7 @@ def test_graphs_and_screens_take_labels_and_truth_values():
     assert rate_difference(words[at], ["no"] * 9, pos_label="yes").rate_b == 0 and rate_difference(r[at] + 1, pd.Series([1, 2, 1]), pos_label=2).rate_b == 1 / 3
     with pytest.raises(TypeError, match="y_true_a == 'yes', or pos_label='yes'"): rate_difference(words[at], words[~at])
     with pytest.raises(ValueError, match=r"pos_label must be a label of y_true_a and y_true_b \('no', 'yes'\)"): rate_difference(words[at], words[~at], pos_label="x")
-    one, other = (comparison_of_partitions(in_parts(frame), "a", "b", y_true=name, score="s", by="g") for name in ("r", "true"))
+    one, other = (_comparison_of_partitions(in_parts(frame), "a", "b", y_true=name, score="s", by="g") for name in ("r", "true"))
     assert one.kuiper == other.kuiper
     with pytest.raises(ValueError, match="pos_label is for score='brier' or 'log loss'"): compare_scores(r, {"a": (s, s + 1), "b": (s, s + 2)}, pos_label=1)
 
@@ -123,11 +123,11 @@ def test_a_table_in_parts_has_a_positive_label_though_a_part_may_hold_the_other_
     _, p, y, g, _ = cases(5)
     frame = pd.DataFrame(dict(words=np.where(y == 1, "spam", "ham"), two=y + 1, true=y == 1, y=y, score=p, q=p**1.2, group=g)).sort_values("y", ignore_index=True)
     table, label = in_parts(frame), {"words": "spam", "two": 2, "true": True}[kind]
-    found, truth = calibration_of_partitions(table, kind, pos_label=label, rng=0, n_boot=99), calibration_of_partitions(table, "y", rng=0, n_boot=99)
+    found, truth = _calibration_of_partitions(table, kind, pos_label=label, rng=0, n_boot=99), _calibration_of_partitions(table, "y", rng=0, n_boot=99)
     assert found.sentence == truth.sentence and found.n_passes == truth.n_passes + 1
-    found, truth = (comparisons_of_partitions(table, y_true=name, **more) for name, more in ((kind, dict(pos_label=label)), ("y", {})))
+    found, truth = (_comparisons_of_partitions(table, y_true=name, **more) for name, more in ((kind, dict(pos_label=label)), ("y", {})))
     assert found.sentence == truth.sentence and found.n_passes == truth.n_passes + 1
-    with pytest.raises(ValueError, match=f"pos_label must be a label of {kind}"): calibration_of_partitions(table, kind, pos_label="eggs")
+    with pytest.raises(ValueError, match=f"pos_label must be a label of {kind}"): _calibration_of_partitions(table, kind, pos_label="eggs")
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
     commands = (["validate", "--prob", "score", "--observed"], ["compare-groups", "--by", "group", "--score", "score", "--observed"],
@@ -164,7 +164,7 @@ def test_rows_of_weight_zero_are_as_if_they_were_not_there():
         pd.testing.assert_frame_equal(screen(frame, **options, **more).table, screen(frame[keep], **options, **more).table)
     options = dict(y_true="r", score="s", by="g", sample_weight="w")
     for b in ("b", None):
-        found, truth = (comparison_of_partitions(in_parts(one), "a", b, **options) for one in (frame, frame[keep]))
+        found, truth = (_comparison_of_partitions(in_parts(one), "a", b, **options) for one in (frame, frame[keep]))
         assert (found.kuiper, found.average_difference, found.n_a) == (truth.kuiper, truth.average_difference, truth.n_a)
     for bad, words in ((-w, "not be negative"), (0 * w, "positive somewhere")):
         for find in (lambda bad: calibration_graph(r, s, sample_weight=bad), lambda bad: subpopulation_graph(r, s, at, sample_weight=bad),

@@ -8,12 +8,12 @@ import pytest
 from sklearn.base import clone
 
 from uqcal._command.cli import main
-from uqcal.errors.conclusions import AVERAGE, draw_conclusions
+from uqcal.errors.conclusions import _AVERAGE, draw_conclusions
 from uqcal.errors.factors import average_test
-from uqcal.corrections.error_recalibration import _reason, cross_fitted, make_folds, recalibrate_errors, score_table
+from uqcal.corrections.error_recalibration import _reason, _cross_fitted_scales, _make_folds, recalibrate_errors, _score_table
 from uqcal._sample.sample import Sample
-from uqcal.corrections.scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, ErrorMap, StepShift, credible_means, fit_log_variance,
-                           isotonic_blocks, likely_dof, log_density)
+from uqcal.corrections.scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, ErrorMap, StepShift, _credible_means, _fit_log_variance,
+                           _isotonic_blocks, _likely_dof, _log_density)
 from uqcal.errors.validation import validate_errors
 
 QUICK = dict(n_boot=199, n_resamples=199)
@@ -69,7 +69,7 @@ def test_a_start_from_a_part_of_the_rows_ends_at_the_same_fit():
     square = (np.exp(0.3 * x) * rng.standard_normal(x.size))**2
     square[kind & (rng.random(x.size) < 0.9999)] = 0.0
     design = np.column_stack([np.ones(x.size), x, kind])
-    found = fit_log_variance(design, square)
+    found = _fit_log_variance(design, square)
     assert np.abs(design.T @ (1 - square * np.exp(-design @ found)) / x.size).max() < 1e-10
 
 
@@ -83,7 +83,7 @@ def test_isotonic_blocks_are_those_of_pool_adjacent_violators(seed):
         while len(blocks) > 1 and blocks[-2][1] / blocks[-2][0] >= blocks[-1][1] / blocks[-1][0]:
             count, total = blocks.pop()
             blocks[-1] = [blocks[-1][0] + count, blocks[-1][1] + total]
-    found = isotonic_blocks(u, error**2)
+    found = _isotonic_blocks(u, error**2)
     np.testing.assert_allclose(found["count"], [count for count, _ in blocks])
     np.testing.assert_allclose(found["variance"], [total / count for count, total in blocks], atol=1e-10)
 
@@ -105,7 +105,7 @@ def test_the_power_and_the_regression_are_those_of_a_gamma_model():
     square, log = (error / u)**2, np.log(u)
     design = np.column_stack([np.ones(500), log, features["x"]])
     theirs = sm.GLM(square, design, family=sm.families.Gamma(sm.families.links.Log())).fit(tol=1e-13).params
-    np.testing.assert_allclose(fit_log_variance(design, square), theirs, atol=1e-8)
+    np.testing.assert_allclose(_fit_log_variance(design, square), theirs, atol=1e-8)
     ours = GammaScaling(degree=1).fit(u, error, {"x": features["x"]})
     np.testing.assert_allclose(2 * np.log(ours.transform(u, {"x": features["x"]}) / u), design @ theirs, atol=1e-7)
     power = LogLinearScaling().fit(u, error)
@@ -135,10 +135,10 @@ def test_students_likelihood_forgives_an_outlier_and_never_falls():
     robust = FactorScaling("student").fit(one, z)
     assert robust.factor_ < 10 < FactorScaling().fit(one, z).factor_
 
-    def likelihood(factor, dof): return np.sum(log_density(z / factor, dof) - np.log(factor))
+    def likelihood(factor, dof): return np.sum(_log_density(z / factor, dof) - np.log(factor))
     best = likelihood(robust.factor_, robust.dof_)
     assert all(likelihood(robust.factor_ * step, robust.dof_) <= best + 1e-6 for step in (0.99, 1.01))
-    assert likely_dof(np.zeros(10)) == np.inf
+    assert _likely_dof(np.zeros(10)) == np.inf
 
 
 def test_few_points_are_drawn_to_the_common_factor_and_strangers_get_it():
@@ -154,11 +154,11 @@ def test_few_points_are_drawn_to_the_common_factor_and_strangers_get_it():
 
 def test_equal_groups_are_hardly_told_apart():
     rng = np.random.default_rng(6)
-    mean, common = credible_means(rng.standard_normal(2000)**2, np.arange(2000) % 100)
+    mean, common = _credible_means(rng.standard_normal(2000)**2, np.arange(2000) % 100)
     assert np.ptp(mean) < 0.4 and abs(common - 1) < 0.1
     # rows that repeat each other say no more than one of them
-    alone, _ = credible_means(np.repeat(rng.standard_normal(200)**2, 5), np.repeat(np.arange(200) % 20, 5))
-    together, _ = credible_means(np.repeat(rng.standard_normal(200)**2, 5), np.repeat(np.arange(200) % 20, 5), np.repeat(np.arange(200), 5))
+    alone, _ = _credible_means(np.repeat(rng.standard_normal(200)**2, 5), np.repeat(np.arange(200) % 20, 5))
+    together, _ = _credible_means(np.repeat(rng.standard_normal(200)**2, 5), np.repeat(np.arange(200) % 20, 5), np.repeat(np.arange(200), 5))
     assert np.ptp(together) < np.ptp(alone)
 
 
@@ -235,12 +235,12 @@ def test_no_point_has_a_part_in_its_own_mend(scaling):
     u, error, features = made(200, 9)
     columns = {name: np.asarray(column, dtype=object if name == "kind" else float) for name, column in features.items()}
     groups = np.arange(200) // 4
-    sample, fold = Sample(error, u, groups), make_folds(Sample(error, u, groups), 5, np.random.default_rng(1))
+    sample, fold = Sample(error, u, groups), _make_folds(Sample(error, u, groups), 5, np.random.default_rng(1))
     assert all(np.ptp(four) == 0 for four in fold.reshape(-1, 4)) and np.unique(fold).size == 5
     model = ErrorMap(scaling) if not isinstance(scaling, ErrorMap) else scaling
-    before, recalibrated = cross_fitted(model, sample, columns, fold)
+    before, recalibrated = _cross_fitted_scales(model, sample, columns, fold)
     changed = np.where(fold == 2, 50 * error, error)
-    after, other = cross_fitted(model, Sample(changed, u, groups), columns, fold)
+    after, other = _cross_fitted_scales(model, Sample(changed, u, groups), columns, fold)
     held = fold == 2
     np.testing.assert_array_equal(recalibrated[held], other[held])
     np.testing.assert_allclose((error - before)[held], (changed - after)[held], atol=1e-10)
@@ -250,7 +250,7 @@ def test_no_point_has_a_part_in_its_own_mend(scaling):
 def test_scores_are_paired():
     rng = np.random.default_rng(10)
     first = rng.normal(size=500)
-    table = score_table({"first": first, "better": first - 0.1}, first)
+    table = _score_table({"first": first, "better": first - 0.1}, first)
     np.testing.assert_allclose(table.loc["better"], [0.1, 0, 0, 0], atol=1e-12)
     np.testing.assert_allclose(table.loc["first", ["gain", "gap"]], [0, 0.1], atol=1e-12)
 
@@ -260,7 +260,7 @@ def test_what_is_wrong_is_recalibrated_and_what_is_right_is_left():
     right = recalibrate_errors(error, u, rng=1, **QUICK)
     assert not right.is_recalibrated and right.after == right.before and right.outcome == "unchanged" and right.reason == "nothing" and right.findings == tuple(right.before.values())
     small = recalibrate_errors(2 * error, u, rng=1, **QUICK)
-    assert small.chosen == "factor" and abs(small.model.transform([1.0])[0] - 2) < 0.2 and AVERAGE in small.faults[0] and not small.faults[1]
+    assert small.chosen == "factor" and abs(small.model.transform([1.0])[0] - 2) < 0.2 and _AVERAGE in small.faults[0] and not small.faults[1]
     assert small.candidates.at["factor", "gain"] > 5 * small.candidates.at["factor", "gain_error"]
     oxide = recalibrate_errors(error * np.where(features["kind"] == "oxide", 1.7, 1.0), u, by=features, rng=1, **QUICK)
     assert oxide.chosen in ("by kind", "gamma") and oxide.faults[0] and not oxide.faults[1]
@@ -345,7 +345,7 @@ def test_zeros_among_normal_errors_are_no_heavy_tails(small):
         rng = np.random.default_rng([seed, 21])
         u = np.exp(rng.normal(0, 0.5, 500))
         found = recalibrate_errors(u * rng.standard_normal(500) * np.where(rng.random(500) < 0.4, small, 1.0), u, rng=seed, **QUICK)
-        assert found.faults[0] and found.before[AVERAGE].estimate < 0.9 and not found.faults[1]
+        assert found.faults[0] and found.before[_AVERAGE].estimate < 0.9 and not found.faults[1]
         assert np.mean((found.error / found.uncertainty)**2) == pytest.approx(1, abs=0.05)
 
 
@@ -356,7 +356,7 @@ def test_where_the_best_score_breaks_the_average_one_factor_serves(share, small,
         rng = np.random.default_rng(seed)
         u = np.exp(0.5 * rng.standard_normal(500))
         found = recalibrate_errors(u * wide * rng.standard_normal(500) * np.where(rng.random(500) < share, small, 1.0), u, rng=seed, **QUICK)
-        assert found.is_recalibrated and found.faults[0] and AVERAGE not in found.faults[1]
+        assert found.is_recalibrated and found.faults[0] and _AVERAGE not in found.faults[1]
         fresh = np.exp(0.5 * rng.standard_normal(100_000))
         new = wide * fresh * rng.standard_normal(fresh.size) * np.where(rng.random(fresh.size) < share, small, 1.0)
         shift, recalibrated = found.model.apply_of(fresh, {})
@@ -449,7 +449,7 @@ def test_uncertainties_that_may_be_too_large_are_left_with_a_word():
     rng = np.random.default_rng(5)
     u = np.exp(rng.normal(0, 0.5, 30))
     found = recalibrate_errors(0.75 * u * rng.standard_t(4, 30) / np.sqrt(2), u, rng=1, **QUICK)
-    assert not found.is_recalibrated and found.before[AVERAGE].estimate < 0.8 and found.reason == "small" and "may be too large" in found.conclusion
+    assert not found.is_recalibrated and found.before[_AVERAGE].estimate < 0.8 and found.reason == "small" and "may be too large" in found.conclusion
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.5])
@@ -594,9 +594,9 @@ def test_what_is_left_says_whether_something_scored_better():
     u, error, _ = made(200, 3)
     found = recalibrate_errors(error, u, rng=1, **QUICK)
     assert not found.is_recalibrated and found.reason == "nothing"
-    wrong = dataclasses.replace(found.before[AVERAGE], status="invalid")
+    wrong = dataclasses.replace(found.before[_AVERAGE], status="invalid")
     candidates = found.candidates.assign(is_near=[False, *[True] * (len(found.candidates) - 1)], gain=1.0, gain_error=0.1)
-    broken = dataclasses.replace(found, before=found.before | {AVERAGE: wrong})
+    broken = dataclasses.replace(found, before=found.before | {_AVERAGE: wrong})
     assert _reason(broken) == "no gain" and _reason(dataclasses.replace(broken, candidates=candidates)) == "no fewer faults"
 
 

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from scipy import stats
 from uqcal.errors import factors
-from uqcal.errors.factors import average_of, average_test, points_for
-from uqcal.errors.stretches import factors_along, factors_of, valid_bins
+from uqcal.errors.factors import _average_of, average_test, _points_to_reach
+from uqcal.errors.stretches import factors_along, _factors_of, valid_bins
 from uqcal._base.results import Interval
 from uqcal._sample.sample import Sample
 
@@ -50,14 +50,14 @@ def test_level_is_kept_with_light_and_heavy_tails():
     for dof in (np.inf, 6, 3):
         for n in (20, 100):
             rng = np.random.default_rng([6, n])
-            tests = [average_of(Sample(draw(dof, n, rng), np.ones(n)), n_boot=199, rng=rng) for _ in range(150)]
+            tests = [_average_of(Sample(draw(dof, n, rng), np.ones(n)), n_boot=199, rng=rng) for _ in range(150)]
             assert sum(test.pvalue <= 0.05 and not test.is_heavy for test in tests) <= 21
 
 
 def test_a_factor_of_1_3_is_found_in_normal_errors():
     rng = np.random.default_rng(7)
     for scale in (1.3, 1 / 1.3):
-        found = [average_of(Sample(scale * rng.standard_normal(300), np.ones(300)), n_boot=199, rng=rng).pvalue <= 0.05 for _ in range(60)]
+        found = [_average_of(Sample(scale * rng.standard_normal(300), np.ones(300)), n_boot=199, rng=rng).pvalue <= 0.05 for _ in range(60)]
         assert sum(found) >= 55
 
 
@@ -72,7 +72,7 @@ def test_one_bad_row_is_no_verdict():
 
 def test_tail_index_orders_the_distributions():
     rng = np.random.default_rng(10)
-    index = [average_of(Sample(draw(dof, 20_000, rng), np.ones(20_000)), n_boot=39, rng=1).tail_index for dof in (np.inf, 6, 4, 3)]
+    index = [_average_of(Sample(draw(dof, 20_000, rng), np.ones(20_000)), n_boot=39, rng=1).tail_index for dof in (np.inf, 6, 4, 3)]
     assert index == sorted(index, reverse=True) and 1 < index[3] < 2.2 and index[0] > 4
 
 
@@ -125,7 +125,7 @@ def test_limits_hold_together():
         rng, kept = np.random.default_rng(17), np.zeros(4)
         for _ in range(120):
             u = np.exp(rng.standard_normal(200))
-            found = factors_of(Sample(draw(dof, 200, rng) * u, u), n_boot=199, rng=rng)
+            found = _factors_of(Sample(draw(dof, 200, rng) * u, u), n_boot=199, rng=rng)
             wide = found.stretches[found.stretches["is_wide"]]
             kept += [held(wide, "", "_wide"), held(wide, "relative_", "_wide"), held(found.stretches), held(found.stretches, "relative_")]
         assert kept.min() >= 106
@@ -177,10 +177,10 @@ def test_copies_of_a_group_say_nothing_new():
     u, z = np.exp(rng.standard_normal(150)), rng.standard_normal(150)
     code = np.repeat(np.arange(150), 10)
     sample = Sample((z * u)[code], u[code], code)
-    once = average_of(Sample(z * u, u), rng=26)
-    test, found = average_of(sample, rng=26), factors_of(sample, n_boot=499, rng=26)
+    once = _average_of(Sample(z * u, u), rng=26)
+    test, found = _average_of(sample, rng=26), _factors_of(sample, n_boot=499, rng=26)
     np.testing.assert_allclose(test.confidence_interval, once.confidence_interval, rtol=0.02)
-    assert average_of(Sample((z * u)[code], u[code]), rng=26).confidence_interval.high < 0.98 * test.confidence_interval.high
+    assert _average_of(Sample((z * u)[code], u[code]), rng=26).confidence_interval.high < 0.98 * test.confidence_interval.high
     assert found.confidence_interval.low < 0.85 and found.confidence_interval.high > 1.15
 
 
@@ -190,7 +190,7 @@ def test_level_with_groups_is_kept():
     for _ in range(200):
         code = np.repeat(np.arange(60), rng.integers(1, 20, 60))
         z = np.sqrt(0.6) * rng.standard_normal(60)[code] + np.sqrt(0.4) * rng.standard_normal(code.size)
-        rejected += average_of(Sample(z, np.ones(z.size), code), n_boot=199, rng=rng).pvalue <= 0.05
+        rejected += _average_of(Sample(z, np.ones(z.size), code), n_boot=199, rng=rng).pvalue <= 0.05
     assert rejected <= 21
 
 
@@ -219,11 +219,11 @@ def test_every_set_gets_an_answer(n, kind):
 
 
 def test_points_needed_follow_the_square_of_the_width():
-    assert points_for(Interval(1 / 1.5, 1.5), 1.0, 100, 1.5) == 100
-    assert points_for(Interval(0.5, 1.5), 1.0, 100, 2.0**0.5) == 400
-    assert points_for(Interval(0.0, 1.5), 1.0, 100, 1.2) is None
+    assert _points_to_reach(Interval(1 / 1.5, 1.5), 1.0, 100, 1.5) == 100
+    assert _points_to_reach(Interval(0.5, 1.5), 1.0, 100, 2.0**0.5) == 400
+    assert _points_to_reach(Interval(0.0, 1.5), 1.0, 100, 1.2) is None
     for wrong in (1, 0.5, np.nan, np.inf):
-        with pytest.raises(ValueError, match="tolerance must be a factor above 1"): points_for(Interval(0.5, 2), 1.0, 9, wrong)
+        with pytest.raises(ValueError, match="tolerance must be a factor above 1"): _points_to_reach(Interval(0.5, 2), 1.0, 9, wrong)
 
 
 def test_so_many_points_as_are_needed_settle_most_sets():
@@ -260,7 +260,7 @@ def test_stored_levels_and_coverage_are_found_again():
     for name, dof in (("normal", np.inf), ("t6", 6), ("t4", 4), ("t3", 3)):
         for n in (20, 100):
             rng = np.random.default_rng([31, n])
-            tests = [average_of(Sample(draw(dof, n, rng), np.ones(n)), n_boot=399, rng=rng) for _ in range(1000)]
+            tests = [_average_of(Sample(draw(dof, n, rng), np.ones(n)), n_boot=399, rng=rng) for _ in range(1000)]
             wrong = np.mean([not test.confidence_interval.holds(1) and not test.is_heavy for test in tests])
             assert abs(wrong - stored.loc[(name, n), ["smaller", "larger"]].sum()) < 0.025
 
@@ -312,7 +312,7 @@ def test_right_uncertainties_have_nineteen_valid_bins_of_twenty():
 def test_each_side_has_its_pvalue_and_smaller_errors_the_one_of_heavy_tails():
     rng = np.random.default_rng(12)
     z = rng.standard_normal(200)
-    small, large = (average_of(Sample(c * z, np.ones(200)), n_boot=999, rng=1) for c in (0.75, 1.25))
+    small, large = (_average_of(Sample(c * z, np.ones(200)), n_boot=999, rng=1) for c in (0.75, 1.25))
     for test in (small, large):
         less, greater = test.side_pvalues
         assert less + greater == pytest.approx(1.001, abs=1e-9) and test.pvalue == pytest.approx(min(1, less / 0.2, greater / 0.4), abs=1e-9)
@@ -320,21 +320,21 @@ def test_each_side_has_its_pvalue_and_smaller_errors_the_one_of_heavy_tails():
     assert small.pvalue_if_heavy == pytest.approx(0.45 * small.side_pvalues[0]**0.5) and "Student's t with three" in small.sentence
     assert "Student" not in large.sentence
     many = rng.standard_normal(3000)
-    light = average_of(Sample(0.9 * many, np.ones(3000)), n_boot=499, rng=1)
+    light = _average_of(Sample(0.9 * many, np.ones(3000)), n_boot=499, rng=1)
     assert light.pvalue < 0.011 and light.pvalue_if_heavy is None  # three thousand points would have shown such tails
-    none = average_of(Sample(np.zeros(9), np.ones(9)), n_boot=99)
+    none = _average_of(Sample(np.zeros(9), np.ones(9)), n_boot=99)
     assert none.side_pvalues == (1.0, 1.0) and none.pvalue_if_heavy is None
 
 
 def test_heavy_tails_leave_a_mean_square_inconclusive_unless_errors_are_too_large():
     "Mutations: `is_heavy` alone decides; one square may decide; heavy tails judged at 2 %, as light ones."
     z = draw(3, 1000, np.random.default_rng(3))
-    small, right, large = (average_of(Sample(c * z, np.ones(1000)), n_boot=999, rng=1) for c in (0.6, 1, 2))
+    small, right, large = (_average_of(Sample(c * z, np.ones(1000)), n_boot=999, rng=1) for c in (0.6, 1, 2))
     assert small.is_heavy and right.is_heavy and large.is_heavy
     assert not small.is_shown and not right.is_shown and large.is_shown
     assert "too heavy to be" not in large.sentence and "too heavy for a mean square" in small.sentence
     assert large.pvalue == pytest.approx(min(1, large.side_pvalues[0] / 0.2, large.side_pvalues[1] / 0.2))
-    alone = average_of(Sample(np.r_[0.1 * np.ones(50), 0.2 * np.ones(50), 50.0], np.ones(101)), n_boot=999, rng=1)
+    alone = _average_of(Sample(np.r_[0.1 * np.ones(50), 0.2 * np.ones(50), 50.0], np.ones(101)), n_boot=999, rng=1)
     assert alone.largest_share > 0.5 and not alone.is_shown
 
 
@@ -344,7 +344,7 @@ def test_errors_that_are_right_are_seldom_called_wrong_on_either_side():
     for dof in (6, 3):
         rng, wrong = np.random.default_rng(50 + dof), np.zeros(2)
         for _ in range(600):
-            test = average_of(Sample(draw(dof, 100, rng), np.ones(100)), n_boot=199, rng=rng)
+            test = _average_of(Sample(draw(dof, 100, rng), np.ones(100)), n_boot=199, rng=rng)
             wrong += [test.is_shown and test.estimate < 1, test.is_shown and test.estimate > 1]
         assert np.all(wrong < 36)  # 6 %: of t3 errors up to 5 % are called smaller
 
@@ -356,7 +356,7 @@ def test_limits_of_skewed_and_light_tails_are_short_and_hold():
     high, missed = [], np.zeros(2)
     for seed in range(120):
         rng = np.random.default_rng([61, seed])
-        limits = average_of(Sample(rng.exponential(size=100) - 1, np.ones(100)), n_boot=399, rng=rng).limits(0.95)
+        limits = _average_of(Sample(rng.exponential(size=100) - 1, np.ones(100)), n_boot=399, rng=rng).limits(0.95)
         high.append(limits.high)
         missed += limits.low > 1, limits.high < 1
     assert np.median(high) < 2 and np.all(missed <= 10)

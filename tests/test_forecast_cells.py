@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import special, stats
 
-from uqcal.predictive.forecast_cells import below_levels, cell_polynomials, forecast_cells, pit_polynomials
-from uqcal.predictive.forecast_tests import (components_test, forecast_test, joint_tail, level_limits, location_spread, null_components, row_dependence, share_limits,
-                                             shown_levels)
+from uqcal.predictive.forecast_cells import _below_levels, _cell_polynomials, _forecast_cells, _pit_polynomials
+from uqcal.predictive.forecast_tests import (_components_test, forecast_test, _joint_tail, _level_limits, _location_spread, _null_components, _row_dependence, _limits_of_share,
+                                             _levels_shown)
 from uqcal.statements import Distribution, MeanStd, Quantiles, Samples
 from notebooks import ROOT
 
@@ -38,17 +38,17 @@ def reference():
 @needs_reference
 def test_quantiles_match_the_reference(reference):
     given, known = reference("quantiles")
-    cells = forecast_cells(given["y"], Quantiles(given["quantiles"], given["levels"]))
+    cells = _forecast_cells(given["y"], Quantiles(given["quantiles"], given["levels"]))
     assert cells.lowest.tolist() == known["cell"] and cells.n_tied == 0
     tests = known["cell_tests"]
     np.testing.assert_array_equal(cells.counts, tests["counts"])
     np.testing.assert_allclose(cells.components, tests["components_T1_to_T4"], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose((cells.components**2).sum(), tests["smooth_sum_of_squares"], rtol=1e-12)
     np.testing.assert_allclose(cells.edges[cells.lowest], known["pit_lowest"], rtol=1e-12)
-    limits = level_limits(cells, row_dependence(cells, in_time=False))
+    limits = _level_limits(cells, _row_dependence(cells, in_time=False))
     np.testing.assert_allclose(limits["observed"], known["share"], rtol=1e-12)
     np.testing.assert_allclose(limits[["low", "high"]], known["limits95_clopper_pearson"], rtol=1e-9)
-    strict, weak = (np.array([below_levels(cells, level)[k].sum() for level in given["levels"]]) for k in (0, 1))
+    strict, weak = (np.array([_below_levels(cells, level)[k].sum() for level in given["levels"]]) for k in (0, 1))
     np.testing.assert_array_equal(strict, known["count_below"])
     np.testing.assert_array_equal(weak, known["count_at_or_below"])
 
@@ -56,20 +56,20 @@ def test_quantiles_match_the_reference(reference):
 @needs_reference
 def test_an_ensemble_and_a_normal_match_the_reference(reference):
     given, known = reference("ensemble")
-    cells = forecast_cells(given["y"], Samples(given["members"]))
+    cells = _forecast_cells(given["y"], Samples(given["members"]))
     np.testing.assert_array_equal(cells.lowest, known["rank_lowest"])
     np.testing.assert_array_equal(cells.counts, known["rank_counts_ties_shared"])
     np.testing.assert_allclose(cells.pit, known["pit_middle"], rtol=1e-12)
     np.testing.assert_allclose(cells.components, known["rank_tests"]["components_T1_to_T4"], rtol=1e-12)
     given, known = reference("normal")
-    cells = forecast_cells(given["y"], Distribution(stats.norm(given["mean"], given["sd"])))
+    cells = _forecast_cells(given["y"], Distribution(stats.norm(given["mean"], given["sd"])))
     np.testing.assert_allclose(cells.pit, known["pit"], rtol=1e-12)
     np.testing.assert_allclose(cells.components, known["components_T1_to_T4"], rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("edges", [(0, .5, 1), (0, .05, .95, 1), (0, *NINE, 1), tuple(k / 21 for k in range(22))])
 def test_polynomials_are_orthonormal_like_a_slow_twin(edges):
-    found, p = cell_polynomials(np.array(edges, dtype=float)), np.diff(edges)
+    found, p = _cell_polynomials(np.array(edges, dtype=float)), np.diff(edges)
     np.testing.assert_allclose(found.T @ (p[:, None] * found), np.eye(found.shape[1]), atol=1e-12)
     np.testing.assert_allclose(p @ found, 0, atol=1e-12)
     exact = [Fraction(b) - Fraction(a) for a, b in zip(edges, edges[1:])]
@@ -87,14 +87,14 @@ def test_polynomials_are_orthonormal_like_a_slow_twin(edges):
 
 def test_legendre_polynomials_are_the_limit_of_many_cells():
     many = np.arange(2001) / 2000
-    np.testing.assert_allclose(pit_polynomials((many[1:] + many[:-1]) / 2), cell_polynomials(many), atol=1e-4)
+    np.testing.assert_allclose(_pit_polynomials((many[1:] + many[:-1]) / 2), _cell_polynomials(many), atol=1e-4)
 
 
 def test_ties_with_quantiles_take_the_placement_least_against_them():
     rng = np.random.default_rng(1)
     y = np.round(rng.normal(size=200), 1)
-    cells = forecast_cells(y, Quantiles(np.round(nine(y).values, 1), NINE))
-    values, least = cell_polynomials(cells.edges), (cells.components**2).sum()
+    cells = _forecast_cells(y, Quantiles(np.round(nine(y).values, 1), NINE))
+    values, least = _cell_polynomials(cells.edges), (cells.components**2).sum()
     drawn = [(values[rng.integers(cells.lowest, cells.highest + 1)].sum(axis=0)**2).sum() / 200 for _ in range(300)]
     assert cells.n_tied > 20 and least <= min(drawn) + 1e-9
     np.testing.assert_allclose(cells.placement.sum(axis=1), 1)
@@ -104,35 +104,35 @@ def test_ties_with_quantiles_take_the_placement_least_against_them():
 def test_ties_with_members_are_broken_at_random_and_ranks_stay_uniform():
     rng = np.random.default_rng(2)
     values = rng.poisson(1.0, (4000, 11))
-    cells = forecast_cells(values[:, 0].astype(float), Samples(values[:, 1:]), rng=1)
+    cells = _forecast_cells(values[:, 0].astype(float), Samples(values[:, 1:]), rng=1)
     assert cells.n_tied > 2000 and stats.chisquare(cells.counts).pvalue > 0.001
-    again = forecast_cells(values[:, 0].astype(float), Samples(values[:, 1:]), rng=1)
+    again = _forecast_cells(values[:, 0].astype(float), Samples(values[:, 1:]), rng=1)
     np.testing.assert_array_equal(cells.pit, again.pit)
 
 
 def test_a_cdf_that_jumps_gives_uniform_pits():
     y = stats.poisson(2.5).rvs(3000, random_state=3).astype(float)
-    cells = forecast_cells(y, Distribution(stats.poisson(np.full(3000, 2.5))), rng=1)
+    cells = _forecast_cells(y, Distribution(stats.poisson(np.full(3000, 2.5))), rng=1)
     assert cells.n_tied > 0 and stats.kstest(cells.pit, "uniform").pvalue > 0.001
-    assert forecast_cells(y + 0.5, Distribution(stats.norm(np.full(3000, 2.5), 1.6))).n_tied == 0
+    assert _forecast_cells(y + 0.5, Distribution(stats.norm(np.full(3000, 2.5), 1.6))).n_tied == 0
 
 
 @pytest.mark.parametrize(("levels", "components"), [((0.5,), 1), ((0.1, 0.9), 2), ((0.1, 0.5, 0.9), 3), (NINE, 4)])
 def test_few_quantiles_have_few_components(levels, components):
     y = np.random.default_rng(4).normal(size=80)
-    cells = forecast_cells(y, nine(y, levels=levels))
+    cells = _forecast_cells(y, nine(y, levels=levels))
     assert cells.components.size == components == forecast_test(y, nine(y, levels=levels), n_resamples=99, rng=1).adjusted.size
 
 
 def test_no_quantile_is_beyond_the_outermost_and_pits_are_never_zero_or_one():
-    cells = forecast_cells([-99.0, 99.0, 0.1], nine([0, 0, 0]))
+    cells = _forecast_cells([-99.0, 99.0, 0.1], nine([0, 0, 0]))
     np.testing.assert_allclose(cells.pit, [0.025, 0.975, 0.55])
 
 
 def test_exact_draws_have_mean_zero_and_variance_one():
     y = np.random.default_rng(5).normal(size=40)
     for statement in (nine(y), Samples(np.random.default_rng(6).normal(size=(40, 7))), Distribution(stats.norm(np.zeros(40), 1))):
-        null = null_components(forecast_cells(y, statement), 20_000, 1)
+        null = _null_components(_forecast_cells(y, statement), 20_000, 1)
         np.testing.assert_allclose(null.mean(axis=0), 0, atol=0.03)
         np.testing.assert_allclose(null.var(axis=0), 1, atol=0.05)
 
@@ -152,17 +152,17 @@ def test_location_and_spread_are_found_again():
     for shift, factor in ((0.0, 1.0), (0.5, 1.4), (-0.3, 0.7)):
         y = shift + factor * rng.normal(size=4000)
         for statement in (nine(y), Distribution(stats.norm(np.zeros(4000), 1)), Samples(rng.normal(size=(4000, 20)))):
-            cells = forecast_cells(y, statement)
-            found = location_spread(cells, row_dependence(cells, in_time=False))
+            cells = _forecast_cells(y, statement)
+            found = _location_spread(cells, _row_dependence(cells, in_time=False))
             assert abs(found.bias - shift) < 5 * found.bias_error + 0.03
             assert abs(np.log(found.factor / factor)) < 5 * found.log_error + 0.03
 
 
 def test_joint_limits_hold_together_under_the_multinomial():
-    rng, n, tail = np.random.default_rng(10), 120, joint_tail(NINE, 120)
+    rng, n, tail = np.random.default_rng(10), 120, _joint_tail(NINE, 120)
     assert 0.05 / 2 / 9 < tail < 0.025
     counts = rng.multinomial(n, np.diff([0, *NINE, 1]), 2000)[:, :-1].cumsum(axis=1)
-    ends = {k: share_limits(k / n, k / n, n, (tail, tail)) for k in np.unique(counts)}
+    ends = {k: _limits_of_share(k / n, k / n, n, (tail, tail)) for k in np.unique(counts)}
     held = [all(ends[k][0] <= level <= ends[k][1] for k, level in zip(row, NINE)) for row in counts]
     assert 0.935 < np.mean(held) < 0.97
 
@@ -170,22 +170,22 @@ def test_joint_limits_hold_together_under_the_multinomial():
 def test_rows_decide_how_they_are_taken():
     rng = np.random.default_rng(11)
     plain, after = rng.normal(size=300), series(rng, 300)
-    assert row_dependence(forecast_cells(after, nine(after))).kind == "time"
-    chosen = [row_dependence(forecast_cells(y, nine(y))).kind for y in rng.normal(size=(60, 300))]
+    assert _row_dependence(_forecast_cells(after, nine(after))).kind == "time"
+    chosen = [_row_dependence(_forecast_cells(y, nine(y))).kind for y in rng.normal(size=(60, 300))]
     assert 0 < chosen.count("time") < 18
-    cells = forecast_cells(plain, nine(plain))
-    assert row_dependence(cells, np.arange(300) // 5).kind == "groups" and row_dependence(cells, horizon=4).kind == "time"
-    assert row_dependence(cells, in_time=True).n_cosines == int(0.41 * 300**(2 / 3))
-    with pytest.raises(ValueError, match="exclude each other"): row_dependence(cells, np.arange(300) // 5, in_time=True)
-    with pytest.raises(ValueError, match="at most a quarter"): row_dependence(cells, horizon=100)
-    with pytest.raises(TypeError, match="True, False or None"): row_dependence(cells, in_time="yes")
-    with pytest.raises(ValueError, match="at least two"): row_dependence(cells, np.zeros(300))
+    cells = _forecast_cells(plain, nine(plain))
+    assert _row_dependence(cells, np.arange(300) // 5).kind == "groups" and _row_dependence(cells, horizon=4).kind == "time"
+    assert _row_dependence(cells, in_time=True).n_cosines == int(0.41 * 300**(2 / 3))
+    with pytest.raises(ValueError, match="exclude each other"): _row_dependence(cells, np.arange(300) // 5, in_time=True)
+    with pytest.raises(ValueError, match="at most a quarter"): _row_dependence(cells, horizon=100)
+    with pytest.raises(TypeError, match="True, False or None"): _row_dependence(cells, in_time="yes")
+    with pytest.raises(ValueError, match="at least two"): _row_dependence(cells, np.zeros(300))
 
 
 def test_the_cosines_are_the_slow_sum():
     x = np.random.default_rng(12).normal(size=50)
-    cells = forecast_cells(x, nine(x))
-    taken = row_dependence(cells, in_time=True)
+    cells = _forecast_cells(x, nine(x))
+    taken = _row_dependence(cells, in_time=True)
     t = np.arange(50) + 0.5
     slow = np.mean([(np.sqrt(2 / 50) * np.sum(np.cos(np.pi * j * t / 50) * x))**2 for j in range(1, taken.n_cosines + 1)])
     np.testing.assert_allclose(taken.long_variance(x)[0], slow, rtol=1e-12)
@@ -197,29 +197,29 @@ def test_right_forecasts_of_dependent_rows_are_rarely_condemned(how, most):
     for _ in range(150):  # a level of 5 % exceeds 11 % of 150 sets with a chance of 0.001
         if how == "time": y, given = series(rng, 300), {"in_time": True}
         else: y, given = (rng.normal(size=60)[np.arange(300) // 5] + rng.normal(size=300)) / 2**0.5, {"groups": np.arange(300) // 5}
-        cells = forecast_cells(y, nine(y))
-        wrong += components_test(cells, row_dependence(cells, **given)).pvalue <= 0.05
+        cells = _forecast_cells(y, nine(y))
+        wrong += _components_test(cells, _row_dependence(cells, **given)).pvalue <= 0.05
     assert wrong / 150 < most
 
 
 def test_levels_are_shown_as_far_as_members_reach():
     y = np.zeros(20)
-    assert shown_levels(forecast_cells(y, Samples(np.random.default_rng(1).normal(size=(20, 5))))) == (.25, .5, .75)
-    assert shown_levels(forecast_cells(y, nine(y))) == NINE
+    assert _levels_shown(_forecast_cells(y, Samples(np.random.default_rng(1).normal(size=(20, 5))))) == (.25, .5, .75)
+    assert _levels_shown(_forecast_cells(y, nine(y))) == NINE
 
 
 @pytest.mark.parametrize(("call", "error", "text"), [
-    (lambda y: forecast_cells(y, MeanStd(y, 1.0)), TypeError, "Quantiles, Samples or Distribution"),
-    (lambda y: forecast_cells(y[:5], nine(y)), ValueError, "one value for each row"),
-    (lambda y: forecast_cells(y, nine(y).values), TypeError, "must say what it holds"),
-    (lambda y: forecast_cells([0.0], nine([0.0])), ValueError, "at least two values"),
-    (lambda y: forecast_cells(y, Distribution(type("Bad", (), {"cdf": lambda self, x: 2 + 0 * np.zeros(9) + x})())), ValueError, "probabilities from 0 to 1"),
+    (lambda y: _forecast_cells(y, MeanStd(y, 1.0)), TypeError, "Quantiles, Samples or Distribution"),
+    (lambda y: _forecast_cells(y[:5], nine(y)), ValueError, "one value for each row"),
+    (lambda y: _forecast_cells(y, nine(y).values), TypeError, "must say what it holds"),
+    (lambda y: _forecast_cells([0.0], nine([0.0])), ValueError, "at least two values"),
+    (lambda y: _forecast_cells(y, Distribution(type("Bad", (), {"cdf": lambda self, x: 2 + 0 * np.zeros(9) + x})())), ValueError, "probabilities from 0 to 1"),
     (lambda y: forecast_test(y, nine(y), n_resamples=0), ValueError, "n_resamples"),
-    (lambda y: level_limits(forecast_cells(y, nine(y)), None, confidence=95), ValueError, "confidence")])
+    (lambda y: _level_limits(_forecast_cells(y, nine(y)), None, confidence=95), ValueError, "confidence")])
 def test_bad_input_is_refused(call, error, text):
     with pytest.raises(error, match=text): call(np.linspace(-1, 1, 9))
 
 
 def test_a_series_of_pandas_keeps_its_rows():
     frame = pd.DataFrame({"y": [0.1, -0.2, 0.4], "q10": -1.0, "q90": 1.0}, index=[5, 6, 7])
-    with pytest.raises(ValueError, match="label|index|row"): forecast_cells(frame["y"].iloc[::-1], Quantiles.from_frame(frame, "q*"))
+    with pytest.raises(ValueError, match="label|index|row"): _forecast_cells(frame["y"].iloc[::-1], Quantiles.from_frame(frame, "q*"))

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 import uqcal
 from uqcal import Distribution, Quantiles, Samples
 from uqcal._command.cli import app
-from uqcal.predictive.forecast_monitor import ForecastMonitor, member_bets, pit_bets, table_bets
-from uqcal.predictive.forecast_streams import HUB_LEVELS, MovedDensity, density_quantiles, recalibrate_forecast_rows
+from uqcal.predictive.forecast_monitor import ForecastMonitor, _member_bets, _pit_bets, _table_bets
+from uqcal.predictive.forecast_streams import _HUB_LEVELS, _MovedDensity, _density_quantiles, recalibrate_forecast_rows
 
 LEVELS = np.array([0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.95])
 Z = stats.norm.ppf(LEVELS)
@@ -37,21 +37,21 @@ KINDS = pytest.mark.parametrize("kind", ["quantiles", "samples", "distribution"]
 
 def test_bets_are_fair_over_cells_and_at_most_so_over_ties():
     "Mutations: a cell's probability left out; the mean over ties of a table in place of the least."
-    ranks = member_bets(np.arange(21) - 0.5, np.tile(np.arange(20.0), (21, 1)))[2]
+    ranks = _member_bets(np.arange(21) - 0.5, np.tile(np.arange(20.0), (21, 1)))[2]
     np.testing.assert_allclose(ranks.mean(axis=0), 1, rtol=1e-9)
     edge = np.r_[0, LEVELS, 1]
-    cells = table_bets(np.arange(10) - 0.5, np.tile(np.arange(9.0), (10, 1)), LEVELS)[2]
+    cells = _table_bets(np.arange(10) - 0.5, np.tile(np.arange(9.0), (10, 1)), LEVELS)[2]
     np.testing.assert_allclose(np.diff(edge) @ cells, 1, rtol=1e-9)
-    tied = member_bets(np.zeros(1), np.array([[-1.0, 0, 0, 1]]))[2][0]
-    own = member_bets(np.array([-0.5, 0.2, 0.7]), np.tile([-1.0, 0, 0.5, 1], (3, 1)))[2]
+    tied = _member_bets(np.zeros(1), np.array([[-1.0, 0, 0, 1]]))[2][0]
+    own = _member_bets(np.array([-0.5, 0.2, 0.7]), np.tile([-1.0, 0, 0.5, 1], (3, 1)))[2]
     np.testing.assert_allclose(tied, own.mean(axis=0), rtol=1e-9)          # three ranks, each as likely
     for atom in (0.02, 0.07, 0.3, 0.62, 0.9, 0.97):
         chance = np.r_[atom, np.diff(np.r_[atom, edge[edge > atom]])]
         quantiles = np.searchsorted(np.cumsum(chance), LEVELS, side="left")
-        won = table_bets(np.r_[0.0, np.arange(1, chance.size) - 0.5], np.tile(quantiles, (chance.size, 1)), LEVELS)[2]
+        won = _table_bets(np.r_[0.0, np.arange(1, chance.size) - 0.5], np.tile(quantiles, (chance.size, 1)), LEVELS)[2]
         assert (chance @ won).max() < 1 + 1e-9
     low, high = np.array([0.0, 0.6, 0.8]), np.array([0.6, 0.8, 1.0])        # a cdf with jumps
-    np.testing.assert_allclose((high - low) @ pit_bets(low, high)[2], 1, rtol=1e-9)
+    np.testing.assert_allclose((high - low) @ _pit_bets(low, high)[2], 1, rtol=1e-9)
 
 
 @KINDS
@@ -147,11 +147,11 @@ def test_a_saved_monitor_books_what_comes_later(tmp_path):
 def test_a_density_is_moved_by_its_quantiles():
     "With a ppf and without; a mixture with a jump; and taken apart. Mutation: shifts at the wrong ends."
     mean = np.linspace(-1, 1, 7)
-    normal, levels = stats.norm(mean, 2), np.array(HUB_LEVELS)
+    normal, levels = stats.norm(mean, 2), np.array(_HUB_LEVELS)
     class Bare: cdf = staticmethod(normal.cdf)
     exact = mean[:, None] + 2 * stats.norm.ppf(levels)
-    for one in (normal, Bare()): np.testing.assert_allclose(density_quantiles(Distribution(one)), exact, atol=1e-9)
-    moved = MovedDensity(Distribution(normal), exact, 1 + 1.5 * exact)
+    for one in (normal, Bare()): np.testing.assert_allclose(_density_quantiles(Distribution(one)), exact, atol=1e-9)
+    moved = _MovedDensity(Distribution(normal), exact, 1 + 1.5 * exact)
     np.testing.assert_allclose(moved.cdf(0.3), stats.norm.cdf((0.3 - 1 - 1.5 * mean) / 3), atol=1e-9)
     np.testing.assert_allclose(moved.cdf(moved.ppf(0.37)), 0.37, atol=1e-9)
     assert moved.cdf(0.0).shape == (7,) and (np.diff([moved.cdf(v) for v in np.linspace(-30, 30, 50)], axis=0) >= 0).all()

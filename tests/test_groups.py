@@ -7,7 +7,7 @@ import pytest
 from uqcal.statistics.bin_scaling import extrapolate
 from uqcal.statistics.bootstrap import bca_interval, bca_intervals
 from uqcal.statistics.confidence_curves import confidence_curve
-from uqcal.statistics.consistency import NothingToTest, consistency_test, link_test, shuffle_plan, under_hypothesis
+from uqcal.statistics.consistency import NothingToTest, consistency_test, link_test, _shuffle_plan, _under_hypothesis
 from uqcal.errors.bias import bias_test
 from uqcal.errors.factors import average_test
 from uqcal._sample.groups import check_group_number, exchangeable_share, group_draws, sign_spread, under_group_loans, under_group_shuffles, under_signs, widening_of, without_groups
@@ -222,9 +222,9 @@ def test_the_level_holds_for_correlated_rows_and_is_lost_without_groups(sizes):
         u = np.exp(0.5 * draw.standard_normal(60)[label])
         sample = Sample(z * u, u, label)
         along = sample.by_uncertainty
-        plan = shuffle_plan("kuiper", sample, along)
+        plan = _shuffle_plan("kuiper", sample, along)
         value = float(as_observed(*plan))
-        found.append([np.sum(under_hypothesis(plan, sample, along.order, h, 39, rng=draw) >= value - 1e-12) <= 1 for h in ("shuffles", "group shuffles", "signs")])
+        found.append([np.sum(_under_hypothesis(plan, sample, along.order, h, 39, rng=draw) >= value - 1e-12) <= 1 for h in ("shuffles", "group shuffles", "signs")])
     rate = np.mean(found, axis=0)
     assert rate[0] > 0.2 and np.all(np.abs(rate[1:] - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 400)), rate
 

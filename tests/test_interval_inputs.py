@@ -17,7 +17,7 @@ from uqcal.intervals.intervals import (classification_coverage_score, coverage_t
 from uqcal.intervals.stratified import (feature_stratified_coverage, regression_ssc,
                                         regression_ssc_score, size_stratified_coverage)
 from uqcal.comparison.model_comparison import compare_scores
-from uqcal.parts.partitions import coverage_of_partitions
+from uqcal.parts.partitions import _coverage_of_partitions
 from uqcal.corrections.scaling import LogLinearScaling
 from uqcal.comparison.scores import interval_score
 
@@ -173,7 +173,7 @@ def test_partitions_count_infinite_bounds():
     y, bounds, _ = drawn()
     some = opened(bounds, slice(0, None, 4), slice(0, None, 6))
     frame = pd.DataFrame({"value": y, "lower": some[:, 0], "upper": some[:, 1]})
-    assert coverage_of_partitions(dask.from_pandas(frame, npartitions=3), level=0.9).covered == coverage_test(y, some, 0.9).covered
+    assert _coverage_of_partitions(dask.from_pandas(frame, npartitions=3), level=0.9).covered == coverage_test(y, some, 0.9).covered
 
 
 def test_the_command_line_judges_infinite_bounds_and_moves_those_that_are_finite(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from uqcal._chance.coverage_counts import count_tails, coverage_interval, promised_coverage, tail_pvalue
-from uqcal.intervals.coverage import interval_report, shown_parts
-from uqcal.intervals.effective_rows import effective_number
+from uqcal.intervals.coverage import interval_report, _shown_parts
+from uqcal.intervals.effective_rows import _effective_number
 from uqcal.intervals.intervals import regression_mwi_score
 
 QUICK = dict(n_resamples=199, rng=1)
@@ -71,10 +71,10 @@ def test_the_whole_is_tested_exactly(n_calibration):
 
 def test_equal_rows_of_a_group_are_worth_one():
     inside = np.random.default_rng(2).random(300) < 0.88
-    once = effective_number(inside, np.arange(300))
-    for times in (2, 10): assert effective_number(np.repeat(inside, times), np.repeat(np.arange(300), times)) == pytest.approx(once)
-    assert 285 < once <= 300 and effective_number(inside, None) == 300
-    assert effective_number(np.ones(60, bool), np.arange(60) // 3) == 20 and effective_number(inside, np.zeros(300, int)) == 1
+    once = _effective_number(inside, np.arange(300))
+    for times in (2, 10): assert _effective_number(np.repeat(inside, times), np.repeat(np.arange(300), times)) == pytest.approx(once)
+    assert 285 < once <= 300 and _effective_number(inside, None) == 300
+    assert _effective_number(np.ones(60, bool), np.arange(60) // 3) == 20 and _effective_number(inside, np.zeros(300, int)) == 1
 
 
 def test_intervals_of_groups_hold_the_coverage():
@@ -83,7 +83,7 @@ def test_intervals_of_groups_hold_the_coverage():
     for _ in range(500):
         person = np.repeat(np.arange(40), rng.integers(3, 30, 40))
         inside = rng.random(person.size) < rng.beta(9, 1, 40)[person]
-        n = effective_number(inside, person)
+        n = _effective_number(inside, person)
         k = inside.mean() * n
         held += stats.beta.ppf(0.025, k, n - k + 1) <= 0.9 <= stats.beta.isf(0.025, k + 1, n - k)
         low, high = coverage_interval(int(inside.sum()), inside.size)
@@ -110,9 +110,9 @@ def test_the_variance_of_unequal_groups_is_that_of_matrices():
     freedom = min(np.trace(scaled)**2 / np.sum(scaled**2), 2 * (min(np.unique(code[covered]).size, np.unique(code[~covered]).size) - 1))
     loss = (stats.norm.ppf(0.975) / stats.t(freedom).ppf(0.975))**2
     expected = np.clip(code.size**2 * np.mean(excess**2) / variance * loss, 1, code.size)
-    assert 0 < rho < 1 and effective_number(covered, code) == pytest.approx(expected, rel=1e-9)
+    assert 0 < rho < 1 and _effective_number(covered, code) == pytest.approx(expected, rel=1e-9)
     few = np.minimum(code, 8)
-    assert effective_number(covered, few) <= 9  # fewer than ten groups: a point each
+    assert _effective_number(covered, few) <= 9  # fewer than ten groups: a point each
 
 
 @pytest.mark.parametrize("sizes", [np.r_[2000, np.full(100, 10)], np.ceil((np.arange(1, 61) / 60)**-1.5 * 3).astype(int)])
@@ -122,7 +122,7 @@ def test_one_dominant_group_does_not_decide(sizes):
     for seed in range(200):
         rng = np.random.default_rng([seed, 71])
         error = np.sqrt(0.3) * rng.standard_normal(sizes.size)[group] + np.sqrt(0.7) * rng.standard_normal(group.size)
-        n, share = effective_number(np.abs(error) < 1.6449, group), np.mean(np.abs(error) < 1.6449)
+        n, share = _effective_number(np.abs(error) < 1.6449, group), np.mean(np.abs(error) < 1.6449)
         wrong += not stats.beta.ppf(0.025, share * n, n - share * n + 1) <= 0.9 <= stats.beta.isf(0.025, share * n + 1, n - share * n)
     assert wrong <= 200 * 0.05 + 3.5 * np.sqrt(200 * 0.05 * 0.95)
 
@@ -136,7 +136,7 @@ def test_few_large_groups_among_tiny_ones_count_as_few(sizes):
         error = np.abs(np.sqrt(0.5) * rng.standard_normal(len(sizes))[group] + np.sqrt(0.5) * rng.standard_normal(group.size))
         for k, level in enumerate((0.9, 0.99)):
             inside = error < stats.norm.ppf(0.5 + level / 2)
-            n, share = effective_number(inside, group), inside.mean()
+            n, share = _effective_number(inside, group), inside.mean()
             wrong[k] += not stats.beta.ppf(0.025, share * n, n - share * n + 1) <= level <= (
                 1.0 if share == 1 else stats.beta.isf(0.025, share * n + 1, n - share * n))
     assert wrong.max() <= 2
@@ -333,7 +333,7 @@ def test_columns_are_checked_once_and_each_order_is_found_once(monkeypatch):
             counted[key] += 1
             return plain(*given, **options)
         monkeypatch.setattr(module, name, called)
-    counting(room, "check_bounds", "bounds")
+    counting(room, "_check_interval_bounds", "bounds")
     counting(room, "read_vector", "values")
     counting(sample, "stable_order", "orders")
     asked(300, 1)
@@ -533,7 +533,7 @@ def test_units_and_the_order_of_rows_do_not_matter():
 def test_few_points_are_answered_with_what_they_say(y, bounds, questions):
     report = interval_report(y, bounds, 0.9, **QUICK)
     assert names_of(report) == questions and report.verdict in ("inconclusive", "invalid")
-    assert len(report.conclusion) > 30 and len(report.screen().splitlines()) <= 24 and len(shown_parts(report)) == len(report.to_frame("parts")) and "<html" in report.to_html()
+    assert len(report.conclusion) > 30 and len(report.screen().splitlines()) <= 24 and len(_shown_parts(report)) == len(report.to_frame("parts")) and "<html" in report.to_html()
 
 
 def test_many_groups_and_odd_names_are_shown_whole():
@@ -543,7 +543,7 @@ def test_many_groups_and_odd_names_are_shown_whole():
     page = report.to_html()
     assert "<b>1</b>" not in page and len(report["by who"].test.parts) == 60
     assert "by width (feature)" in names_of(report) and report["by who"].status == "inconclusive"
-    assert len(shown_parts(report, 12)) == 1 + 5 + 12 + 5
+    assert len(_shown_parts(report, 12)) == 1 + 5 + 12 + 5
 
 
 # --- mends ---------------------------------------------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from uqcal.probabilities.calibration import calibration_report
-from uqcal.probabilities.joint_tests import TESTS, joint_tests
-from uqcal.probabilities.slope import coefficients_of, held_together
-from uqcal.probabilities.walk import walk_of
+from uqcal.probabilities.joint_tests import _TESTS, joint_tests
+from uqcal.probabilities.slope import _coefficients_of, _held_together
+from uqcal.probabilities.walk import _walk_of
 
 EDGES = np.arange(16) / 15
 
@@ -22,7 +22,7 @@ def rejected(truth, n, sets, seed, *, bins=None, **more):
         p = expit(z)
         if bins is not None: p = p.round(bins)
         y = (rng.random(n) < truth(p, z)) * 1.0
-        count += joint_tests(walk_of(y, p, np.ones(n)), EDGES, n_resamples=199, rng=rng, **more).pvalue <= 0.05
+        count += joint_tests(_walk_of(y, p, np.ones(n)), EDGES, n_resamples=199, rng=rng, **more).pvalue <= 0.05
     return 100 * count / sets
 
 
@@ -59,9 +59,9 @@ def slow(walk):
 def test_statistics_are_those_of_the_slow_twin(digits):
     rng = np.random.default_rng(3)
     p = rng.uniform(0.05, 0.95, 300).round(digits)
-    walk = walk_of((rng.random(300) < p) * 1.0, p, np.ones(300))
+    walk = _walk_of((rng.random(300) < p) * 1.0, p, np.ones(300))
     found = joint_tests(walk, EDGES, n_resamples=99, rng=1)
-    scale = dict(zip(TESTS, [np.sqrt(walk.variance)] * 2 + [np.sqrt(walk.brier_variance), walk.total_weight] + [1.0] * 4))
+    scale = dict(zip(_TESTS, [np.sqrt(walk.variance)] * 2 + [np.sqrt(walk.brier_variance), walk.total_weight] + [1.0] * 4))
     for name, value in zip(found.names, found.statistics): assert value == pytest.approx(slow(walk)[name] / scale[name], rel=1e-9), name
 
 
@@ -77,7 +77,7 @@ def test_one_probability_is_one_question():
 def test_normal_blocks_agree_with_drawn_rows():
     rng = np.random.default_rng(3)
     z = rng.normal(-1, 1, 20_000)
-    walk = walk_of((rng.random(z.size) < expit(z - 0.01)) * 1.0, expit(z), np.ones(z.size))
+    walk = _walk_of((rng.random(z.size) < expit(z - 0.01)) * 1.0, expit(z), np.ones(z.size))
     blocks, rows = joint_tests(walk, EDGES, rng=1), joint_tests(walk, EDGES, method="exact", n_resamples=999, rng=1)
     assert (blocks.method, rows.method) == ("asymptotic", "exact")
     np.testing.assert_allclose(blocks.alone, rows.alone, atol=0.05)
@@ -104,9 +104,9 @@ def test_limits_leave_out_what_is_stated_only_where_a_fault_is_shown():
 
 def test_limits_held_together():
     def limit(tail, side): return 1.2 + side * stats.norm.isf(tail) * 0.1
-    shown = held_together(limit, 1.2, 1.0, shown=True, alone=0.01, critical=0.012, level=0.05)
+    shown = _held_together(limit, 1.2, 1.0, shown=True, alone=0.01, critical=0.012, level=0.05)
     assert 1 < shown.low < 1.01 and shown.high == pytest.approx(limit(0.044, 1))
-    assert held_together(limit, 1.2, 1.0, shown=False, alone=0.03, critical=0.012, level=0.05).low == 1.0
+    assert _held_together(limit, 1.2, 1.0, shown=False, alone=0.03, critical=0.012, level=0.05).low == 1.0
 
 
 def test_limits_of_the_slope_hold_with_clusters_and_weights():
@@ -118,7 +118,7 @@ def test_limits_of_the_slope_hold_with_clusters_and_weights():
         u = stats.norm.cdf(0.45 * rng.normal(size=20)[np.arange(400) // 20] + np.sqrt(1 - 0.45**2) * rng.normal(size=400))
         w = rng.exponential(size=400)
         for j, (y, weight, cluster) in enumerate([(u < expit(z), np.ones(400), np.arange(400) // 20), (rng.random(400) < expit(z), w / w.max(), None)]):
-            slope = coefficients_of(walk_of(y * 1.0, expit(z), weight, cluster))["calibration slope"]
+            slope = _coefficients_of(_walk_of(y * 1.0, expit(z), weight, cluster))["calibration slope"]
             missed[j] += not slope.limit(0.025, -1) <= 1 <= slope.limit(0.025, 1)
     assert missed.max() <= 12
 

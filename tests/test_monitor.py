@@ -12,7 +12,7 @@ from uqcal.online.calibeating import Tracking, hops, tops
 from uqcal.online.mixture import OnlineMixture
 from uqcal.online.monitor import _EDGES, Alarm, CalibrationMonitor, RestartingForecaster
 from uqcal.online.online import OnlinePlattScaling
-from uqcal.adapters.streams import RecalibratedClassifier, make_forecaster
+from uqcal.adapters.streams import RecalibratedClassifier, _make_forecaster
 
 
 def sigmoid(z): return 1 / (1 + np.exp(-z))
@@ -216,7 +216,7 @@ def test_a_restart_at_the_alarm_learns_what_online_platt_scaling_cannot():
 def test_restarts_come_at_the_same_outcome_in_steps_chunks_and_by_ticket(name):
     p, y = changed(1500, 700, 3.0)
     p[1700], y[1700] = 0.9, 1
-    make = lambda: RestartingForecaster(make_forecaster(name, rng=3), run_length=1000)  # noqa: E731
+    make = lambda: RestartingForecaster(_make_forecaster(name, rng=3), run_length=1000)  # noqa: E731
     whole, chunks = make(), make()
     made = whole.prequential(p, y)
     parts = np.concatenate([chunks.prequential(p[part], y[part]) for part in np.array_split(np.arange(p.size), 9)])
@@ -274,7 +274,7 @@ def uniforms(live):
 def test_draws_go_on_after_a_restart(name, seed, begun):
     """Those after it are not those after the start, and those of the generator that was there, with any seed, and where the state to begin from had drawn already."""
     p, y = changed(1500, 700, 3.0)
-    live = RestartingForecaster(make_forecaster(name, rng=np.random.default_rng(5) if seed == "generator" else seed), run_length=1000)
+    live = RestartingForecaster(_make_forecaster(name, rng=np.random.default_rng(5) if seed == "generator" else seed), run_length=1000)
     if begun: live.partial_fit(p[:200], y[:200]).begin_here()
     live.predict(0.5)
     first, at = uniforms(live), 0
@@ -300,7 +300,7 @@ def test_draws_of_an_expert_within_go_on_too():
 @pytest.mark.parametrize("learn", ["partial_fit", "ticket"])
 def test_a_run_length_that_is_set_later_is_obeyed(learn):
     p, y = changed(1500, 700, 3.0)
-    live, strict = (RestartingForecaster(make_forecaster("ops"), run_length=length) for length in (1000, 10**15))
+    live, strict = (RestartingForecaster(_make_forecaster("ops"), run_length=length) for length in (1000, 10**15))
 
     def through(live, part):
         if learn == "partial_fit": live.partial_fit(p[part], y[part])
@@ -315,14 +315,14 @@ def test_a_run_length_that_is_set_later_is_obeyed(learn):
     assert strict.restarts_ and strict.monitor_.alarm_.run_length == 1000
     assert not live.restarts_ or live.monitor_.alarm_.run_length == 10**15
     if learn == "partial_fit":
-        always = RestartingForecaster(make_forecaster("ops"), run_length=10**15).partial_fit(p, y)
+        always = RestartingForecaster(_make_forecaster("ops"), run_length=10**15).partial_fit(p, y)
         assert live.restarts_ == always.restarts_ < strict.restarts_ + 1 and live.predict(0.3) == always.predict(0.3)
     with pytest.raises(ValueError, match="run_length"): live.set_params(run_length=0).partial_fit(0.5, 1)
-    with pytest.raises(ValueError, match="forecaster can't be set after the start"): live.set_params(forecaster=make_forecaster("tops"))
+    with pytest.raises(ValueError, match="forecaster can't be set after the start"): live.set_params(forecaster=_make_forecaster("tops"))
 
 
-@pytest.mark.parametrize("make, setting", [(lambda: make_forecaster("ops"), {"gamma": 0.5}), (lambda: make_forecaster("tops"), {"bin_width": 0.2}),
-                                           (lambda: make_forecaster("mixture"), {"share": 0.01}), (lambda: make_forecaster("hops", rng=1), {"rng": 2}),
+@pytest.mark.parametrize("make, setting", [(lambda: _make_forecaster("ops"), {"gamma": 0.5}), (lambda: _make_forecaster("tops"), {"bin_width": 0.2}),
+                                           (lambda: _make_forecaster("mixture"), {"share": 0.01}), (lambda: _make_forecaster("hops", rng=1), {"rng": 2}),
                                            (lambda: OnlinePlattScaling(clip=1e-3), {"clip": None})], ids=["ops", "tops", "mixture", "hops", "clip"])
 def test_settings_are_settled_at_the_start_and_free_before(make, setting):
     fresh = make().set_params(**setting)
@@ -335,10 +335,10 @@ def test_settings_are_settled_at_the_start_and_free_before(make, setting):
 
 def test_what_is_no_online_forecaster_is_refused():
     with pytest.raises(TypeError, match="forecaster must be an online forecaster"): RestartingForecaster(None).predict(0.5)
-    with pytest.raises(ValueError, match="on_alarm"): make_forecaster("ops", on_alarm="stop")
-    with pytest.raises(ValueError, match="run_length"): make_forecaster("ops", run_length=0)
-    assert isinstance(make_forecaster("tops", on_alarm="restart", run_length=500), RestartingForecaster)
-    assert type(make_forecaster("tops")) is type(tops())
+    with pytest.raises(ValueError, match="on_alarm"): _make_forecaster("ops", on_alarm="stop")
+    with pytest.raises(ValueError, match="run_length"): _make_forecaster("ops", run_length=0)
+    assert isinstance(_make_forecaster("tops", on_alarm="restart", run_length=500), RestartingForecaster)
+    assert type(_make_forecaster("tops")) is type(tops())
 
 
 def test_a_classifier_begins_anew_from_what_its_fit_taught():

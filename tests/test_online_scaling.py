@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from uqcal.online.online_scaling import OnlineScaling, gain_finding
+from uqcal.online.online_scaling import OnlineScaling, _gain_finding
 
 KEEP, FIRST = [1, 0.99, 0.999, 1, 0.99, 0.999, 1], np.array([0.4] + 6 * [0.1])
 
@@ -168,7 +168,7 @@ def test_a_gain_is_said_with_what_chance_explains_of_it():
         made = np.r_[made, live.prequential(u[20:], error[20:])]
         gain, apart = np.log(u / made) + ((error / u)**2 - (error / made)**2) / 2, np.log(u / made)
         np.testing.assert_allclose(live.gain_[:2], [gain.mean(), max(np.sum(gain**2), 2 * np.sum(apart**2))**0.5 / 200], rtol=1e-9)
-        said.append(gain_finding(*live.gain_, score="log", n=200))
+        said.append(_gain_finding(*live.gain_, score="log", n=200))
     assert "valid" not in [finding.status for finding in said[:30]]
     assert [finding.reason for finding in said[:30]].count("chance") > 24 and all(finding.status == "valid" for finding in said[30:])
 
@@ -180,7 +180,7 @@ def test_smaller_uncertainties_gain_nothing_for_sure_where_tails_are_heavy():
         for seed in range(20):
             rng, live = np.random.default_rng([9, seed]), OnlineScaling()
             live.prequential(np.ones(n), factor * draw(rng, n))
-            found.append(gain_finding(*live.gain_, score="log", n=n))
+            found.append(_gain_finding(*live.gain_, score="log", n=n))
         return [finding.reason or finding.status for finding in found]
     heavy = told(0.3**0.5 / 2.3**0.5, lambda rng, n: rng.standard_t(2.3, n))
     assert "valid" not in heavy and heavy.count("tails") > 1

@@ -4,9 +4,9 @@ import pytest
 
 from uqcal.errors.validation import validate_errors
 from uqcal._sample.sample import Sample
-from uqcal.errors.causes import causes_of, find_causes
+from uqcal.errors.causes import _causes_of, find_causes
 from uqcal.errors.conclusions import draw_conclusions
-from uqcal.errors.other_columns import clear_of_limits
+from uqcal.errors.other_columns import _rows_clear_of_limits
 
 SHAPES = {"normal": lambda rng, n: rng.normal(size=n), "t2.5": lambda rng, n: rng.standard_t(2.5, n), "lognormal": lambda rng, n: np.exp(rng.normal(size=n)) - np.exp(0.5),
           "rare": lambda rng, n: np.where(rng.random(n) < 0.02, 6, 0.55) * rng.normal(size=n), "3 members": lambda rng, n: rng.normal(size=n) / np.sqrt(rng.chisquare(2, n) / 2)}
@@ -18,7 +18,7 @@ def in_groups(shape, groups, rows, factor, seed):
     site = np.repeat([f"s{k:02d}" for k in range(groups)], rows)
     u = np.exp(0.5 * rng.normal(size=site.size))
     sample = Sample(u * SHAPES[shape](rng, site.size) * np.where(site == "s03", factor, 1), u)
-    return [one for one in causes_of(sample, {"site": sample.along(site)}) if one.name == "unit_in_a_group"]
+    return [one for one in _causes_of(sample, {"site": sample.along(site)}) if one.name == "unit_in_a_group"]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -45,7 +45,7 @@ def test_of_two_groups_neither_is_given_a_unit():
     rng = np.random.default_rng(1)
     part = np.arange(600) % 2
     sample = Sample(rng.normal(size=600) * np.where(part, 3, 1), np.ones(600))
-    assert not [one for one in causes_of(sample, {"part": sample.along(part.astype(str))}) if one.name == "unit_in_a_group"]
+    assert not [one for one in _causes_of(sample, {"part": sample.along(part.astype(str))}) if one.name == "unit_in_a_group"]
 
 
 def censored(seed, n=400, limit=-1.0, size=1.0):
@@ -60,7 +60,7 @@ def test_a_limit_of_detection_makes_no_bias():
     for seed in range(12):
         for size, told in found.items():
             predicted, u, observed = censored(seed, size=size)
-            clear = clear_of_limits(Sample(observed - predicted, u), observed)
+            clear = _rows_clear_of_limits(Sample(observed - predicted, u), observed)
             np.testing.assert_array_equal(clear, predicted > -1 + 2 * u)
             told.append(draw_conclusions((observed - predicted)[clear], u[clear], rng=0, n_boot=99, n_resamples=199))
     assert sum(one["bias"].status in ("minor", "invalid") for told in found.values() for one in told) <= 2
@@ -102,7 +102,7 @@ def test_no_limit_is_seen_where_there_is_none(draw, n):
     for seed in range(60):
         rng = np.random.default_rng([seed, n])
         u, observed = np.exp(0.3 * rng.normal(size=n)), draw(rng, n)
-        assert clear_of_limits(Sample(u * rng.normal(size=n), u), observed).all()
+        assert _rows_clear_of_limits(Sample(u * rng.normal(size=n), u), observed).all()
 
 
 def test_a_bounded_target_is_no_mixture_of_instruments():

@@ -11,7 +11,7 @@ from uqcal._subgroups.counted_rows import Going, Rows, walk_after
 from uqcal.subgroups import partition_comparison
 from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.subgroups.against_everyone import subpopulation_graph
-from uqcal.subgroups.partition_comparison import comparison_of_partitions, comparisons_of_partitions
+from uqcal.subgroups.partition_comparison import _comparison_of_partitions, _comparisons_of_partitions
 from uqcal.subgroups.screening import screen
 
 rng = np.random.default_rng(12)
@@ -61,14 +61,14 @@ def test_all_numbers_are_those_in_memory(score, group, response, weighted, small
     made = {"binary": (rng.random(N) < 0.4) * 1.0, "real": 1e6 + rng.normal(size=N), "one class": np.ones(N)}[response]
     table = pd.DataFrame({"response": made, "score": SCORES[score], "group": np.where(GROUPS[group], "a", "b")})
     if weighted: table["weight"] = rng.exponential(size=N)
-    assert_same(comparison_of_partitions(dealt(table, [0, 1, 1, 90, 399]), "a", "b", sample_weight="weight" if weighted else None), in_memory(table))
+    assert_same(_comparison_of_partitions(dealt(table, [0, 1, 1, 90, 399]), "a", "b", sample_weight="weight" if weighted else None), in_memory(table))
 
 
 def test_pairs_share_the_passes_and_are_adjusted_as_in_memory(small_ranges):
     "Whole numbers for labels, equal weights for two of three groups, and a group of one row. Mutation: the weights of another group looked at."
     table = pd.DataFrame({"response": (rng.random(N) < 0.5) * 1.0, "score": rng.random(N), "group": rng.integers(1, 4, N), "weight": 2.0})
     table.loc[table["group"] == 3, "weight"] = rng.exponential(size=(table["group"] == 3).sum())
-    found = comparisons_of_partitions(dealt(pd.concat([table, table[:1].assign(group=9)]), [100, 333]), sample_weight="weight")
+    found = _comparisons_of_partitions(dealt(pd.concat([table, table[:1].assign(group=9)]), [100, 333]), sample_weight="weight")
     assert found.skipped == (("1", "9"), ("2", "9"), ("3", "9")) and found.n == N + 1 and len(found.to_frame("comparisons")) == 3
     for one in found.comparisons: assert_same(one, in_memory(table, int(one.a), int(one.b)))
     assert found.conclusion.startswith("3 pairs are not tested") and found.to_frame("comparisons")["kuiper_pvalue_holm"].isna().all()
@@ -89,7 +89,7 @@ def test_a_group_and_everyone_have_the_numbers_of_memory(score, group, response,
     groups = GROUPS | {"gap": np.isin(np.argsort(np.argsort(SCORES["plain"])), [3, 5, 20, 21, 300, 304, 380])}
     table = pd.DataFrame({"response": made, "score": scores[score], "group": np.where(groups[group], "a", "b")})
     if weighted: table["weight"] = rng.exponential(size=N)
-    found = comparison_of_partitions(dealt(table, [0, 1, 1, 90, 399]), "a", sample_weight="weight" if weighted else None)
+    found = _comparison_of_partitions(dealt(table, [0, 1, 1, 90, 399]), "a", sample_weight="weight" if weighted else None)
     assert_same(found, against_everyone(table))
     assert found.n == N and found.n_a == groups[group].sum() and found.n_passes == 3 and found.b is None
 
@@ -100,7 +100,7 @@ def test_each_group_against_everyone_is_the_screening(small_ranges):
     table = pd.DataFrame({"response": (rng.random(n) < 0.5) * 1.0, "score": rng.random(n), "group": rng.choice(["p", "q", "r"], n), "weight": 1.0})
     table.loc[0, "group"] = "lonely"
     table["response"] = np.where(table["group"] == "q", (rng.random(n) < 0.58) * 1.0, table["response"])
-    found = comparisons_of_partitions(dealt(table, [2500]), sample_weight="weight", reference="all")
+    found = _comparisons_of_partitions(dealt(table, [2500]), sample_weight="weight", reference="all")
     whole = screen(table, y_true="response", score="score", by="group", method="asymptotic", reference="all").to_frame("comparisons").set_index("a")
     rows = found.to_frame("comparisons").set_index("a").sort_index()
     names = ["kuiper_pvalue", "average_difference", "null_scale", "n_steps"]
@@ -113,7 +113,7 @@ def test_each_group_against_everyone_is_the_screening(small_ranges):
 def test_p_values_of_pairs_are_those_of_the_screening():
     table = pd.DataFrame({"response": (rng.random(6000) < 0.5) * 1.0, "score": rng.random(6000), "group": rng.choice(["p", "q", "r"], 6000)})
     table["response"] = np.where(table["group"] == "q", (rng.random(6000) < 0.56) * 1.0, table["response"])
-    found = comparisons_of_partitions(dealt(table, [2500])).to_frame("comparisons").set_index(["a", "b"]).sort_index()
+    found = _comparisons_of_partitions(dealt(table, [2500])).to_frame("comparisons").set_index(["a", "b"]).sort_index()
     whole = screen(table, y_true="response", score="score", by="group", method="asymptotic").to_frame("comparisons").set_index(["a", "b"]).sort_index()
     names = ["kuiper_pvalue", "kuiper_pvalue_holm", "kuiper_pvalue_bh", "average_difference"]
     np.testing.assert_allclose(found[names].astype(float), whole[names].astype(float), rtol=1e-8)
@@ -131,7 +131,7 @@ def test_few_numbers_are_carried_from_range_to_range():
 
 
 def told(response, score, group, chunks=7000, **more):
-    return comparison_of_partitions({name: da.from_array(np.asarray(one), chunks=chunks) for name, one in {"response": response, "score": score, "group": group}.items()}, "a", "b", **more)
+    return _comparison_of_partitions({name: da.from_array(np.asarray(one), chunks=chunks) for name, one in {"response": response, "score": score, "group": group}.items()}, "a", "b", **more)
 
 
 def test_sentences_are_true():
@@ -171,15 +171,15 @@ def arrays(group=("a", "b", "a", "b"), chunks=3, **columns):
     ({"response": da.zeros(3), "score": da.zeros(3)}, "frame must have a column 'group'"),
 ])
 def test_refusals_name_the_part_and_the_place(table, says):
-    with pytest.raises((ValueError, TypeError), match=says): comparison_of_partitions(table, "a", "b", sample_weight="weight" if "weight" in table else None)
+    with pytest.raises((ValueError, TypeError), match=says): _comparison_of_partitions(table, "a", "b", sample_weight="weight" if "weight" in table else None)
 
 
 def test_pairs_need_groups_that_can_be_compared():
-    with pytest.raises(ValueError, match="reference must be"): comparisons_of_partitions(arrays(), reference="some")
-    with pytest.raises(ValueError, match="two different labels or more, got 'a' alone"): comparison_of_partitions(arrays(group=["a"] * 4), "a")
-    with pytest.raises(ValueError, match="group 'b' must hold more than one row"): comparison_of_partitions(arrays(group=["a", "a", "a", "b"]), "a")
-    with pytest.raises(ValueError, match="2 to 50 different labels, got 1 .'a'"): comparisons_of_partitions(arrays(group=["a"] * 4))
-    with pytest.raises(ValueError, match="no two groups have scores that interleave"): comparisons_of_partitions(arrays(group=["a", "a", "b", "b"]))
+    with pytest.raises(ValueError, match="reference must be"): _comparisons_of_partitions(arrays(), reference="some")
+    with pytest.raises(ValueError, match="two different labels or more, got 'a' alone"): _comparison_of_partitions(arrays(group=["a"] * 4), "a")
+    with pytest.raises(ValueError, match="group 'b' must hold more than one row"): _comparison_of_partitions(arrays(group=["a", "a", "a", "b"]), "a")
+    with pytest.raises(ValueError, match="2 to 50 different labels, got 1 .'a'"): _comparisons_of_partitions(arrays(group=["a"] * 4))
+    with pytest.raises(ValueError, match="no two groups have scores that interleave"): _comparisons_of_partitions(arrays(group=["a", "a", "b", "b"]))
 
 
 @pytest.mark.slow
@@ -187,5 +187,5 @@ def test_a_million_rows_of_parquet_are_those_in_memory(tmp_path):
     n = 1_200_000
     table = pd.DataFrame({"score": rng.random(n), "group": rng.choice(["a", "b"], n), "response": rng.normal(size=n)})
     for k in range(4): table.iloc[k * n // 4:(k + 1) * n // 4].to_parquet(tmp_path / f"part-{k}.parquet")
-    with dask.config.set(scheduler="threads"): found = comparison_of_partitions(dd.read_parquet(str(tmp_path / "part-*.parquet")), "a", "b")
+    with dask.config.set(scheduler="threads"): found = _comparison_of_partitions(dd.read_parquet(str(tmp_path / "part-*.parquet")), "a", "b")
     assert_same(found, in_memory(table))

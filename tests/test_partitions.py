@@ -14,12 +14,12 @@ from uqcal.probabilities.differences import brier_decomposition
 from uqcal.probabilities.calibration_tests import binary_calibration_tests
 from uqcal.statistics.consistency import consistency_test
 from uqcal.intervals.intervals import coverage_test
-from uqcal.parts.partitions import calibration_of_partitions, coverage_of_partitions
-from uqcal.parts.errors_in_parts import errors_of_partitions
+from uqcal.parts.partitions import _calibration_of_partitions, _coverage_of_partitions
+from uqcal.parts.errors_in_parts import _errors_of_partitions
 from uqcal.probabilities.calibration_errors import calibration_error_interval
 from uqcal.probabilities.reliability import reliability_diagram
 from uqcal.statistics.statistics import zms
-from uqcal.probabilities.walk import as_seen
+from uqcal.probabilities.walk import _as_seen
 
 rng = np.random.default_rng(8)
 
@@ -62,14 +62,14 @@ def test_all_numbers_are_those_in_memory(name, weighted, few, monkeypatch):
         monkeypatch.setattr(partitions, "_MOST_ROWS", 3)
         monkeypatch.setattr(partitions, "_EDGES", np.array([0.3, 1.0]))
     monkeypatch.setattr(partitions, "_FEWEST_BETS", 0)
-    found = calibration_of_partitions(dealt(table, [1, 1, 2, 900, 2999]), sample_weight="weight" if weighted else None, rng=1, n_boot=200)
+    found = _calibration_of_partitions(dealt(table, [1, 1, 2, 900, 2999]), sample_weight="weight" if weighted else None, rng=1, n_boot=200)
     y, p, more = table["outcome"], table["score"], {"sample_weight": table["weight"]} if weighted else {}
     whole = binary_calibration_tests(y, p, method="asymptotic", **more)
     assert [one.name for one in found.tests] == [one.name for one in whole._tests()] and found.n == whole.walk.n
     for one, other in zip(found.tests, whole._tests()):
         if one.method == "signs":
             steps = (table["weight"] / table["weight"].max() * (y - p) * ((1 - 2 * p) if one.name == "spiegelhalter" else 1)).to_numpy()
-            other = as_seen(other, one.name, np.sqrt(steps @ steps) / whole.walk.deviation(one.name))
+            other = _as_seen(other, one.name, np.sqrt(steps @ steps) / whole.walk.deviation(one.name))
         np.testing.assert_allclose([one.statistic, one.pvalue, one.scale], [other.statistic, other.pvalue, other.scale], rtol=1e-10, atol=1e-12)
     error = calibration_error_interval(y, p, rng=1, n_boot=200, **more)
     np.testing.assert_allclose(found.error.to_frame().astype(float), error.to_frame().astype(float), rtol=1e-6, atol=1e-12)
@@ -85,7 +85,7 @@ def test_weights_that_go_with_outcomes_are_taken_as_in_memory():
     outcome = drawn(score)
     kept = (outcome == 0) | (rng.random(score.size) < 0.2)
     table = pd.DataFrame({"outcome": outcome, "score": score, "weight": np.where(outcome == 1, 5.0, 1.0)})[kept]
-    found, plain = (calibration_of_partitions(dealt(table, [9000, 20_000]), sample_weight=name, rng=1, n_boot=99) for name in ("weight", None))
+    found, plain = (_calibration_of_partitions(dealt(table, [9000, 20_000]), sample_weight=name, rng=1, n_boot=99) for name in ("weight", None))
     whole = binary_calibration_tests(table["outcome"], table["score"], sample_weight=table["weight"])
     stated = [one.pvalue for one in binary_calibration_tests(table["outcome"], table["score"], sample_weight=table["weight"], method="asymptotic")._tests()]
     assert {one.method for one in found.tests} == {"signs"} and {one.method for one in plain.tests} == {"asymptotic"}
@@ -93,13 +93,13 @@ def test_weights_that_go_with_outcomes_are_taken_as_in_memory():
         assert other.method == "signs" and abs(one.pvalue - other.pvalue) < (0.03 if other.n_resamples else 1e-9)
         assert one.pvalue > 1.05 * dict(zip(("kolmogorov_smirnov", "kuiper", "spiegelhalter"), stated))[one.name]
     rare = table.assign(score=0.004 * table["score"], outcome=(rng.random(len(table)) < 0.004 * table["score"]).astype(float))
-    assert {one.method for one in calibration_of_partitions(dealt(rare, [9000]), sample_weight="weight", rng=1, n_boot=99).tests} <= {"asymptotic"}
+    assert {one.method for one in _calibration_of_partitions(dealt(rare, [9000]), sample_weight="weight", rng=1, n_boot=99).tests} <= {"asymptotic"}
 
 
 def test_any_number_of_rows_in_a_part_gives_the_same():
     "Parts of one row, and all rows in one."
     table = pd.DataFrame({"outcome": drawn(TABLES["mixed"][:60]), "score": TABLES["mixed"][:60]})
-    one, many = (calibration_of_partitions(dealt(table, places), rng=1, n_boot=99) for places in ([], range(1, 60)))
+    one, many = (_calibration_of_partitions(dealt(table, places), rng=1, n_boot=99) for places in ([], range(1, 60)))
     assert many.n_partitions == 60 and one.n_partitions == 1
     pd.testing.assert_frame_equal(one.to_frame("statistics"), many.to_frame("statistics"), rtol=1e-12)
 
@@ -110,7 +110,7 @@ def test_a_walk_that_hardly_moves_is_fetched_lot_by_lot(monkeypatch):
     outcome = np.diff(np.floor(np.cumsum(score)), prepend=0)
     monkeypatch.setattr(partitions, "_MOST_ROWS", 200)
     monkeypatch.setattr(partitions, "_EDGES", np.array([0.5, 1.0]))
-    found = calibration_of_partitions({"outcome": da.from_array(outcome, chunks=300), "score": da.from_array(score, chunks=300)}, rng=1, n_boot=99)
+    found = _calibration_of_partitions({"outcome": da.from_array(outcome, chunks=300), "score": da.from_array(score, chunks=300)}, rng=1, n_boot=99)
     whole = binary_calibration_tests(outcome, score, method="asymptotic")
     assert found.n_passes < 40
     np.testing.assert_allclose([one.statistic for one in found.tests[:2]], [whole.kolmogorov_smirnov.statistic, whole.kuiper.statistic], rtol=1e-10)
@@ -123,10 +123,10 @@ def test_processes_give_the_same_and_may_send_what_cannot_be_written(monkeypatch
     table = {"outcome": da.from_array(drawn(score), chunks=600), "score": da.from_array(score, chunks=600)}
     monkeypatch.setattr(partitions, "_MOST_ROWS", 3)
     monkeypatch.setattr(partitions, "_EDGES", np.array([0.5, 1.0]))
-    here = calibration_of_partitions(table, rng=1, n_boot=99)
+    here = _calibration_of_partitions(table, rng=1, n_boot=99)
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as made, distributed.Client(made), \
             dask.config.set(scheduler=None):
-        there = calibration_of_partitions(table, rng=1, n_boot=99)
+        there = _calibration_of_partitions(table, rng=1, n_boot=99)
     np.testing.assert_allclose([one.statistic for one in there.tests], [one.statistic for one in here.tests], rtol=1e-12)
 
 
@@ -148,44 +148,44 @@ def arrays(outcome, score, chunks=3, **more):
     ({"outcome": da.zeros(3)}, "frame must have a column 'score'"),
 ])
 def test_refusals_name_the_part_and_the_place(table, says):
-    with pytest.raises((ValueError, TypeError), match=says): calibration_of_partitions(table)
+    with pytest.raises((ValueError, TypeError), match=says): _calibration_of_partitions(table)
 
 
 @pytest.mark.parametrize(("weight", "says"), [([1.0, -1, 1], "weight must not be negative.*position 1"), ([0.0] * 3, "weight must be positive somewhere"),
                                               ([1e-160, 1, 1], "weight must be zero or within a factor 1e150"), ([1.0, np.nan, 1], "weight must not hold missing")])
 def test_weights_are_refused_as_in_memory(weight, says):
-    with pytest.raises(ValueError, match=says): calibration_of_partitions(arrays([1.0, 0, 1], [0.5] * 3, weight=weight), sample_weight="weight")
+    with pytest.raises(ValueError, match=says): _calibration_of_partitions(arrays([1.0, 0, 1], [0.5] * 3, weight=weight), sample_weight="weight")
 
 
 @pytest.mark.parametrize("option", [{"local_tolerance": 0}, {"confidence": 95}, {"n_bins": 0}, {"n_boot": 2.5}])
 def test_options_are_refused(option):
-    with pytest.raises((ValueError, TypeError), match=next(iter(option))): calibration_of_partitions(arrays([1.0], [0.5]), **option)
+    with pytest.raises((ValueError, TypeError), match=next(iter(option))): _calibration_of_partitions(arrays([1.0], [0.5]), **option)
 
 
 def test_without_dask_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask", None)
-    with pytest.raises(ImportError, match=r"uqcal\[dask\]"): calibration_of_partitions({"outcome": 1, "score": 1})
+    with pytest.raises(ImportError, match=r"uqcal\[dask\]"): _calibration_of_partitions({"outcome": 1, "score": 1})
 
 
 def test_sentences_are_true():
     "One point, one class only, few events, an impossible event, only certain statements, a fault, rare events."
-    one = calibration_of_partitions(arrays([1.0], [0.5]), n_boot=99)
+    one = _calibration_of_partitions(arrays([1.0], [0.5]), n_boot=99)
     assert one.verdict == "inconclusive" and not one.tests and one.n == 1
-    zeros = calibration_of_partitions(arrays(np.zeros(2000), np.full(2000, 0.5), 700), n_boot=99)
+    zeros = _calibration_of_partitions(arrays(np.zeros(2000), np.full(2000, 0.5), 700), n_boot=99)
     assert zeros.verdict == "invalid" and "Predictions are too high by 0.5 on average" in zeros.conclusion and zeros.is_rounded
-    few = calibration_of_partitions(arrays(np.zeros(2000), np.full(2000, 0.01), 700), n_boot=99)
+    few = _calibration_of_partitions(arrays(np.zeros(2000), np.full(2000, 0.01), 700), n_boot=99)
     assert few.verdict == "inconclusive" and "19.8 events" in few.conclusion and few.step.why == "memory"
     outcome = np.zeros(2000)
     outcome[1500] = 1
-    never = calibration_of_partitions(arrays(outcome, np.where(outcome, 0.0, 0.01), 700), n_boot=99)
+    never = _calibration_of_partitions(arrays(outcome, np.where(outcome, 0.0, 0.01), 700), n_boot=99)
     assert never.verdict == "invalid" and "once, first in row 100 of partition 2" in never.conclusion and never.step.verb == "check" and never.first_contradiction == (2, 100)
-    certain = calibration_of_partitions(arrays(outcome, outcome, 700), n_boot=99)
+    certain = _calibration_of_partitions(arrays(outcome, outcome, 700), n_boot=99)
     assert certain.verdict == "inconclusive" and certain.drift == 0
     score = np.full(200_000, 0.01)
-    rare = calibration_of_partitions(arrays(drawn(score), score, 70_000), n_boot=99, rng=1)
+    rare = _calibration_of_partitions(arrays(drawn(score), score, 70_000), n_boot=99, rng=1)
     assert rare.verdict == "valid" and rare["calibration"].facts["rare"] == rare.predicted
     tilted = rng.random(100_000)
-    wrong = calibration_of_partitions(arrays(drawn(tilted, 1.1), tilted, 30_000), n_boot=99, rng=1)
+    wrong = _calibration_of_partitions(arrays(drawn(tilted, 1.1), tilted, 30_000), n_boot=99, rng=1)
     assert wrong.verdict == "invalid" and "too high by" in wrong.conclusion and not wrong.is_rounded
     assert wrong.plot_walk().get_ylabel() == "cumulative outcome − probability"
 
@@ -196,7 +196,7 @@ def test_limits_are_calibrated_with_ties():
     rejected = 0
     for _ in range(60):
         score = rng.choice(level, 3000)
-        rejected += calibration_of_partitions(arrays(drawn(score), score, 2000), n_boot=9).verdict == "invalid"
+        rejected += _calibration_of_partitions(arrays(drawn(score), score, 2000), n_boot=9).verdict == "invalid"
     assert rejected <= 11
 
 
@@ -205,8 +205,8 @@ def test_coverage_is_that_in_memory(columns):
     value = rng.standard_normal(900)
     table = pd.DataFrame({"value": value, "lower": -1.5, "upper": 1.4})
     parts = dealt(table, [0, 5]) if columns == "frame" else {name: da.from_array(table[name].to_numpy(), chunks=400) for name in table}
-    assert coverage_of_partitions(parts, level=0.85, n_calibration=200) == coverage_test(value, table[["lower", "upper"]].to_numpy(), 0.85, n_calibration=200)
-    with pytest.raises(ValueError, match=r"lower must not exceed upper.*partition [01]"): coverage_of_partitions(dealt(table.assign(upper=-2.0), [9]), level=0.9)
+    assert _coverage_of_partitions(parts, level=0.85, n_calibration=200) == coverage_test(value, table[["lower", "upper"]].to_numpy(), 0.85, n_calibration=200)
+    with pytest.raises(ValueError, match=r"lower must not exceed upper.*partition [01]"): _coverage_of_partitions(dealt(table.assign(upper=-2.0), [9]), level=0.9)
 
 
 @pytest.mark.parametrize("few", [False, True])
@@ -216,7 +216,7 @@ def test_errors_have_the_statistics_of_the_whole(few, monkeypatch):
     u = np.round(draw.gamma(2, 1, 100_000) + 0.1, 2)
     table = pd.DataFrame({"error": u**1.1 * draw.standard_normal(100_000), "uncertainty": u})
     if few: monkeypatch.setattr(partitions, "_MOST_ROWS", 300)
-    found = errors_of_partitions(dealt(table, [0, 1, 40, 9000]))
+    found = _errors_of_partitions(dealt(table, [0, 1, 40, 9000]))
     z = table["error"] / u
     np.testing.assert_allclose([found.zms, found.mean, found.kuiper],
                                [zms(table["error"], u), z.mean(), consistency_test(table["error"], u, n_resamples=1).statistic], rtol=1e-10)
@@ -225,7 +225,7 @@ def test_errors_have_the_statistics_of_the_whole(few, monkeypatch):
 
 def test_sentences_of_errors_are_true():
     "Right uncertainties, a bias, a wrong size, a row that outweighs all others, one uncertainty for all."
-    def told(error, uncertainty): return errors_of_partitions({name: da.from_array(one, chunks=7000) for name, one in (("error", error), ("uncertainty", uncertainty))})
+    def told(error, uncertainty): return _errors_of_partitions({name: da.from_array(one, chunks=7000) for name, one in (("error", error), ("uncertainty", uncertainty))})
     e, u = rng.standard_normal(20_000), rng.gamma(2, 1, 20_000) + 0.1
     right = told(u * (e - e.mean()) / e.std(), u)
     assert right.verdict == "inconclusive" and right["on average"].status == "valid" and right.zms_interval.holds(1)
@@ -240,7 +240,7 @@ def test_sentences_of_errors_are_true():
 
 
 def errors_in_three(error, uncertainty):
-    return errors_of_partitions({name: da.from_array(one, chunks=-(-one.size // 3)) for name, one in (("error", error), ("uncertainty", uncertainty))})
+    return _errors_of_partitions({name: da.from_array(one, chunks=-(-one.size // 3)) for name, one in (("error", error), ("uncertainty", uncertainty))})
 
 
 @pytest.mark.parametrize("n, factor, draw", [(3000, 1.2, "standard_normal"), (3000, 1.4, "standard_normal"), (3000, 0.8, "standard_normal"), (20_000, 1.4, "laplace")])
@@ -301,12 +301,12 @@ def test_answers_on_errors_have_the_statuses_of_a_validation():
     "The average can be valid, within a tolerance; the errors as a difference. Mutations: the tolerance not looked at, a difference the other way round."
     e, u = rng.standard_normal(60_000), rng.gamma(2, 1, 60_000) + 0.1
     table = {name: da.from_array(one, chunks=25_000) for name, one in (("y", 5 + u * (e + 0.05)), ("yhat", np.full(60_000, 5.0)), ("u", u))}
-    found = errors_of_partitions(table, ("y", "yhat"), "u")
+    found = _errors_of_partitions(table, ("y", "yhat"), "u")
     assert {finding.name: finding.status for finding in found.findings} == {"bias": "minor", "on average": "valid", "along u": "inconclusive"}
     assert found.mean > 0 and "beyond the tolerance of 1.25 is excluded" in found["on average"].sentence and found.verdict == "minor"
-    strict = errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1.001)["on average"]
+    strict = _errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1.001)["on average"]
     assert strict.status == "inconclusive" and "beyond the tolerance of 1.001 is not excluded" in strict.sentence
-    with pytest.raises(ValueError, match="tolerance must be a factor above 1"): errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1)
+    with pytest.raises(ValueError, match="tolerance must be a factor above 1"): _errors_of_partitions(table, ("y", "yhat"), "u", tolerance=1)
 
 
 @pytest.mark.parametrize("shift, factor", [(0.3, 1), (0.3, 1.3), (0, 1.3), ("sides", 1)])
@@ -315,7 +315,7 @@ def test_a_bias_is_not_blamed_on_uncertainties(shift, factor):
     draw = np.random.default_rng(31)
     u, e = np.exp(0.4 * draw.standard_normal(40_000)), draw.standard_normal(40_000)
     e = u * e * factor + (np.where(u < 1, 0.5, -0.5) * u if shift == "sides" else shift)
-    found = errors_of_partitions({name: da.from_array(one, chunks=9000) for name, one in (("error", e), ("uncertainty", u))})
+    found = _errors_of_partitions({name: da.from_array(one, chunks=9000) for name, one in (("error", e), ("uncertainty", u))})
     status = {finding.name: finding.status for finding in found.findings}
     assert (status["bias"] == "invalid") == (shift != 0) == found.conclusion.startswith("Biased") == (found.without_bias is not None)
     assert (status["on average"] == "invalid") == (factor != 1) == ("overconfident" in found.conclusion)
@@ -327,7 +327,7 @@ def test_the_bias_along_uncertainties_is_that_in_memory():
     draw = np.random.default_rng(32)
     u = np.round(draw.gamma(2, 1, 30_000) + 0.1, 2)
     z = draw.standard_normal(30_000) + 0.05 * u
-    found = errors_of_partitions({name: da.from_array(one, chunks=7000) for name, one in (("error", z * u), ("uncertainty", u))})
+    found = _errors_of_partitions({name: da.from_array(one, chunks=7000) for name, one in (("error", z * u), ("uncertainty", u))})
     z = (z * u) / u
     order = np.argsort(u, kind="stable")
     walk = np.append(0, np.cumsum(z[order] - z[order]**2 * z.mean() / np.mean(z**2)))[np.append(np.flatnonzero(np.diff(u[order], prepend=0)), u.size)]
@@ -342,12 +342,12 @@ def test_copies_count_once():
     rows = draw.permutation(np.repeat(np.arange(6000), number))
     table = pd.DataFrame({"error": (u * e)[rows], "uncertainty": u[rows]})
     exact = np.sum(number**2) / number.sum()
-    found = [errors_of_partitions(dealt(table, places)) for places in ([0, 1, 40, 9000], [0, 12_000])]
+    found = [_errors_of_partitions(dealt(table, places)) for places in ([0, 1, 40, 9000], [0, 12_000])]
     assert found[0].copies == found[1].copies and abs(found[0].copies / exact - 1) < 0.03 and found[0].cautions[0].code == "copies_in_parts"
-    one = errors_of_partitions(dealt(table.drop_duplicates(), [0, 1, 40, 3000]))
+    one = _errors_of_partitions(dealt(table.drop_duplicates(), [0, 1, 40, 3000]))
     wide, narrow = ((f.zms_interval.high - f.zms_interval.low) * np.sqrt(f.n / f.copies) for f in (found[0], one))
     assert one.copies == 1 and one.cautions[0].code != "copies_in_parts" and abs(wide / narrow - 1) < 0.1
-    rounded = errors_of_partitions(dealt(table.drop_duplicates().round(1) + {"error": 0, "uncertainty": 0.1}, [0, 3000]))
+    rounded = _errors_of_partitions(dealt(table.drop_duplicates().round(1) + {"error": 0, "uncertainty": 0.1}, [0, 3000]))
     assert rounded.copies == 1
 
 
@@ -357,6 +357,6 @@ def test_two_million_rows_of_parquet_are_those_in_memory(tmp_path):
     table = pd.DataFrame({"outcome": drawn(score), "score": score})
     for k in range(4): table.iloc[500_000 * k:500_000 * (k + 1)].to_parquet(tmp_path / f"part-{k}.parquet")
     with dask.config.set(scheduler="threads"):
-        found = calibration_of_partitions(dd.read_parquet(str(tmp_path / "part-*.parquet")), rng=1)
+        found = _calibration_of_partitions(dd.read_parquet(str(tmp_path / "part-*.parquet")), rng=1)
     whole = binary_calibration_tests(table["outcome"], score, method="asymptotic")
     np.testing.assert_allclose([one.statistic for one in found.tests], [one.statistic for one in whole._tests()], rtol=1e-10)

@@ -15,9 +15,9 @@ import notebooks
 import uqcal
 from uqcal import Distribution, Intervals, MeanStd, Quantiles, Samples
 from uqcal._command.cli import app
-from uqcal.comparison.mean_differences import time_differences, time_spread
+from uqcal.comparison.mean_differences import _time_differences, _time_spread
 from uqcal.comparison.scores import crps, interval_score
-from uqcal.predictive.forecast_comparison import ForecastScoring, compare_forecasts
+from uqcal.predictive.forecast_comparison import _ForecastScoring, compare_forecasts
 from uqcal.predictive.forecast_validation import forecast_report
 from uqcal.predictive.predictive_scores import crps_of_quantiles, crps_of_samples, level_weights, pinball_loss, weighted_interval_score
 from uqcal.statements import crps_of_distribution
@@ -257,7 +257,7 @@ def test_members_are_compared_fairly_where_their_numbers_differ():
     models = {m: Samples(rng.standard_normal((600, m))) for m in (5, 50)}
     found = uqcal.compare_models(y, models, rng=1)
     assert found.fair and found.score_name == "fair CRPS" and found.outcome != "better" and [one.code for one in found.cautions] == ["models_members"]
-    assert "recalibrated" not in found.models and not ForecastScoring(fair=True).steps(600)  # moved about their mean, members are no sample
+    assert "recalibrated" not in found.models and not _ForecastScoring(fair=True).steps(600)  # moved about their mean, members are no sample
     exactly(found.numbers["5"], models[5].crps(y, fair=True).mean())
     plain = uqcal.compare_models(y, {"a": models[5], "b": Samples(models[5].values * 1.5)}, rng=1)
     assert not plain.fair and plain.numbers["a"] == pytest.approx(models[5].crps(y).mean())
@@ -280,7 +280,7 @@ def test_unlike_kinds_are_compared_on_common_levels():
 @pytest.mark.parametrize("fair", [False, None])
 def test_corrections_are_scored_as_they_are_found(fair):
     y, values = table(200, factor=0.4)
-    scoring = ForecastScoring(tuple(LEVELS)) if fair is None else ForecastScoring(fair=fair)
+    scoring = _ForecastScoring(tuple(LEVELS)) if fair is None else _ForecastScoring(fair=fair)
     shift, factor = scoring.sizes(y + 1, values).values()
     maps = scoring.learn(scoring.steps(200), y + 1, values)
     best = scoring.points(*maps["factor"](y + 1, values)).mean()
@@ -293,15 +293,15 @@ def test_corrections_are_scored_as_they_are_found(fair):
 def test_cosines_are_those_of_the_formula_and_allow_for_correlation():
     rng = np.random.default_rng(1)
     d = rng.standard_normal((2, 300))
-    error, waves = time_spread(d)
+    error, waves = _time_spread(d)
     slow = [[np.sqrt(2 / 300) * np.sum(row * np.cos(np.pi * j * (np.arange(1, 301) - 0.5) / 300)) for j in range(1, 19)] for row in d - d.mean(axis=1, keepdims=True)]
     np.testing.assert_allclose(waves, slow, atol=1e-11)
-    one = time_differences(d[:1])
+    one = _time_differences(d[:1])
     assert one.critical[0] == pytest.approx(stats.t.isf(0.025, 18)) and one.pvalue[0] == pytest.approx(2 * stats.t.sf(abs(d[0].mean()) / error[0], 18))
     walk = np.zeros((400, 300))
     noise = rng.standard_normal(walk.shape)
     for t in range(300): walk[:, t] = 0.6 * walk[:, t - 1] + noise[:, t]
-    held = np.mean([one.low[0] <= 0 <= one.high[0] for one in (time_differences(row[None]) for row in walk)])
+    held = np.mean([one.low[0] <= 0 <= one.high[0] for one in (_time_differences(row[None]) for row in walk)])
     assert 0.92 < held < 0.98  # 400 sets: two standard errors are 0.022
 
 

@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from uqcal._command import cli
-from uqcal.corrections.error_recalibration import random_folds
-from uqcal.corrections.probability_recalibration import PlattByGroup, _group_fit, cross_fitted_map, recalibrate_probabilities
+from uqcal.corrections.error_recalibration import _random_folds
+from uqcal.corrections.probability_recalibration import PlattByGroup, _group_fit, _cross_fitted_map, recalibrate_probabilities
 from uqcal.probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 
 QUICK = dict(n_boot=99, n_resamples=199)
@@ -32,10 +32,10 @@ def run(monkeypatch, *words):
 def test_no_case_has_a_part_in_its_own_mend(kind):
     "Mutation: fitting to all rows, or to the held fold."
     y, p = made(200, 1, 1.5)
-    fold = random_folds(np.arange(200), 5, np.random.default_rng(1))
-    before = cross_fitted_map(kind, y, p, fold)
+    fold = _random_folds(np.arange(200), 5, np.random.default_rng(1))
+    before = _cross_fitted_map(kind, y, p, fold)
     y[17] = 1 - y[17]
-    after = cross_fitted_map(kind, y, p, fold)
+    after = _cross_fitted_map(kind, y, p, fold)
     assert after[17] == before[17] and np.any(after[fold != fold[17]] != before[fold != fold[17]])
     np.testing.assert_array_equal(after[fold == fold[17]], before[fold == fold[17]])
 

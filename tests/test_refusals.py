@@ -330,8 +330,6 @@ TABLE = {
     **rows("bin_scaling", "bin_scaling_reference", "errors", given={"statistic": "ence", "n": N}, kinds={"uncertainty": "positive -None"}),
     **rows("confidence_curves", "confidence_curve", "errors"),
     **rows("causes", "find_causes", "errors", kinds={"least": "choice", "groups": "array -None", "observed": "feature -None"}, given={"groups": np.arange(N) // 2, "observed": E}),
-    **rows("causes", "read_observed", "single", given={"sample": SAMPLE, "observed": E}, kinds={"sample": "free", "observed": "feature -None"}),
-    **rows("causes", "describe_rows", "single", given={"sample": SAMPLE, "rows": np.arange(4)}, kinds={"sample": "free", "rows": "array"}),
 
     # intervals and sets
     **rows("intervals", "regression_mean_width_score regression_coverage_score regression_mwi_score coverage_width_based", "intervals"),
@@ -353,10 +351,6 @@ TABLE = {
     **rows("stratified", "size_stratified_coverage+sets feature_stratified_coverage+sets", "sets", given={"y_intervals": SETS},
            kinds={"y_intervals": "sets", "num_bins": "count -None"}),
 
-    **rows("intervals", "check_bounds", "intervals"),
-    **rows("intervals", "read_bound", "single", given={"values": E, "name": "values"}, kinds={"values": "numbers -infinite -minus infinite"}),
-    **rows("intervals", "check_statement", "intervals", given=NUMBERED, kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans"}),
-    **rows("intervals", "check_statement+sets", "sets", given={"y_intervals": SETS}, kinds={"y_intervals": "sets"}),
 
     # intervals and sets from scores
     **rows("conformal", "conformal_threshold", "single", given={"scores": E, "level": 0.5}, kinds={"scores": "numbers", "level": "fraction"}),
@@ -405,7 +399,7 @@ TABLE = {
 
     **{f"{room}{more}": Row("single", given={"y_true": E, "statement": statement, "horizon": 1} | given, kinds={"y_true": "numbers -frame", "statement": "free", "in_time": "free", "horizon": "count"} | kinds, nan="report" in room)
        for more, statement in (("", statements.Samples(BOUNDS + E[:, None])), ("+quantiles", statements.Quantiles(BOUNDS, [0.1, 0.9])))
-       for room, given, kinds in (("forecast_cells.forecast_cells", {}, {}), ("forecast_tests.forecast_test", {"groups": np.arange(N) // 3}, {"groups": "array -None"}),
+       for room, given, kinds in (("forecast_tests.forecast_test", {"groups": np.arange(N) // 3}, {"groups": "array -None"}),
                                   ("forecast_validation.forecast_report", {"by": {"x": X}, "groups": np.arange(N) // 3}, {"by": "table -None", "groups": "array -None"}))},
     **rows("coverage", "interval_report", "intervals", nan=True, given=NUMBERED | {"y_pred": X, "by": {"x": X}},
            kinds=FREE_CLASSES | {"y_intervals": "intervals -booleans", "y_pred": "column -None", "by": "table -None", "sort_bounds": "flag", "n_calibration": "count -None"}),
@@ -432,7 +426,6 @@ TABLE = {
     **rows("class_recalibration", "recalibrate_classes", "classes", nan=True), **rows("class_recalibration", "ClassScaling.fit", "classes", of=ClassScaling),
     **rows("class_recalibration", "ClassScaling.predict", "classes", of=lambda: ClassScaling().fit(CLASSES, LABEL)),
     **rows("differences", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
-    **rows("by_columns", "column_tests", "binary", nan=True, given={"by": {"x": X}}, kinds={"by": "table"}),
     **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers -booleans"}), **rows("two_groups", "comparison_graph paired_reliability", "two"),
     **rows("against_everyone", "subpopulation_graph", "groups"), **rows("rates", "rate_difference", "two rates"),
     **rows("against_everyone", "subpopulation_graph+cluster", "groups", given={"groups": np.arange(N) % 8}, kinds={"groups": "array -None"}),
@@ -495,7 +488,7 @@ TABLE = {
        for method in ("fit", "transform")},
     **rows("error_recalibration", "recalibrate_errors", "errors", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
     **rows("scores", "crps negative_log_density", "errors", kinds={"dof": "size -infinite"}), **rows("scores", "brier_score log_score", "binary"),
-    **rows("scores", "read_bounds", "intervals"), **rows("scores", "interval_score", "intervals", given={"level": 0.8}, kinds={"level": "fraction"}),
+    **rows("scores", "interval_score", "intervals", given={"level": 0.8}, kinds={"level": "fraction"}),
     "model_comparison.compare_scores": Row("errors", call=compared_errors, nan=True, kinds={"dof": "size -infinite", "groups": "free"}),
     "model_comparison.compare_scores+groups": Row("errors", call=compared_errors, nan=True, given={"groups": np.arange(N) % 12}, kinds={"dof": "size -infinite", "groups": "array -None"}),
     "model_comparison.compare_scores+intervals": Row("intervals", call=compared_intervals, nan=True, given={"level": 0.8}, kinds={"level": "fraction"}), "model_comparison.compare_scores+outcomes": Row("binary", call=compared_outcomes, nan=True),
@@ -534,10 +527,10 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform model_comparison.compare_scores model_comparison.compare_scores+intervals "
-        "model_comparison.compare_scores+outcomes causes.read_observed forecast_comparison.compare_forecasts statements.crps_of_distribution "
+        "model_comparison.compare_scores+outcomes forecast_comparison.compare_forecasts statements.crps_of_distribution "
         "statements.MeanStd.pit statements.MeanStd.crps statements.Quantiles.pit statements.Quantiles.crps statements.Samples.pit statements.Samples.crps "
         "statements.Distribution.pit statements.Distribution.crps",
-    ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep causes.describe_rows",
+    ("ties", "constant"): "sample.Sample.keep sample.RegressionErrors.keep",
     ("ties", "constant", "one point", "two points", "one outcome"): "probability_recalibration.recalibrate_probabilities probability_recalibration.recalibrate_probabilities+cluster probability_recalibration.recalibrate_probabilities+by",  # too few of either
     ("constant", "one point", "two points"): "causes.find_causes",          # groups: all rows in one
     ("ties", "constant", "one point", "two points", "zeros"):
@@ -549,7 +542,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "statistics.cc statistics.scaled_error_correlation statistics.skewness_gm statistics.kurtosis_cs confidence_curves.confidence_curve "
         "intervals.coverage_width_based",
     ("one point",):
-        "many_classes.class_report several_levels.levels_report calibration.calibration_report by_columns.column_tests coverage.interval_report coverage.interval_report+sets stratified.feature_stratified_coverage stratified.feature_stratified_coverage+sets stretches.factors_along conclusions.draw_conclusions validation.validate_errors dependence.hsic dependence.hsic_test calibration_errors.debiased_squared_error",
+        "many_classes.class_report several_levels.levels_report calibration.calibration_report coverage.interval_report coverage.interval_report+sets stratified.feature_stratified_coverage stratified.feature_stratified_coverage+sets stretches.factors_along conclusions.draw_conclusions validation.validate_errors dependence.hsic dependence.hsic_test calibration_errors.debiased_squared_error",
     ("constant", "one point", "two points", "zeros"):
         "distributions.fit_student consistency.consistency_test consistency.link_test bin_scaling.extrapolate scaling.ErrorMap.fit",  # a line through two points leaves no error
     ("certain",):
@@ -567,12 +560,11 @@ EDGES_REFUSED = {name: edges for edges, names in {
         "coverage.interval_report+groups forecast_tests.forecast_test forecast_tests.forecast_test+quantiles "
         "forecast_validation.forecast_report forecast_validation.forecast_report+quantiles",
 }.items() for name in names.split()} | {f"statements.{kind}.read_observed": ("one point", "two points") for kind in STATED} | {
-    "statements.Distribution.cdf": ("one point", "two points"), **dict.fromkeys(("forecast_cells.forecast_cells", "forecast_cells.forecast_cells+quantiles"), ("one point", "two points")), **{f"forecast_monitor.ForecastMonitor.{method}": ("one point", "two points") for method in ("prequential", "partial_fit", "until_alarm")}, **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "quantile_tracking.OnlineQuantiles", "quantile_tracking.OnlineMembers", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
-EXEMPT = {"effective_rows.clusters_of_rows", "forecast_tests.row_dependence",  # take what a report has checked
+    "statements.Distribution.cdf": ("one point", "two points"), **dict.fromkeys((), ("one point", "two points")), **{f"forecast_monitor.ForecastMonitor.{method}": ("one point", "two points") for method in ("prequential", "partial_fit", "until_alarm")}, **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "quantile_tracking.OnlineQuantiles", "quantile_tracking.OnlineMembers", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
+EXEMPT = {# take what a report has checked
           "statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
           "resampling.monte_carlo_pvalue", "resampling.is_settled",  # take what a simulation made, undefined values included
           "forecast_recalibration.recalibrate_forecasts",  # a statement reads its outcomes, tests/test_forecast_recalibration.py
-          "known_causes.row_names",  # names positions that were found
           "inputs.positive_in_groups"}  # makes 0 and 1 of labels, for functions that check them then
 
 # --- the tests -----------------------------------------------------------------------------------------------------------------------
@@ -768,7 +760,7 @@ def test_any_container_gives_the_same_result_and_nothing_is_changed(name):
     if tuple(refused) != EDGES_REFUSED.get(name, ()): faults.append(f"it refuses {refused}")
     for value in arguments.values():
         if isinstance(value, np.ndarray): value[...] = 1 if value.dtype == bool else 0.25
-    if not name.startswith(("inputs.", "intervals.check_statement")) and not same(plain(result), expected): faults.append("the result holds a view of what came in")
+    if not name.startswith(("inputs.", )) and not same(plain(result), expected): faults.append("the result holds a view of what came in")
     assert not faults, "\n".join(faults)
 
 

@@ -215,7 +215,7 @@ def test_crowded_cells_are_ranked_in_reasonable_time():
 
 
 def of_products(z, u, rank, typical):
-    return statistics.rank_correlations_of_products(z[None], u, rank, rank @ rank, statistics.cell_table(typical, u))[0]
+    return statistics._rank_correlations_of_products(z[None], u, rank, rank @ rank, statistics._cell_table(typical, u))[0]
 
 
 def test_same_seed_same_result_for_any_number_of_jobs():

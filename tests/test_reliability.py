@@ -299,9 +299,9 @@ def test_limits_hold_where_few_heavy_rows_are_at_risk():
         if seed: continue
         again = calibration_errors.calibration_error_interval(y, told, sample_weight=1e148 * w, n_boot=49, rng=1)
         assert again.ece_limit == pytest.approx(found.ece_limit, rel=1e-9)
-        parts = sum(rel.bin_sums(y[k::2], told[k::2], w[k::2], np.arange(16) / 15) for k in (0, 1))
-        squares = sum(rel.bin_sums(y[k::2], told[k::2], w[k::2]**2, np.arange(16) / 15) for k in (0, 1))
-        assert calibration_errors.calibration_error_of(parts, squares, n_boot=49, rng=1).ece_limit == pytest.approx(found.ece_limit, rel=1e-9)
-        np.testing.assert_array_equal(rel.with_seen_scatter(np.array([[9.0, 18, 3, 4, 36]]), np.array([[9.0, 36, 6, 8, 144]])), [[9, 18, 3, 4, 36]])
+        parts = sum(rel._sums_in_bins(y[k::2], told[k::2], w[k::2], np.arange(16) / 15) for k in (0, 1))
+        squares = sum(rel._sums_in_bins(y[k::2], told[k::2], w[k::2]**2, np.arange(16) / 15) for k in (0, 1))
+        assert calibration_errors._calibration_error_of(parts, squares, n_boot=49, rng=1).ece_limit == pytest.approx(found.ece_limit, rel=1e-9)
+        np.testing.assert_array_equal(rel._with_seen_scatter(np.array([[9.0, 18, 3, 4, 36]]), np.array([[9.0, 36, 6, 8, 144]])), [[9, 18, 3, 4, 36]])
     assert held >= 110, held  # 116 of 120; 103 by the effective number alone
     assert within >= 108, within  # intervals of the bin: 113; 97 by the effective number alone

@@ -4,7 +4,7 @@ import pytest
 from test_streams import stream
 
 from uqcal.adapters.river_models import RecalibratedFeature, RecalibratedOnline
-from uqcal.adapters.streams import make_forecaster
+from uqcal.adapters.streams import _make_forecaster
 
 river = pytest.importorskip("river")
 from river import checks, compose, datasets, evaluate, linear_model, metrics, naive_bayes, preprocessing
@@ -40,7 +40,7 @@ class Steady:
 @pytest.mark.parametrize("method", ["tops", "hops"])
 def test_late_outcomes_teach_the_score_that_was_stated(method, keyed):
     p, y = stream(400)
-    model, alone = RecalibratedOnline(Steady(), method, rng=4), make_forecaster(method, rng=4)
+    model, alone = RecalibratedOnline(Steady(), method, rng=4), _make_forecaster(method, rng=4)
     for t in range(400):
         given = {"key": t} if keyed else {}
         score = p[t] * (1 - max(t - 50, 0) / 1000)
@@ -77,7 +77,7 @@ def test_forecasts_without_outcome_are_bounded():
 
 def test_a_stated_probability_is_recalibrated_on_its_way_through_a_pipeline():
     p, y = stream(400)
-    step, alone = RecalibratedFeature("p"), make_forecaster("mixture")
+    step, alone = RecalibratedFeature("p"), _make_forecaster("mixture")
     assert isinstance(step, river.base.SupervisedTransformer) and isinstance(step.clone(), RecalibratedFeature)
     pipeline = step | linear_model.LogisticRegression()
     for t in range(400):

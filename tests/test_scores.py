@@ -6,7 +6,7 @@ import pytest
 from scipy import integrate, stats
 
 from uqcal.intervals.intervals import regression_mwi_score
-from uqcal.comparison.scores import ErrorScoring, OutcomeScoring, best_factor, best_shift, brier_score, crps, held_out_points, interval_score, log_score, negative_log_density, split_rows
+from uqcal.comparison.scores import _ErrorScoring, _OutcomeScoring, _best_factor, _best_shift, brier_score, crps, _held_out_points, interval_score, log_score, negative_log_density, _split_rows
 
 
 def made(n=2000, seed=0):
@@ -18,7 +18,7 @@ def after_each(scoring, columns, n_units=None, seed=1):
     "Mean scores as stated and after each correction, on held-out points."
     n = columns[0].size
     steps = scoring.steps(n if n_units is None else n_units)[:-1]
-    found = held_out_points(scoring, columns, steps, split_rows(np.arange(n), np.random.default_rng(seed)))
+    found = _held_out_points(scoring, columns, steps, _split_rows(np.arange(n), np.random.default_rng(seed)))
     return [scoring.points(*columns).mean(), *(found[step].mean() for step in steps)]
 
 
@@ -89,20 +89,20 @@ def test_nobody_expects_less_from_another_uncertainty(dof):
 
 # --- corrections ---------------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("scoring", [ErrorScoring("log"), ErrorScoring("log", dof=4.0), ErrorScoring("crps"), ErrorScoring("crps", dof=4.0), ErrorScoring("interval", level=0.8)], ids=str)
+@pytest.mark.parametrize("scoring", [_ErrorScoring("log"), _ErrorScoring("log", dof=4.0), _ErrorScoring("crps"), _ErrorScoring("crps", dof=4.0), _ErrorScoring("interval", level=0.8)], ids=str)
 def test_shift_and_factor_are_the_best_there_are(scoring):
     error, u, rng = made(700, 3)
     error = error + 0.8
-    fitting = best_factor(scoring, error - np.median(error), u) * u
-    for found, score in ((best_shift(scoring, error, u), lambda a: scoring.points(error - a, fitting).mean()), (best_factor(scoring, error, u), lambda c: scoring.points(error, c * u).mean())):
+    fitting = _best_factor(scoring, error - np.median(error), u) * u
+    for found, score in ((_best_shift(scoring, error, u), lambda a: scoring.points(error - a, fitting).mean()), (_best_factor(scoring, error, u), lambda c: scoring.points(error, c * u).mean())):
         dense = found + np.linspace(-1, 1, 2001) * 0.9 * abs(found)
         assert score(found) <= min(map(score, dense[1:])) + 1e-6 * abs(score(found))
     # in another unit the same correction
-    np.testing.assert_allclose(best_factor(scoring, 1000 * error, 1000 * u), best_factor(scoring, error, u), rtol=1e-3)
-    np.testing.assert_allclose(best_shift(scoring, 1000 * error, 1000 * u), 1000 * best_shift(scoring, error, u), rtol=1e-3)
+    np.testing.assert_allclose(_best_factor(scoring, 1000 * error, 1000 * u), _best_factor(scoring, error, u), rtol=1e-3)
+    np.testing.assert_allclose(_best_shift(scoring, 1000 * error, 1000 * u), 1000 * _best_shift(scoring, error, u), rtol=1e-3)
 
 
-@pytest.mark.parametrize("scoring", [ErrorScoring("log"), ErrorScoring("crps"), ErrorScoring("interval")], ids=lambda one: one.name)
+@pytest.mark.parametrize("scoring", [_ErrorScoring("log"), _ErrorScoring("crps"), _ErrorScoring("interval")], ids=lambda one: one.name)
 def test_what_is_right_gains_nothing(scoring):
     _, u, rng = made(3000, 4)
     error = u * rng.standard_normal(u.size)
@@ -113,7 +113,7 @@ def test_what_is_right_gains_nothing(scoring):
 
 def test_each_fault_is_recalibrated_by_its_own_step():
     _, u, rng = made(3000, 5)
-    noise, log = rng.standard_normal(u.size), ErrorScoring("log")
+    noise, log = rng.standard_normal(u.size), _ErrorScoring("log")
     for columns, step in (((noise + 1, np.ones(u.size)), 0), ((3 * u * noise, u), 1), ((u**2 * noise, u), 2)):
         gain = -np.diff(after_each(log, columns))
         assert gain[step] > 0.15 and np.abs(gain[step + 1:]).max(initial=0) < 0.02 and np.abs(gain[:min(step, 1)]).max(initial=0) < 0.02
@@ -124,17 +124,17 @@ def test_a_mend_learns_nothing_from_the_points_that_it_is_judged_by():
     rng, gains = np.random.default_rng(6), []
     for seed in range(200):
         error = rng.standard_normal(40)
-        stated, *after = after_each(ErrorScoring("log"), (error, np.ones(40)), seed=seed)
+        stated, *after = after_each(_ErrorScoring("log"), (error, np.ones(40)), seed=seed)
         gains.append(stated - after[-1])
     assert np.mean(gains) < -3 * np.std(gains) / math.sqrt(200)
 
 
 def test_rows_that_belong_together_stay_in_one_split():
     unit = np.repeat(np.arange(37), 5)
-    splits = split_rows(unit, np.random.default_rng(0))
+    splits = _split_rows(unit, np.random.default_rng(0))
     assert sorted(np.concatenate([held for _, held in splits]).tolist()) == list(range(185))
     assert all(not set(unit[rest]) & set(unit[held]) for rest, held in splits)
-    assert max(rest.size for rest, _ in split_rows(np.arange(30_000), np.random.default_rng(0))) == 10_000
+    assert max(rest.size for rest, _ in _split_rows(np.arange(30_000), np.random.default_rng(0))) == 10_000
 
 
 def test_probabilities_are_recalibrated_by_a_line_or_a_curve_and_never_impossible():
@@ -143,17 +143,17 @@ def test_probabilities_are_recalibrated_by_a_line_or_a_curve_and_never_impossibl
     y = (rng.random(3000) < p).astype(float)
     sharp = 1 / (1 + ((1 - p) / p)**2)  # log-odds twice as large as they should be
     for name, least in (("log loss", 0.03), ("brier", 0.008)):
-        right, wrong = after_each(OutcomeScoring(name), (y, p)), after_each(OutcomeScoring(name), (y, sharp))
+        right, wrong = after_each(_OutcomeScoring(name), (y, p)), after_each(_OutcomeScoring(name), (y, sharp))
         assert wrong[0] - wrong[1] > least and abs(wrong[1] - right[0]) < 0.002 and right[0] - min(right[1:]) < 0.001
     rare = (rng.random(200) < 0.02).astype(float)
-    after = held_out_points(OutcomeScoring("log loss"), (rare, np.round(p[:200], 1)), ("line", "curve"), split_rows(np.arange(200), rng))
+    after = _held_out_points(_OutcomeScoring("log loss"), (rare, np.round(p[:200], 1)), ("line", "curve"), _split_rows(np.arange(200), rng))
     assert all(np.isfinite(points).all() for points in after.values())
 
 
 @pytest.mark.parametrize("error, width", [(np.zeros(120), np.ones(120)), (np.r_[np.zeros(60), np.ones(60)], np.ones(120)), (np.ones(120), np.ones(120)), (np.arange(120.0), np.full(120, 1e80)), (np.arange(120.0), np.full(120, 1e-80))],
                          ids=["zeros", "half zeros", "all equal", "nearly infinite", "nearly zero"])
 def test_degenerate_columns_have_scores_and_mends(error, width):
-    for scoring in (ErrorScoring("log"), ErrorScoring("log", dof=3.0), ErrorScoring("crps"), ErrorScoring("interval")):
+    for scoring in (_ErrorScoring("log"), _ErrorScoring("log", dof=3.0), _ErrorScoring("crps"), _ErrorScoring("interval")):
         maps = scoring.learn(scoring.steps(120), error, width)
         for fitted in maps.values():
             e, w = fitted(error, width)
@@ -161,19 +161,19 @@ def test_degenerate_columns_have_scores_and_mends(error, width):
 
 
 def test_few_points_teach_less():
-    assert ErrorScoring("log").steps(19) == () and ErrorScoring("log").steps(99) == ErrorScoring("interval").steps(10**6) == ("shift", "factor", "flat")
-    assert OutcomeScoring("brier").steps(50) == ("line", "flat") and OutcomeScoring("brier").steps(100) == ("line", "curve", "flat")
+    assert _ErrorScoring("log").steps(19) == () and _ErrorScoring("log").steps(99) == _ErrorScoring("interval").steps(10**6) == ("shift", "factor", "flat")
+    assert _OutcomeScoring("brier").steps(50) == ("line", "flat") and _OutcomeScoring("brier").steps(100) == ("line", "curve", "flat")
 
 
 def test_flat_widths_know_the_size_of_errors_and_nothing_else():
     _, u, rng = made(2000, 8)
     error = u * rng.standard_normal(u.size) + 0.3
-    splits = split_rows(np.arange(2000), rng)
-    for scoring in (ErrorScoring("log"), ErrorScoring("crps"), ErrorScoring("interval")):
-        stated, other = (held_out_points(scoring, (error, widths), ("flat",), splits)["flat"].mean() for widths in (u, 7 * u))
+    splits = _split_rows(np.arange(2000), rng)
+    for scoring in (_ErrorScoring("log"), _ErrorScoring("crps"), _ErrorScoring("interval")):
+        stated, other = (_held_out_points(scoring, (error, widths), ("flat",), splits)["flat"].mean() for widths in (u, 7 * u))
         assert abs(stated / other - 1) < 1e-4
     plain = np.log(error.std()) + 0.5 * (1 + math.log(2 * math.pi))
-    assert abs(held_out_points(ErrorScoring("log"), (error, np.ones(2000)), ("flat",), splits)["flat"].mean() - plain) < 0.03
+    assert abs(_held_out_points(_ErrorScoring("log"), (error, np.ones(2000)), ("flat",), splits)["flat"].mean() - plain) < 0.03
     y = (rng.random(2000) < 0.3).astype(float)
-    base = held_out_points(OutcomeScoring("brier"), (y, rng.random(2000)), ("flat",), splits)["flat"].mean()
+    base = _held_out_points(_OutcomeScoring("brier"), (y, rng.random(2000)), ("flat",), splits)["flat"].mean()
     assert abs(base - y.mean() * (1 - y.mean())) < 0.001

@@ -8,7 +8,7 @@ import pytest
 import statsmodels.api
 
 from uqcal._chance.brownian import kuiper_null
-from uqcal.subgroups.screening import compared_groups
+from uqcal.subgroups.screening import _compared_by_group
 from uqcal._subgroups.designs import least_scale
 from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal._chance.resampling import shuffle_state
@@ -150,7 +150,7 @@ def test_the_tail_is_no_thinner_than_what_many_shuffles_find():
     for members, other in ((10, 10), (20, 200), (60, 60)):
         s, g = rng.uniform(size=members + other), np.repeat([0, 1], [members, other])
         for y in ((rng.uniform(size=s.size) < 0.1), (rng.uniform(size=s.size) < s), rng.standard_normal(s.size), np.exp(2 * rng.standard_normal(s.size))):
-            drawn = compared_groups(y.astype(float), s, g, np.empty(0)).shuffles(0)(shuffle_state(rng), 40_999)
+            drawn = _compared_by_group(y.astype(float), s, g, np.empty(0)).shuffles(0)(shuffle_state(rng), 40_999)
             least = least_scale(drawn[:999, 4])
             few = drawn[:999, 2] / np.maximum(drawn[:999, 4], least)
             size = drawn[999:, 2] / np.maximum(drawn[999:, 4], 2 * least)

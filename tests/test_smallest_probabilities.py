@@ -6,7 +6,7 @@ from uqcal.comparison.model_comparison import compare_scores
 from uqcal.corrections.probability_recalibration import recalibrate_probabilities
 from uqcal.maps import PlattScaling
 from uqcal.probabilities.calibration import calibration_report
-from uqcal.comparison.scores import OutcomeScoring, log_score
+from uqcal.comparison.scores import _OutcomeScoring, log_score
 
 DRAWN = dict(rng=0, n_resamples=99, n_boot=99)
 
@@ -38,15 +38,15 @@ def test_the_line_that_a_comparison_tries_is_platt_scaling_down_to_the_least(sca
     rng = np.random.default_rng(1)
     p = rng.random(3000) * scale
     y = (rng.random(3000) < 0.02) * 1.0
-    line = OutcomeScoring("log loss").learn(("line", "flat"), y, p)["line"](y, np.array([*p, 0.0]))[1]
+    line = _OutcomeScoring("log loss").learn(("line", "flat"), y, p)["line"](y, np.array([*p, 0.0]))[1]
     np.testing.assert_array_equal(line, PlattScaling().fit(p, y).predict([*p, 0.0]))
     q = 10**rng.uniform(-4, -0.5, 3000)                        # right as stated: the line leaves the least of them so small
-    made = OutcomeScoring("log loss").learn(("line",), (rng.random(3000) < q) * 1.0, q)["line"](np.zeros(2), np.array([1e-15, 1e-13]))[1]
+    made = _OutcomeScoring("log loss").learn(("line",), (rng.random(3000) < q) * 1.0, q)["line"](np.zeros(2), np.array([1e-15, 1e-13]))[1]
     assert made[0] < made[1] < 1e-9
 
 
 def test_a_curve_taught_by_outcomes_that_never_came_states_half_of_one_in_all():
-    curve = OutcomeScoring("log loss").learn(("curve", "flat"), np.zeros(200), np.linspace(0.1, 0.9, 200))
+    curve = _OutcomeScoring("log loss").learn(("curve", "flat"), np.zeros(200), np.linspace(0.1, 0.9, 200))
     level = curve["curve"](np.zeros(1), np.array([0.5]))[1][0]
     assert 0 < level == pytest.approx(0.5 / 201 / 201) and curve["flat"](np.zeros(1), np.array([0.5]))[1][0] == 0.5 / 201
 

@@ -27,8 +27,8 @@ from uqcal.online.calibeating import tops
 from uqcal.online.mixture import OnlineMixture
 from uqcal.online.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal._command.cli import main
-from uqcal.online.online_scaling import gain_finding
-from uqcal.adapters.streams import RecalibratedClassifier, _part_of, make_forecaster
+from uqcal.online.online_scaling import _gain_finding
+from uqcal.adapters.streams import RecalibratedClassifier, _part_of, _make_forecaster
 from uqcal.adapters.river_models import RecalibratedOnline
 from uqcal.adapters.rows import recalibrate_rows
 
@@ -61,7 +61,7 @@ class Trickle(io.RawIOBase):
 def test_rows_get_the_forecasts_of_the_method(method):
     p, y = stream()
     found, summary = forecasts(io.BytesIO(table(p, y)), method=method, rng=3)
-    np.testing.assert_allclose(found, make_forecaster(method, rng=3).prequential(p, y), rtol=1e-5)  # six digits are written
+    np.testing.assert_allclose(found, _make_forecaster(method, rng=3).prequential(p, y), rtol=1e-5)  # six digits are written
     assert summary.rows == summary.learnt == 500
 
 
@@ -104,7 +104,7 @@ def test_a_single_outcome_shows_nothing_and_none_teaches_nothing():
     (0.0, 0.0, False, "inconclusive", "equal"), (1.0, 0.5, False, "valid", None), (-1.0, 0.5, False, "invalid", None), (1.0, 0.52, False, "inconclusive", "chance"),
     (1.0, 0.5, True, "inconclusive", "tails"), (-1.0, 0.5, True, "invalid", None), (0.5, 0.5, True, "inconclusive", "chance")])
 def test_a_gain_is_one_where_chance_does_not_explain_it(gain, error, is_heavy, status, reason):
-    finding = gain_finding(gain, error, is_heavy, score="log", n=10)
+    finding = _gain_finding(gain, error, is_heavy, score="log", n=10)
     assert (finding.status, finding.reason, finding.estimate) == (status, reason, gain)
     assert finding.low == gain - 1.96 * error and finding.high == gain + 1.96 * error
 
@@ -137,7 +137,7 @@ def test_an_alarm_is_told_as_its_row_passes_and_begins_the_map_anew(size):
     told = []
     if size == 50: p, y = p[26_000:], y[26_000:]  # a trickle
     found, summary = forecasts(Trickle(table(p, y), size), method="ops", on_alarm="restart", run_length=5000, tell=told.append)
-    reading, live = CalibrationMonitor(run_length=5000).prequential(p, y), RestartingForecaster(make_forecaster("ops"), run_length=5000)
+    reading, live = CalibrationMonitor(run_length=5000).prequential(p, y), RestartingForecaster(_make_forecaster("ops"), run_length=5000)
     live_forecasts = live.prequential(p, y)
     np.testing.assert_allclose(found, live_forecasts, rtol=1e-5)
     assert told == list(reading.alarms) and summary.alarms == len(told) > 3 and summary.alarm == told[0]
@@ -186,7 +186,7 @@ def test_unusable_headers_are_refused(text, said):
 
 
 def test_unknown_methods_are_refused_with_the_closest():
-    with pytest.raises(ValueError, match="did you mean 'tops'"): make_forecaster("topss")
+    with pytest.raises(ValueError, match="did you mean 'tops'"): _make_forecaster("topss")
 
 
 def data(n=600, classes=2, seed=0):
@@ -326,7 +326,7 @@ def test_a_fitted_model_is_taken_as_it_is():
     X, y = data()
     fitted = LogisticRegression().fit(X[:200], y[:200])
     served = RecalibratedClassifier(fitted, "ops").partial_fit(X[200:400], y[200:400], classes=[0, 1])
-    expected = make_forecaster("ops").partial_fit(fitted.predict_proba(X[200:400])[:, 1], y[200:400])
+    expected = _make_forecaster("ops").partial_fit(fitted.predict_proba(X[200:400])[:, 1], y[200:400])
     np.testing.assert_array_equal(served.predict_proba(X[400:])[:, 1], expected.predict(fitted.predict_proba(X[400:])[:, 1]))
     assert served.model_ is fitted and served.n_features_in_ == 3
     with pytest.raises(ValueError, match=r"classes must be those of the training, \[0, 1\]"): served.partial_fit(X[:3], y[:3], classes=[0, 1, 2])
@@ -368,7 +368,7 @@ def test_weights_reach_the_model_and_rows_of_weight_zero_teach_nothing():
     rng = np.random.default_rng(0)
     scores = cross_val_predict(LogisticRegression(), X, y, cv=PredefinedSplit(_part_of(y, 5, rng)), method="predict_proba", params={"sample_weight": w})[:, 1]
     taught = rng.permutation(np.flatnonzero(w > 0))
-    np.testing.assert_array_equal(model.forecaster_.coef_, make_forecaster("ops").partial_fit(scores[taught], y[taught]).coef_)
+    np.testing.assert_array_equal(model.forecaster_.coef_, _make_forecaster("ops").partial_fit(scores[taught], y[taught]).coef_)
 
 
 def test_weights_of_sampling_are_kept_without_the_map_of_training_rows():
@@ -410,8 +410,8 @@ def test_what_predict_proba_returns_is_refused_with_the_way_out():
     P = np.array([[0.25, 0.75], [0.5, 0.5]])
     for method in METHODS:
         for call in (lambda made: made.predict(P), lambda made: made.partial_fit(P, [0, 1]), lambda made: made.forecast(P, key=["a", "b"])):
-            with pytest.raises(ValueError, match=r"use the probabilities of 1, \[:, 1\]"): call(make_forecaster(method))
-        with pytest.raises(ValueError, match=r"\.iloc\[:, 1\]"): make_forecaster(method).predict(pd.DataFrame(P))
+            with pytest.raises(ValueError, match=r"use the probabilities of 1, \[:, 1\]"): call(_make_forecaster(method))
+        with pytest.raises(ValueError, match=r"\.iloc\[:, 1\]"): _make_forecaster(method).predict(pd.DataFrame(P))
 
 
 # --- the command

@@ -7,15 +7,15 @@ import pytest
 
 from uqcal._words import file
 from uqcal.errors import column_causes
-from uqcal.errors.known_causes import CONSTANTS, Cause
-from uqcal.errors.causes import causes_of, describe_rows, find_causes
+from uqcal.errors.known_causes import _CONSTANTS, Cause
+from uqcal.errors.causes import _causes_of, _describe_rows, find_causes
 from uqcal.reports import Caution, Step
 from uqcal._sample.repeats import Repeats, find_repeats, related_cases, related_members, repeated_cases
 from uqcal._sample.sample import Sample
 
 NEVER = re.compile(r"\b(mend\w*|as stated|stated|alike|could be|settle|belong together|like scores|too timid|too extreme|errs|by lot|whoever|somebody|nobody|of their own|"
                    r"right ones|fairly|undecided|not decided|event ratio|told|taught|learnt|nan|None)\b")
-READINGS = {one.reading for one in CONSTANTS} | {(looks, ()) for _, looks, _ in column_causes._POWERS} | {("few_members", (3,))}
+READINGS = {one.reading for one in _CONSTANTS} | {(looks, ()) for _, looks, _ in column_causes._POWERS} | {("few_members", (3,))}
 
 
 def checked(text):
@@ -103,7 +103,7 @@ CASES = [  # a cause, and what its sentence must hold
     (cause("unit_in_a_group", rows=[1], group="B", feature="lab", ratio=3.94, reading=("units", ("kJ/mol", "kcal/mol", 4.184)), others=(("units", ("cm", "inches", 2.54)),)), ["In lab B, the median |Z| is 3.94 times", "kcal/mol", "It also fits if one column is in cm"]),
     (cause("bias_by_group", rows=[1], group="C", feature="lab", count=2, groups=5, mean=0.969), ["in 2 of 5 groups of lab (in C, Z averages +0.97)"]),
 ]
-for named in ("unit", *sorted({one.name for one in CONSTANTS} - {"unit"} | {name for name, *_ in column_causes._POWERS})):
+for named in ("unit", *sorted({one.name for one in _CONSTANTS} - {"unit"} | {name for name, *_ in column_causes._POWERS})):
     CASES += [(cause(named, "possible", **LEVEL), ["errors are 0.489 × u [0.467, 0.511]." if named not in POWERS else "Errors change along u as if u held another quantity.", "Possible cause: u is an expanded uncertainty (k = 2).", "It also fits if u is the half-width of a 95 %", "10^2"])]
 
 
@@ -133,9 +133,9 @@ def test_labels_of_rows_stand_beside_their_positions():
     error = pd.Series(u * rng.normal(size=400), index=pd.RangeIndex(2, 402, name="line"))
     error.iloc[[5, 9]] = 1e5
     sample = Sample(error, pd.Series(u, index=error.index))
-    (first, second) = describe_rows(sample, [5, 9])
+    (first, second) = _describe_rows(sample, [5, 9])
     assert first.sentence.startswith("Row 5 (line 7) (E = 100,000, ") and "Row 9 (line 11)" in second.sentence
-    (both,) = (one for one in causes_of(sample) if 5 in one.rows)
+    (both,) = (one for one in _causes_of(sample) if 5 in one.rows)
     assert "See rows 5 (line 7) and 9 (line 11)." in checked(both.sentence)
 
 

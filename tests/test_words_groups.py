@@ -10,7 +10,7 @@ from uqcal._words import groups
 from uqcal._words.probabilities import findings as probabilities
 from uqcal._words.errors import conclusion
 from uqcal.reports import Caution, Finding, Step
-from uqcal.subgroups.screening import pair_findings, pair_report, screen
+from uqcal.subgroups.screening import _findings_of_pair, _pair_report, screen
 from uqcal.subgroups.two_groups import comparison_graph
 
 NEVER = ("mend", "alike", "stated", "could be there", "settle", "belong together", "like scores", "timid", "extreme", "errs", "whoever", "somebody", "nobody", "by lot",
@@ -53,7 +53,7 @@ def test_one_of_many_comparisons(status, reason, b):
     (0.5, 0.001, False, "no range of scores shows it"), (None, 0.001, False, "differ on average."), (None, 0.5, False, "No difference"), (0.04, 0.5, False, "No clear difference"), (0.5, 0.5, False, "No difference")])
 def test_a_pair(kuiper, average, explained, says, b):
     facts = {"steepest": 0.3, "score_low": 0.1, "score_high": 0.2, "method": "permutation", "n_resamples": 99}
-    findings = pair_findings(SIDES | {"b": b}, kuiper, (0.12, Interval(-0.02, 0.26), average), is_explained=explained, facts=facts)
+    findings = _findings_of_pair(SIDES | {"b": b}, kuiper, (0.12, Interval(-0.02, 0.26), average), is_explained=explained, facts=facts)
     assert says in plain(groups.pair_conclusion(*findings)) and "+0.12 [−0.02, +0.26]" in groups.pair_conclusion(*findings)
     assert ("+0.30" in both(findings[0])) == (kuiper is not None) and "95 % limits" in both(findings[1])
 
@@ -80,7 +80,7 @@ def test_a_screen_fits_its_terminal(against):
     kept = found.to_dict()
     assert kept["outcome"] == "differ" and "verdict" not in kept and len(kept["comparisons"]) == len(found.findings)
     graph = comparison_graph(response[:60], np.arange(60), response[60:120], np.arange(60), rng=1, n_resamples=99)
-    pair = pair_report(graph, {"a": "g00", "b": "g01", "n_a": 60, "n_b": 60})
+    pair = _pair_report(graph, {"a": "g00", "b": "g01", "n_a": 60, "n_b": 60})
     assert max(map(len, str(pair).splitlines())) <= 80
     for text in (*pair.details(), graph.sentence, graph.slope().sentence, groups.bins_sentence("noise")): plain(text)
 

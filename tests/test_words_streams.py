@@ -13,7 +13,7 @@ from uqcal.adapters.rows import StreamSummary
 from uqcal._adapters.lines import alarm_finding, false_alarms, stream_step
 from uqcal.online.error_monitor import UncertaintyAlarm, UncertaintyMonitor
 from uqcal.online.monitor import _EDGES, Alarm, CalibrationMonitor
-from uqcal.online.online_scaling import gain_finding
+from uqcal.online.online_scaling import _gain_finding
 from uqcal.reports import Caution, Step
 
 
@@ -91,7 +91,7 @@ GAINS = [(0.0122, 0.0035, False, "better by 0.012", "[0.005, 0.019]"), (-0.0122,
 @pytest.mark.parametrize("gain, error, is_heavy, size, more", GAINS)
 @pytest.mark.parametrize("score", ["brier", "log"])
 def test_a_gain_has_its_size_and_limits(gain, error, is_heavy, size, more, score):
-    finding = gain_finding(gain, error, is_heavy, score=score, n=600)
+    finding = _gain_finding(gain, error, is_heavy, score=score, n=600)
     line = check(finding.line)
     assert size in line and (more in line or score == "log" and more == "Brier score") and check(finding.sentence)
     assert ("nats per row" in line) is (score == "log" and gain != 0)
@@ -101,7 +101,7 @@ def summaries():
     "A summary of each kind, with each outcome."
     for (of, several), alarms, gain in itertools.product(MEASURES.items(), ((0, 0), (3, 0), (1, 2)), (0.5, -0.5, 0.01)):
         findings = tuple(alarm_finding(name, FIRST[of] if count else None, count, 5000, of, 0.742, **several[0]) for name, count in zip(("as it was", "corrected"), alarms))
-        if of != "intervals": findings = (*findings, gain_finding(gain, 0.1, False, score="log", n=5000))
+        if of != "intervals": findings = (*findings, _gain_finding(gain, 0.1, False, score="log", n=5000))
         shared = dict(method="m", rows=5000, learnt=5000, alarms=alarms[0], alarms_after=alarms[1], curve=tuple((k, 0.1, 0.05) for k in range(1, 5001, 50)) + ((5000, 0.1, 0.05),), findings=findings,
                       step=stream_step(findings), cautions=(false_alarms(10_000, alarms[0]),), alarm=findings[0].facts["alarm"], alarm_after=findings[1].facts["alarm"])
         if of == "probabilities": yield StreamSummary(brier_before=0.2, brier_after=0.1, brier_error=0.1, right=(0.1, 0.1), **shared)
@@ -122,7 +122,7 @@ def test_a_summary_is_a_screen_with_a_conclusion_and_a_next_step(summary):
 
 
 def test_nothing_is_said_where_no_outcome_came():
-    findings = (*(alarm_finding(name, None, 0, 0, "probabilities", 0.0, calibrated=0.0) for name in ("as it was", "corrected")), gain_finding(0.0, 0.0, False, score="brier", n=0))
+    findings = (*(alarm_finding(name, None, 0, 0, "probabilities", 0.0, calibrated=0.0) for name in ("as it was", "corrected")), _gain_finding(0.0, 0.0, False, score="brier", n=0))
     assert check(stream_conclusion(findings)) == "No outcome yet, so nothing was recalibrated." and {finding.line for finding in findings} == {"no outcome yet"}
     assert all(check(finding.sentence) for finding in findings) and stream_step(findings).verb == "collect"
 
@@ -143,7 +143,7 @@ def test_trackers_and_scalings_say_what_they_did():
     text = check(coverage_sentence(3569, 4000, 0.9, bound=0.0607, one_sided=False, infinite=1, empty=2))
     assert text.startswith("3,569 of 4,000 outcomes covered (89.2 %, 90 % claimed). Worst-case") and text.endswith("1 interval infinite. 2 intervals empty.")
     assert check(coverage_sentence(0, 0, 0.9, bound=None, one_sided=False, infinite=0, empty=0)) == "No outcome yet, 90 % claimed."
-    gain = gain_finding(0.37, 0.01, False, score="log", n=1454)
+    gain = _gain_finding(0.37, 0.01, False, score="log", n=1454)
     assert check(scaling_sentence(1454, 1.13, 1.38, "line .99", gain)).startswith("u × 1.13 where it is 1.38 (most weight: line .99). Over 1,454 outcomes: normal log score better by 0.37 nats")
     assert check(scaling_sentence(0, 1.0, 1.0, "unchanged", gain)) == "u unchanged: no outcome yet."
 

@@ -231,14 +231,14 @@ def parts_of(seed):
     error, uncertainty, _ = errors("biased", seed)
     y, bounds, _ = intervals("narrow", seed)
     halves = functools.partial(dask.dataframe.from_pandas, npartitions=2)
-    from uqcal.parts.errors_in_parts import errors_of_partitions
-    from uqcal.parts.partitions import calibration_of_partitions, coverage_of_partitions
-    from uqcal.subgroups.partition_comparison import comparison_of_partitions, comparisons_of_partitions
-    return {"errors": errors_of_partitions(halves(pd.DataFrame({"error": error, "uncertainty": uncertainty}))),
-            "coverage": coverage_of_partitions(halves(pd.DataFrame({"value": y, "lower": bounds[:, 0], "upper": bounds[:, 1]})), level=0.9),
-            "calibration": calibration_of_partitions(halves(frame.rename(columns={"response": "outcome"})), n_boot=199, rng=seed),
-            "comparison": comparison_of_partitions(halves(frame), "a", "c"),
-            "comparisons": comparisons_of_partitions(halves(frame))}
+    from uqcal.parts.errors_in_parts import _errors_of_partitions
+    from uqcal.parts.partitions import _calibration_of_partitions, _coverage_of_partitions
+    from uqcal.subgroups.partition_comparison import _comparison_of_partitions, _comparisons_of_partitions
+    return {"errors": _errors_of_partitions(halves(pd.DataFrame({"error": error, "uncertainty": uncertainty}))),
+            "coverage": _coverage_of_partitions(halves(pd.DataFrame({"value": y, "lower": bounds[:, 0], "upper": bounds[:, 1]})), level=0.9),
+            "calibration": _calibration_of_partitions(halves(frame.rename(columns={"response": "outcome"})), n_boot=199, rng=seed),
+            "comparison": _comparison_of_partitions(halves(frame), "a", "c"),
+            "comparisons": _comparisons_of_partitions(halves(frame))}
 
 
 def as_file(frame):

@@ -83,20 +83,20 @@ class Parts:
         Any
             A report; of intervals a test of their coverage.
         """
-        from uqcal.parts.errors_in_parts import errors_of_partitions
-        from uqcal.parts.partitions import calibration_of_partitions, coverage_of_partitions
+        from uqcal.parts.errors_in_parts import _errors_of_partitions
+        from uqcal.parts.partitions import _calibration_of_partitions, _coverage_of_partitions
         if self.std is not None:
             error = self.error or (self.observed, self.predicted)
             how = _of(how, "tolerance", "confidence", "progress")
-            return errors_of_partitions(self.frame, error, self.std, **how)
+            return _errors_of_partitions(self.frame, error, self.std, **how)
         if self.prob is not None:
             how = _of(how, "confidence", "rng", "n_jobs", "progress")
-            return calibration_of_partitions(
+            return _calibration_of_partitions(
                 self.frame, self.observed, self.prob, sample_weight=self.sample_weight,
                 pos_label=self.pos_label, **how)
         if self.lower is not None and self.upper is not None and self.level is not None:
-            return coverage_of_partitions(self.frame, self.observed, self.lower, self.upper,
-                                          level=self.level, **_of(how, "confidence"))
+            return _coverage_of_partitions(self.frame, self.observed, self.lower, self.upper,
+                                           level=self.level, **_of(how, "confidence"))
         raise TypeError("Parts needs std, prob, or lower, upper and level, to be validated")
 
     def compare_groups(self, **how: Any,  # reference, progress
@@ -113,10 +113,10 @@ class Parts:
         Any
             A report: a row for each comparison.
         """
-        from uqcal.subgroups.partition_comparison import comparisons_of_partitions
+        from uqcal.subgroups.partition_comparison import _comparisons_of_partitions
         if self.score is None or self.by is None:
             raise TypeError("Parts needs score and by, to compare groups")
-        return comparisons_of_partitions(
+        return _comparisons_of_partitions(
             self.frame, y_true=self.observed, score=self.score, by=self.by,
             sample_weight=self.sample_weight, pos_label=self.pos_label,
             reference=how.get("reference", "all"), progress=how.get("progress", False))

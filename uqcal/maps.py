@@ -4,14 +4,24 @@
 
 # %% auto #0
 __all__ = ['ErrorMap', 'FactorScaling', 'LogLinearScaling', 'IsotonicScaling', 'GammaScaling', 'GroupScaling', 'LinearShift',
-           'StepShift', 'PlattScaling', 'BetaScaling', 'PlattByGroup']
+           'StepShift', 'PlattScaling', 'BetaScaling', 'PlattByGroup', 'AsStated', 'ClassScaling',
+           'recalibrate_classes', 'recalibrate_errors', 'recalibrate_probabilities', 'PitMap', 'ShiftByLevel',
+           'MemberMap', 'recalibrate_forecasts', 'HistogramBinning', 'IsotonicCalibration', 'TemperatureScaling']
 
 # %% ../nbs/modules/107_maps.ipynb #m3-names
-from .corrections.probability_recalibration import PlattByGroup
+from .corrections.class_recalibration import ClassScaling, recalibrate_classes
+from .corrections.error_recalibration import recalibrate_errors
+from .corrections.probability_recalibration import PlattByGroup, recalibrate_probabilities
 from .corrections.scaling import (ErrorMap, FactorScaling, LogLinearScaling, IsotonicScaling,
-                                       GammaScaling, GroupScaling, LinearShift, StepShift)
-from .probabilities.recalibration import PlattScaling, BetaScaling
+                                       GammaScaling, GroupScaling, LinearShift, StepShift,
+                                       AsStated)
+from .predictive.forecast_recalibration import (PitMap, ShiftByLevel, MemberMap,
+                                                     recalibrate_forecasts)
+from .probabilities.recalibration import (PlattScaling, BetaScaling, HistogramBinning,
+                                               IsotonicCalibration, TemperatureScaling)
 
 _all_ = ["ErrorMap", "FactorScaling", "LogLinearScaling", "IsotonicScaling", "GammaScaling",
-         "GroupScaling", "LinearShift", "StepShift", "PlattScaling", "BetaScaling",
-         "PlattByGroup"]
+         "GroupScaling", "LinearShift", "StepShift", "PlattScaling", "BetaScaling", "PlattByGroup",
+         "AsStated", "ClassScaling", "recalibrate_classes", "recalibrate_errors",
+         "recalibrate_probabilities", "PitMap", "ShiftByLevel", "MemberMap",
+         "recalibrate_forecasts", "HistogramBinning", "IsotonicCalibration", "TemperatureScaling"]

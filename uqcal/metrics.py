@@ -6,22 +6,47 @@
 __all__ = ['zms', 'cc', 'ence', 'zmse', 'conditional_calibration', 'confidence_curve', 'extrapolate', 'bca_interval',
            'simulated_reference', 'expected_calibration_error', 'top_label_ece', 'reliability_diagram',
            'regression_coverage_score', 'regression_mean_width_score', 'regression_mwi_score',
-           'classification_coverage_score', 'classification_mean_width_score']
+           'classification_coverage_score', 'classification_mean_width_score', 'nll', 'nll_reference', 'rce',
+           'scaled_error_correlation', 'skewness_gm', 'kurtosis_cs', 'bca_intervals', 'zeta_score', 'reference_slope',
+           'bin_scaling_reference', 'simulate_bin_scaling', 'regression_ssc', 'regression_ssc_score',
+           'classification_ssc', 'classification_ssc_score', 'hsic', 'coverage_width_based', 'classwise_ece',
+           'debiased_squared_error', 'calibration_error_interval', 'brier_decomposition', 'largest_difference',
+           'cumulative_differences', 'length_scale', 'calibration_error', 'sharpness', 'refinement',
+           'running_calibration_error', 'running_sharpness', 'ReliabilityDisplay', 'MeanStdDisplay', 'QuantileDisplay']
 
 # %% ../nbs/modules/105_metrics.ipynb #m1-names
+from .adapters.displays import ReliabilityDisplay, MeanStdDisplay, QuantileDisplay
 from .intervals.intervals import (regression_coverage_score, regression_mean_width_score,
                                        regression_mwi_score, classification_coverage_score,
-                                       classification_mean_width_score)
+                                       classification_mean_width_score, regression_ssc,
+                                       regression_ssc_score, classification_ssc,
+                                       classification_ssc_score, hsic, coverage_width_based)
+from .online.calibeating import (calibration_error, sharpness, refinement,
+                                      running_calibration_error, running_sharpness)
+from .probabilities.calibration import brier_decomposition, largest_difference
 from .probabilities.reliability import (expected_calibration_error, top_label_ece,
-                                             reliability_diagram)
-from .statistics.bin_scaling import extrapolate
-from .statistics.bootstrap import bca_interval
+                                             reliability_diagram, classwise_ece,
+                                             debiased_squared_error, calibration_error_interval)
+from .probabilities.walk import cumulative_differences, length_scale
+from .statistics.bin_scaling import (extrapolate, reference_slope, bin_scaling_reference,
+                                          simulate_bin_scaling)
+from .statistics.bootstrap import bca_interval, bca_intervals
 from .statistics.confidence_curves import confidence_curve
-from .statistics.references import simulated_reference
-from .statistics.statistics import zms, cc, ence, zmse, conditional_calibration
+from .statistics.references import simulated_reference, zeta_score
+from .statistics.statistics import (zms, cc, ence, zmse, conditional_calibration, nll,
+                                         nll_reference, rce, scaled_error_correlation, skewness_gm,
+                                         kurtosis_cs)
 
-_all_ = ["zms", "cc", "ence", "zmse", "conditional_calibration", "confidence_curve",
-         "extrapolate", "bca_interval", "simulated_reference", "expected_calibration_error",
-         "top_label_ece", "reliability_diagram", "regression_coverage_score",
-         "regression_mean_width_score", "regression_mwi_score", "classification_coverage_score",
-         "classification_mean_width_score"]
+_all_ = ["zms", "cc", "ence", "zmse", "conditional_calibration", "confidence_curve", "extrapolate",
+         "bca_interval", "simulated_reference", "expected_calibration_error", "top_label_ece",
+         "reliability_diagram", "regression_coverage_score", "regression_mean_width_score",
+         "regression_mwi_score", "classification_coverage_score",
+         "classification_mean_width_score", "nll", "nll_reference", "rce",
+         "scaled_error_correlation", "skewness_gm", "kurtosis_cs", "bca_intervals", "zeta_score",
+         "reference_slope", "bin_scaling_reference", "simulate_bin_scaling", "regression_ssc",
+         "regression_ssc_score", "classification_ssc", "classification_ssc_score", "hsic",
+         "coverage_width_based", "classwise_ece", "debiased_squared_error",
+         "calibration_error_interval", "brier_decomposition", "largest_difference",
+         "cumulative_differences", "length_scale", "calibration_error", "sharpness", "refinement",
+         "running_calibration_error", "running_sharpness", "ReliabilityDisplay", "MeanStdDisplay",
+         "QuantileDisplay"]

@@ -5,16 +5,20 @@
 # %% auto #0
 __all__ = ['crps', 'crps_of_samples', 'crps_of_quantiles', 'crps_of_distribution', 'pinball_loss', 'weighted_interval_score',
            'WeightedIntervalScore', 'level_weights', 'interval_score', 'negative_log_density', 'brier_score',
-           'log_score']
+           'log_score', 'compare_scores', 'mean_differences', 'compare_forecasts']
 
 # %% ../nbs/modules/106_scores.ipynb #m2-names
+from .comparison.mean_differences import mean_differences
+from .comparison.model_comparison import compare_scores
 from .comparison.scores import (crps, interval_score, negative_log_density, brier_score,
                                      log_score)
-from uqcal.predictive.predictive_scores import (
-    crps_of_quantiles, crps_of_samples, level_weights, pinball_loss, weighted_interval_score,
-    WeightedIntervalScore)
+from .predictive.forecast_comparison import compare_forecasts
+from .predictive.predictive_scores import (crps_of_quantiles, crps_of_samples, level_weights,
+                                                pinball_loss, weighted_interval_score,
+                                                WeightedIntervalScore)
 from .statements import crps_of_distribution
 
 _all_ = ["crps", "crps_of_samples", "crps_of_quantiles", "crps_of_distribution", "pinball_loss",
          "weighted_interval_score", "WeightedIntervalScore", "level_weights", "interval_score",
-         "negative_log_density", "brier_score", "log_score"]
+         "negative_log_density", "brier_score", "log_score", "compare_scores", "mean_differences",
+         "compare_forecasts"]

@@ -25,9 +25,9 @@ from ._base.inputs import (boxed, check_choice, check_class_probabilities, check
                                 named_table, plain_array, read_array, read_labels, read_vector,
                                 refuse, refuse_crossing, refuse_query, third_axis_hint)
 from ._base.results import counted, enumerated
-from .intervals.intervals import check_order, read_bound
+from .intervals.intervals import _check_order_of_bounds, _read_bound
 from .predictive.predictive_scores import (crps_of_quantiles, crps_of_samples,
-                                                 integrated_crps, level_weights)
+                                                 _integrated_crps, level_weights)
 
 # %% auto #0
 __all__ = ['Statement', 'MeanStd', 'Intervals', 'LabelSets', 'Probabilities', 'Quantiles', 'Samples', 'Distribution',
@@ -432,9 +432,9 @@ class MeanStd(Statement):
         np.ndarray
             Shape (n,), in the unit of the observed values; smaller is better.
         """
-        from uqcal.comparison.scores import crps_of
+        from uqcal.comparison.scores import _crps_of
         check_choice(dist, "dist", ["normal"])
-        return self.std * crps_of((self.read_observed(y_true) - self.mean) / self.std)
+        return self.std * _crps_of((self.read_observed(y_true) - self.mean) / self.std)
 
 # %% ../nbs/statements/93_statements.ipynb #st-keeping
 def _keeping_rows(made, given):
@@ -624,8 +624,8 @@ def _both_bounds(values):
         raise ValueError("lower must have shape (n,), (n, 2) or (n, 2, k), got "
                          f"{array.shape}{hint}")
     if array.ndim == 2: return array[:, 0], array[:, 1], names
-    both = [np.column_stack([read_bound(array[:, side, k],
-                                        f"lower[:, {side}, {k}]") for k in range(array.shape[2])])
+    both = [np.column_stack([_read_bound(array[:, side, k],
+                                         f"lower[:, {side}, {k}]") for k in range(array.shape[2])])
             for side in (0, 1)]
     return *both, names
 
@@ -669,9 +669,9 @@ def _bounds_by_level(values, level):
 # %% ../nbs/statements/93_statements.ipynb #st-bounds-1
 def _sides(lower, upper):
     "Bounds of both sides as numbers; a side that was not given is open."
-    if lower is None: high = read_bound(upper, "upper"); low = np.full(high.size, -np.inf)
-    elif upper is None: low = read_bound(lower, "lower"); high = np.full(low.size, np.inf)
-    else: low, high = read_bound(lower, "lower"), read_bound(upper, "upper")
+    if lower is None: high = _read_bound(upper, "upper"); low = np.full(high.size, -np.inf)
+    elif upper is None: low = _read_bound(lower, "lower"); high = np.full(low.size, np.inf)
+    else: low, high = _read_bound(lower, "lower"), _read_bound(upper, "upper")
     if low.size != high.size:
         raise ValueError(f"lower and upper must have the same length: {low.size} and {high.size}")
     return low, high
@@ -679,10 +679,10 @@ def _sides(lower, upper):
 # %% ../nbs/statements/93_statements.ipynb #st-bounds-2
 def _check_bounds(lower, upper):
     "Refuse crossed bounds, level by level."
-    if lower.ndim == 1: check_order(lower, upper, ("lower", "upper"))
+    if lower.ndim == 1: _check_order_of_bounds(lower, upper, ("lower", "upper"))
     else:
         for k in range(lower.shape[1]):
-            check_order(lower[:, k], upper[:, k], (f"lower[:, {k}]", f"upper[:, {k}]"))
+            _check_order_of_bounds(lower[:, k], upper[:, k], (f"lower[:, {k}]", f"upper[:, {k}]"))
 
 # %% ../nbs/statements/93_statements.ipynb #st-sets-class
 @dataclass(frozen=True, eq=False, repr=False)
@@ -1604,7 +1604,7 @@ class Distribution(Statement):
         """
         if getattr(getattr(self.dist, "dist", None), "name", None) == "norm":
             return self.mean_std().crps(y_true)
-        return integrated_crps(self.read_observed(y_true), self)
+        return _integrated_crps(self.read_observed(y_true), self)
 
     def _ask(self, function, values):
         "What a function of the distribution says of one value for each row."
@@ -1713,7 +1713,7 @@ def crps_of_distribution(
     """
     if not isinstance(dist, Distribution): dist = Distribution(dist)
     y, accuracy = dist.read_observed(y_true), check_fraction(accuracy, "accuracy")
-    return integrated_crps(y, dist, accuracy)
+    return _integrated_crps(y, dist, accuracy)
 
 # %% ../nbs/statements/93_statements.ipynb #st-read-function
 def read_statement(value: Any,  # a statement, or an object with a cdf

@@ -6,24 +6,38 @@
 __all__ = ['OnlineForecaster', 'OnlinePlattScaling', 'OnlineBetaScaling', 'OnlineMixture', 'OnlineScaling', 'OnlineBounds',
            'OnlineIntervals', 'OnlineQuantiles', 'OnlineMembers', 'CalibrationMonitor', 'UncertaintyMonitor',
            'ForecastMonitor', 'recalibrate_rows', 'recalibrate_error_rows', 'recalibrate_bound_rows',
-           'recalibrate_forecast_rows']
+           'recalibrate_forecast_rows', 'PeriodicRefit', 'Tracking', 'FosterForecaster', 'Hedging', 'tops', 'hops',
+           'tobs', 'hobs', 'OneAgainstAll', 'TopLabel', 'QuantileTracker', 'AdaptiveConformal', 'AggregatedAdaptive',
+           'RestartingForecaster', 'best_in_hindsight', 'regret', 'OnlineNewtonStep', 'OnlineGradientDescent', 'Aioli',
+           'AggregatingForecaster', 'RecalibratedOnline', 'RecalibratedFeature']
 
 # %% ../nbs/modules/108_streams.ipynb #m4-names
 from ._base.tickets import OnlineForecaster
 from .adapters.error_streams import recalibrate_error_rows, recalibrate_bound_rows
+from .adapters.river_models import RecalibratedOnline, RecalibratedFeature
 from .adapters.rows import recalibrate_rows
+from .online.calibeating import (Tracking, FosterForecaster, Hedging, tops, hops, tobs, hobs,
+                                      OneAgainstAll, TopLabel)
 from .online.error_monitor import UncertaintyMonitor
-from .online.interval_streams import OnlineBounds, OnlineIntervals
+from .online.interval_streams import (OnlineBounds, OnlineIntervals, QuantileTracker,
+                                           AdaptiveConformal, AggregatedAdaptive)
 from .online.mixture import OnlineMixture
-from .online.monitor import CalibrationMonitor
-from .online.online import OnlinePlattScaling, OnlineBetaScaling
+from .online.monitor import CalibrationMonitor, RestartingForecaster
+from .online.online import (OnlinePlattScaling, OnlineBetaScaling, best_in_hindsight, regret,
+                                 OnlineNewtonStep, OnlineGradientDescent, Aioli,
+                                 AggregatingForecaster)
 from .online.online_scaling import OnlineScaling
 from .online.quantile_tracking import OnlineMembers, OnlineQuantiles
 from .predictive.forecast_monitor import ForecastMonitor
 from .predictive.forecast_streams import recalibrate_forecast_rows
+from .probabilities.recalibration import PeriodicRefit
 
 _all_ = ["OnlineForecaster", "OnlinePlattScaling", "OnlineBetaScaling", "OnlineMixture",
          "OnlineScaling", "OnlineBounds", "OnlineIntervals", "OnlineQuantiles", "OnlineMembers",
          "CalibrationMonitor", "UncertaintyMonitor", "ForecastMonitor", "recalibrate_rows",
-         "recalibrate_error_rows",
-         "recalibrate_bound_rows", "recalibrate_forecast_rows"]
+         "recalibrate_error_rows", "recalibrate_bound_rows", "recalibrate_forecast_rows",
+         "PeriodicRefit", "Tracking", "FosterForecaster", "Hedging", "tops", "hops", "tobs",
+         "hobs", "OneAgainstAll", "TopLabel", "QuantileTracker", "AdaptiveConformal",
+         "AggregatedAdaptive", "RestartingForecaster", "best_in_hindsight", "regret",
+         "OnlineNewtonStep", "OnlineGradientDescent", "Aioli", "AggregatingForecaster",
+         "RecalibratedOnline", "RecalibratedFeature"]

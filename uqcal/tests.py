@@ -5,20 +5,27 @@
 # %% auto #0
 __all__ = ['bias_test', 'average_test', 'factors_along', 'consistency_test', 'link_test', 'coverage_test',
            'size_stratified_coverage', 'feature_stratified_coverage', 'hsic_test', 'ece_test',
-           'kolmogorov_smirnov_test', 'kuiper_test', 'spiegelhalter_test']
+           'kolmogorov_smirnov_test', 'kuiper_test', 'spiegelhalter_test', 'valid_bins', 'NothingToTest',
+           'binary_calibration_tests', 'multiclass_calibration_tests', 'joint_tests', 'class_tests', 'forecast_test']
 
 # %% ../nbs/modules/104_tests.ipynb #m0-names
 from .errors.bias import bias_test
-from .errors.factors import average_test
+from .errors.factors import average_test, valid_bins
 from .errors.stretches import factors_along
 from .intervals.dependence import hsic_test
 from .intervals.intervals import coverage_test
 from .intervals.stratified import size_stratified_coverage, feature_stratified_coverage
-from .probabilities.calibration_tests import (kolmogorov_smirnov_test, kuiper_test,
-                                                   spiegelhalter_test)
+from .predictive.forecast_tests import forecast_test
 from .probabilities.calibration_errors import ece_test
-from .statistics.consistency import consistency_test, link_test
+from .probabilities.calibration_tests import (kolmogorov_smirnov_test, kuiper_test,
+                                                   spiegelhalter_test, binary_calibration_tests,
+                                                   multiclass_calibration_tests)
+from .probabilities.joint_tests import joint_tests
+from .probabilities.many_classes import class_tests
+from .statistics.consistency import consistency_test, link_test, NothingToTest
 
 _all_ = ["bias_test", "average_test", "factors_along", "consistency_test", "link_test",
          "coverage_test", "size_stratified_coverage", "feature_stratified_coverage", "hsic_test",
-         "ece_test", "kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test"]
+         "ece_test", "kolmogorov_smirnov_test", "kuiper_test", "spiegelhalter_test", "valid_bins",
+         "NothingToTest", "binary_calibration_tests", "multiclass_calibration_tests",
+         "joint_tests", "class_tests", "forecast_test"]

@@ -1222,10 +1222,10 @@ def _fitted(model, y, statement, columns, groups):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-conf-held
 def _folds(asked, rng):
     "The fold of each row; clusters are whole."
-    from uqcal.corrections.error_recalibration import random_folds
+    from uqcal.corrections.error_recalibration import _random_folds
     if asked.groups is None: unit = np.arange(asked.y.size)
     else: unit = np.unique(asked.labels, return_inverse=True)[1]
-    return random_folds(unit, 10, rng)
+    return _random_folds(unit, 10, rng)
 
 
 def _held_out(model, asked, statement, level, fold):

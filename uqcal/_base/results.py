@@ -361,7 +361,7 @@ def as_text(result: Result,  # one with a verdict
 class SignificanceTest(Result):
     """A statistic and how often it is as extreme where the hypothesis holds; what all tests share.
 
-    Attributes
+    Parameters
     ----------
     statistic : float
         Its value for the data.
@@ -373,9 +373,9 @@ class SignificanceTest(Result):
         How the p-value was found.
     n : int
         Number of points.
-    n_resamples : int | None
+    n_resamples : int | None, optional
         Sets behind the null distribution; None where none were drawn.
-    null_distribution : np.ndarray | None
+    null_distribution : np.ndarray | None, optional
         Statistic of each set, shape (n_resamples,).
     """
 

@@ -81,13 +81,13 @@ def _fetch(names: Annotated[list[str] | None, typer.Argument(
            everything: Annotated[bool, option("All of them.", None, "--all")] = False,
            path: Annotated[bool, option("Print nothing but the path of each file.", None,
                                         "--path")] = False):
-    from uqcal.sample.datasets import SETS, load_errors, locate
+    from uqcal.sample.datasets import _SETS, load_errors, _locate
     from uqcal._base.inputs import check_choice
     if bool(names) == everything:
         raise ValueError("name the data sets to fetch, or give --all; uqcal datasets lists them")
-    for name in [check_choice(name, "NAME", list(SETS)) for name in names or SETS]:
+    for name in [check_choice(name, "NAME", list(_SETS)) for name in names or _SETS]:
         found = load_errors(name, progress=sys.stderr.isatty())
-        where = locate(SETS[name])
+        where = _locate(_SETS[name])
         typer.echo(where if path else f"{name}: {len(found):,} points, checksum verified, {where}")
 
 # %% ../../nbs/command/70_cli.ipynb #cell-093b

@@ -164,7 +164,7 @@ def _compared_groups(groups, only, reference):
 # %% ../../nbs/command/69_cli_compare.ipynb #cell-051b-b
 def _comparison(frame, sides, options):
     "What is found of two sides, or of all groups."
-    from uqcal.subgroups.screening import pair_report, screen
+    from uqcal.subgroups.screening import _pair_report, screen
     if sides[0] is None:
         known = {"sample_weight": "weight", "groups": "cluster"}
         columns = {role: name for role, name in known.items() if name in frame}
@@ -176,7 +176,7 @@ def _comparison(frame, sides, options):
     if sides[1] is None: is_other = ~is_first
     else: is_other = counted["group"] == sides[1]
     rows = {"a": sides[0], "b": sides[1], "n_a": int(is_first.sum()), "n_b": int(is_other.sum())}
-    return pair_report(_pair_graph(counted, sides, options), rows, cautions)
+    return _pair_report(_pair_graph(counted, sides, options), rows, cautions)
 
 # %% ../../nbs/command/69_cli_compare.ipynb #pair-graph
 def _pair_graph(frame, sides, options):
@@ -341,16 +341,16 @@ def _groups_in_parts(context, columns):
         raise ValueError("--reference needs --only with --dask, which compares two groups, or each "
                          "group with everyone")
     if params["file"] == "demo": raise ValueError("demo is no table in parts: leave out --dask")
-    from uqcal.subgroups.partition_comparison import (comparison_of_partitions,
-                                                      comparisons_of_partitions)
+    from uqcal.subgroups.partition_comparison import (_comparison_of_partitions,
+                                                      _comparisons_of_partitions)
     named = dict(y_true=columns["observed"], score=columns["score"], by=columns["by"],
                  sample_weight=columns.get("weight"), progress=shows_bar(params["progress"]))
     texts = [columns["by"]]
     if params["positive"] is not None: texts.append(columns["observed"])
     with open_parts(params, list(columns.values()), texts) as table:
         named["pos_label"] = label_in_parts(table, columns["observed"], params["positive"])
-        if only is None: result = comparisons_of_partitions(table, reference="all", **named)
-        else: result = comparison_of_partitions(table, only, reference, **named)
+        if only is None: result = _comparisons_of_partitions(table, reference="all", **named)
+        else: result = _comparison_of_partitions(table, only, reference, **named)
     table = result.to_frame("comparisons" if only is None else "statistics")
     if only is None: rows, skipped = _rows_of_parts(result), list(result.skipped)
     else: rows, skipped = _graph_rows(result), []

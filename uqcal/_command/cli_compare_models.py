@@ -375,11 +375,11 @@ def _predictions(model, table, lines, level):
 # %% ../../nbs/command/159_cli_compare_models.ipynb #refuse-open
 def _refuse_open(table, models):
     "Refuse bounds that leave fewer than three rows in which all models have the same ones."
-    from uqcal.comparison.scores import scored_ends
+    from uqcal.comparison.scores import _scored_ends
     models = {name: model.columns for name, model in models.items() if model.kind == "intervals"}
     bounds = {name: [table.columns[part] for part in parts] for name, parts in models.items()}
     if not bounds: return
-    if np.count_nonzero(scored_ends([*bounds.values()]).any(axis=1)) >= 3: return
+    if np.count_nonzero(_scored_ends([*bounds.values()]).any(axis=1)) >= 3: return
     n = len(table.places)
     open_ = {name: int(np.isinf(pair).any(axis=0).sum()) for name, pair in bounds.items()}
     said = "; ".join(f"model {name!r} has an infinite bound in {count:,} of {n:,} rows"

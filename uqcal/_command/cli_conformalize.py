@@ -182,11 +182,11 @@ def conformal(
     -------
     Fitted
     """
-    from uqcal.corrections.error_recalibration import random_folds
+    from uqcal.corrections.error_recalibration import _random_folds
     way, n = WAYS[given.kind], given.table.places.size
     by = next(iter(given.by), None)
     unit = np.arange(n) if given.groups is None else pd.factorize(given.groups)[0]
-    fold, every = random_folds(unit, 10, np.random.default_rng(seed)), np.arange(n)
+    fold, every = _random_folds(unit, 10, np.random.default_rng(seed)), np.arange(n)
     if fold.max() < 1: raise ValueError("two rows or clusters are needed at least, got one")
     found = []
     for model in way.models(given, {"level": level, "by": by, "symmetric": is_symmetric}):

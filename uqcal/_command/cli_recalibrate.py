@@ -115,12 +115,12 @@ _SIGN = ("Errors are taken for observed minus predicted. Where they are predicte
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-screen
 def _screen(found, given, context, title, last):
     "The screen; with --verbose every sentence, what each candidate gains, and a line of Python."
-    from uqcal.corrections.error_recalibration import ORIENTATION
+    from uqcal.corrections.error_recalibration import _ORIENTATION
     rows = [("", "gain in log score", "± ", "near the best", title)]
     rows += [("unchanged" if name == "as stated" else name, f"{row['gain']:.4f}",
               f"{row['gain_error']:.4f}", "yes" if row["is_near"] else "", told)
              for told, (name, row) in zip(last, found.candidates.iterrows())]
-    more = [f"{ORIENTATION}\n{aligned(rows, (1, 2))}", in_python(python_call(
+    more = [f"{_ORIENTATION}\n{aligned(rows, (1, 2))}", in_python(python_call(
         "recalibrate", given, [*given.by], tolerance=context.params["tolerance"]))]
     command = ""
     if found.is_recalibrated: command = next_step(context, given, "recalibrated")

@@ -268,12 +268,12 @@ def _columns_of_pattern(source, encoding, kind, pattern):
     "Columns that a pattern names in the first line of a table, and the levels of quantiles."
     import csv
     import pandas as pd
-    from uqcal.predictive.forecast_streams import columns_like
+    from uqcal.predictive.forecast_streams import _columns_like
     from uqcal.statements import Quantiles
     line = source.peek(1 << 16).decode(encoding, errors="replace").partition("\n")[0].rstrip("\r")
     header = next(csv.reader([line], delimiter=max(",;\t", key=line.count),
                              skipinitialspace=True), [])
-    columns = columns_like([name.strip() for name in header], pattern)
+    columns = _columns_like([name.strip() for name in header], pattern)
     if kind == "samples":
         if len(columns) < 2: raise ValueError("--samples must name at least two columns, got "
                                               f"{columns[0]!r} alone")
@@ -437,7 +437,7 @@ def _end_of_rows(file, delimiter):
 def _gone_through(source, write, kind, columns, options):
     "The summary of rows of this kind, once all went through."
     from uqcal.adapters.error_streams import (recalibrate_bound_rows, recalibrate_error_rows,
-                                              recalibrate_mean_rows)
+                                              _recalibrate_mean_rows)
     from uqcal.adapters.rows import recalibrate_rows
     from uqcal.predictive.forecast_streams import recalibrate_forecast_rows
     observed = columns.get("observed")
@@ -446,8 +446,8 @@ def _gone_through(source, write, kind, columns, options):
     if kind == "probabilities":
         return recalibrate_rows(source, write, score=columns["prob"], y_true=observed, **options)
     if kind == "predictions":
-        return recalibrate_mean_rows(source, write, mean=columns["predicted"], std=columns["std"],
-                                     y_true=observed, **options)
+        return _recalibrate_mean_rows(source, write, mean=columns["predicted"], std=columns["std"],
+                                      y_true=observed, **options)
     if kind == "errors":
         return recalibrate_error_rows(source, write, uncertainty=columns["std"],
                                       error=columns["error"], **options)
@@ -457,9 +457,9 @@ def _gone_through(source, write, kind, columns, options):
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-213b
 def _monitored(source, write, label, kind, columns, options):
     from uqcal._adapters.lines import BrokenLine
-    from uqcal.adapters.streams import make_forecaster
+    from uqcal.adapters.streams import _make_forecaster
     if kind == "probabilities":  # what is refused here is no fault of a line
-        make_forecaster(options["method"], rng=options["rng"])
+        _make_forecaster(options["method"], rng=options["rng"])
     skipped, rang = [], []
 
     def complain(text):

@@ -94,9 +94,9 @@ def _validate_errors(given, options):
 # %% ../../nbs/command/97_cli_validate.ipynb #va-error-tables
 def _error_tables(validation):
     "Tables of parts, of the statistics, and a sentence for each statistic."
-    from uqcal.errors.steps import part_tables
+    from uqcal.errors.steps import _part_tables
     more = []
-    for title, table in part_tables(validation.findings, 12).items():
+    for title, table in _part_tables(validation.findings, 12).items():
         shown = [tuple(table.columns), *table.itertuples(index=False, name=None)]
         more.append(f"{title}\n{aligned(shown, (1, 2, 4))}")
     if rows := _statistics_rows(validation): more.append(aligned(rows, (1, 4, 5)))
@@ -148,8 +148,8 @@ def _validate_intervals(given, options):
 def _interval_tables(result):
     "Sizes, and the table of parts."
     from uqcal._base.results import three_digits
-    from uqcal.intervals.coverage import shown_parts
-    parts = shown_parts(result, 12)
+    from uqcal.intervals.coverage import _shown_parts
+    parts = _shown_parts(result, 12)
     rows, more = [tuple(parts.columns), *parts.itertuples(index=False, name=None)], []
     if not result.n_open:
         if result.n_classes: size = "labels in a set"
@@ -187,10 +187,10 @@ def _validate_probabilities(given, options):
 # %% ../../nbs/command/97_cli_validate.ipynb #va-prob-tables
 def _probability_tables(result):
     "All numbers with their limits and p-values."
-    from uqcal.probabilities.calibration import shown_numbers
+    from uqcal.probabilities.calibration import _shown_numbers
     rows = [("", "value", "low", "high", "p-value", "adjusted", "p-value by"),
-            *shown_numbers(result.to_frame("statistics")).reset_index().itertuples(index=False,
-                                                                                   name=None)]
+            *_shown_numbers(result.to_frame("statistics")).reset_index().itertuples(index=False,
+                                                                                    name=None)]
     return [aligned(rows, (1, 2, 3, 4, 5))]
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-prob-step
@@ -493,14 +493,14 @@ def _contradicted_places(found):
 def _errors_in_parts(context, said):
     "Validate mean ± std of a table that is read in parts."
     params = options_in_parts(context, "error", "observed", "predicted", "std", "verbose")
-    from uqcal.parts.errors_in_parts import errors_of_partitions
+    from uqcal.parts.errors_in_parts import _errors_of_partitions
     std = need(said, "std", "the column of standard deviations")
     if "error" in said: errors = [said["error"]]
     else: errors = [need(said, name, "the error is the difference of two columns")
                     for name in ("observed", "predicted")]
     columns = differing([*errors, std])
     with open_parts(params, columns) as table:
-        result = errors_of_partitions(
+        result = _errors_of_partitions(
             table, errors[0] if len(errors) == 1 else tuple(errors), std,
             progress=shows_bar(params["progress"]), **_question_in_parts(params))
     tell_of_parts(params, columns, result, tolerance=result.tolerance)
@@ -518,18 +518,18 @@ def _probabilities_in_parts(context, said):
                               "verbose")
     columns = [need(said, "observed", "the column of outcomes"), said["prob"]]
     differing([*columns, params["weight"]])
-    from uqcal.parts.partitions import calibration_of_partitions
-    from uqcal.probabilities.calibration import shown_numbers
+    from uqcal.parts.partitions import _calibration_of_partitions
+    from uqcal.probabilities.calibration import _shown_numbers
     if params["positive"] is not None: texts = columns[:1]
     else: texts = []
     with open_parts(params, [*columns, *filter(None, [params["weight"]])], texts) as table:
-        result = calibration_of_partitions(
+        result = _calibration_of_partitions(
             table, *columns, sample_weight=params["weight"], rng=params["seed"],
             pos_label=label_in_parts(table, columns[0], params["positive"]),
             progress=shows_bar(params["progress"]), **_question_in_parts(params))
     frame = result.to_frame("statistics")
     rows = [("", "value", "low", "high", "p-value", "adjusted"),
-            *shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
+            *_shown_numbers(frame).reset_index().itertuples(index=False, name=None)]
     tell_of_parts(params, [*columns, params["weight"]], result, [aligned(rows, (1, 2, 3, 4, 5))],
                   numbers={name: {key: value for key, value in row.items() if value is not None}
                            for name, row in frame.astype(object).where(

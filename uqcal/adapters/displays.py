@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..predictive.forecast_validation import ForecastReport, forecast_report, plot_levels
+from ..predictive.forecast_validation import ForecastReport, forecast_report, _plot_levels
 from ..probabilities.reliability import ReliabilityDiagram, reliability_diagram
 from ..statements import MeanStd, Quantiles
 from ..statistics.statistics import ConditionalCalibration, conditional_calibration
@@ -328,7 +328,7 @@ class QuantileDisplay(_Display):
                  ):
         self.report, self.name = report, name
 
-    def _draw(self, ax): return plot_levels(self.report, ax)
+    def _draw(self, ax): return _plot_levels(self.report, ax)
 
     @classmethod
     def from_predictions(

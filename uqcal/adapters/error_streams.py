@@ -14,15 +14,15 @@ import numpy as np
 from typing import Self
 
 # %% auto #0
-__all__ = ['ErrorStreamSummary', 'ErrorRows', 'recalibrate_error_rows', 'recalibrate_mean_rows', 'CoverageAlarm',
-           'BoundStreamSummary', 'BoundRows', 'recalibrate_bound_rows']
+__all__ = ['ErrorStreamSummary', 'ErrorRows', 'recalibrate_error_rows', 'CoverageAlarm', 'BoundStreamSummary', 'BoundRows',
+           'recalibrate_bound_rows']
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #a2bb30ac
 from ..online.error_monitor import UncertaintyAlarm, UncertaintyMonitor
 from .._base.inputs import check_choice, check_fraction
 from ..online.interval_streams import AdaptiveConformal, AggregatedAdaptive, OnlineBounds
 from ..online.monitor import CalibrationMonitor
-from ..online.online_scaling import OnlineScaling, gain_finding
+from ..online.online_scaling import OnlineScaling, _gain_finding
 from .._base.results import Result
 from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_finding,
                                    false_alarms, stream_rows, stream_step)
@@ -349,8 +349,8 @@ class ErrorRows(KeyedRows):
             for name, alarm, monitor, mean, largest in zip(
                 ("as it was", "corrected"), (first, second), (tally.monitor_, tally.after_),
                 (before, after), tally.largest_))
-        findings = (was, corrected, gain_finding(gain, gain_error, is_heavy, score="log",
-                                                 n=tally.learnt_))
+        findings = (was, corrected, _gain_finding(gain, gain_error, is_heavy, score="log",
+                                                  n=tally.learnt_))
         return ErrorStreamSummary(
             **tally.counts(self), findings=findings, step=stream_step(findings),
             cautions=(false_alarms(self.run_length, tally.monitor_.alarms_, self.kurtosis),),
@@ -415,7 +415,7 @@ def recalibrate_error_rows(
                        **options)
 
 # %% ../../nbs/adapters/62_error_streams.ipynb #mean-rows-call
-def recalibrate_mean_rows(
+def _recalibrate_mean_rows(
     source: BinaryIO,  # bytes of a CSV table with a line of column names; oldest row first
     write: Callable[[str], object],  # takes whole lines of text, one or many at a time
     *,
@@ -431,41 +431,8 @@ def recalibrate_mean_rows(
 ) -> ErrorStreamSummary:  # what went through in this run
     """Write each row again with a standard deviation made before its observed value was used.
 
-    Parameters
-    ----------
-    source : BinaryIO
-        Bytes of a CSV table with a line of column names; oldest row first.
-    write : Callable[[str], object]
-        Takes whole lines of text, one or many at a time.
-    mean : str
-        The column of predictions.
-    std : str
-        The column of their standard deviations, > 0.
-    y_true : str
-        The column of observed values, or nothing where not known.
-    key : str | None, optional
-        The column of keys, where observed values come in later rows.
-    name : str, default "recalibrated"
-        The column that is added.
-    run_length : int, default 1_000_000
-        Of the monitors: outcomes between false alarms, on average.
-    kurtosis : float, default 9.0
-        Up to which the monitors keep that promise, ≥ 1.
-    **options : Any
-        As in `stream_rows`: `decimal`, `thousands`, `encoding`, `drop_missing`, `state`,
-        `every`, `resume`, `on_error`, `tell`, `complain`.
-
-    Returns
-    -------
-    ErrorStreamSummary
-        What went through in this run.
-
-    Raises
-    ------
-    ValueError
-        For the first row that can't be used, naming its line, after all rows before it were
-        written and the state with them, and for a state that is damaged or of another kind.
-    """
+    Raises ValueError for the first row that can't be used, naming its line, after all rows before
+    it were written and the state with them, and for a state that is damaged or of another kind."""
     if key is None: columns = (mean, std, y_true)
     else: columns = (mean, std, y_true, key)
     return stream_rows(source, write, ErrorRows("mixture", run_length, kurtosis, "predictions"),

@@ -20,8 +20,8 @@ from .._base.tickets import Storable
 from .._words import verbs as words
 from .error_streams import BoundRows, ErrorRows
 from .rows import ProbabilityRows
-from ..predictive.forecast_streams import (HUB_LEVELS, ForecastRows, MovedDensity,
-                                               density_quantiles)
+from ..predictive.forecast_streams import (_HUB_LEVELS, ForecastRows, _MovedDensity,
+                                               _density_quantiles)
 from ..reports import Report
 from ..statements import (Distribution, Intervals, MeanStd, Probabilities, Quantiles, Samples,
                               Statement, read_statement)
@@ -241,7 +241,7 @@ def _stated(statement):
     if isinstance(statement, MeanStd): return np.column_stack([statement.mean, statement.std])
     if isinstance(statement, Intervals): return np.column_stack([statement.lower, statement.upper])
     if isinstance(statement, (Quantiles, Samples)): return statement.values
-    if isinstance(statement, Distribution): return density_quantiles(statement)
+    if isinstance(statement, Distribution): return _density_quantiles(statement)
     if statement.n_classes > 2:
         raise TypeError(f"monitor takes probabilities of one event, got {statement.n_classes} "
                         "classes; of the top label write label, p = statement.top(); "
@@ -264,7 +264,7 @@ def _spoken(made, statement):
     if isinstance(statement, Quantiles): return Quantiles(made, statement.levels)
     if isinstance(statement, Samples): return Samples(made)
     if isinstance(statement, Distribution):
-        return Distribution(MovedDensity(statement, density_quantiles(statement), made))
+        return Distribution(_MovedDensity(statement, _density_quantiles(statement), made))
     return Probabilities(made, pos_label=statement.pos_label)
 
 
@@ -287,4 +287,4 @@ def _forecasts(statement, horizon):
         m = statement.values.shape[1]
         levels = tuple(float(one) for one in (np.arange(m) + 1) / (m + 1))
         return {"of": "ensembles", "levels": levels, "horizon": horizon}
-    return {"of": "densities", "levels": HUB_LEVELS, "horizon": horizon}
+    return {"of": "densities", "levels": _HUB_LEVELS, "horizon": horizon}

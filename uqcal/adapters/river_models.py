@@ -12,7 +12,7 @@ import numpy as np
 
 from .._base.inputs import check_count
 from .._base.tickets import REMEMBERED, check_keys, locked
-from .streams import forecaster_of
+from .streams import _forecaster_of
 
 # %% auto #0
 __all__ = ['RecalibratedOnline', 'RecalibratedFeature']
@@ -57,7 +57,7 @@ class RecalibratedOnline(_RiverClassifier):
                  ):
         self.model, self.method, self.rng = model, method, rng
         self.remember, self.on_alarm, self.run_length = remember, on_alarm, run_length
-        self.forecaster = forecaster_of(self)
+        self.forecaster = _forecaster_of(self)
         self.labels_: list[Any] = [False, True]
         self.recent_: dict[Any, int] = {}
         self.booked_: dict[Any, None] = {}

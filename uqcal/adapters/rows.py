@@ -16,9 +16,9 @@ from typing import Self
 
 from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_finding,
                                    false_alarms, stream_rows, stream_step)
-from .streams import forecaster_of
+from .streams import _forecaster_of
 from ..online.monitor import Alarm, CalibrationMonitor
-from ..online.online_scaling import gain_finding
+from ..online.online_scaling import _gain_finding
 
 # %% auto #0
 __all__ = ['StreamSummary', 'ProbabilityRows', 'recalibrate_rows']
@@ -213,7 +213,7 @@ class ProbabilityRows(KeyedRows):
             The object itself.
         """
         self.seen_, self.since_, self.negative_ = 0, {}, None
-        return self.opened(forecaster_of(self), _Tally(self.run_length).begin())
+        return self.opened(_forecaster_of(self), _Tally(self.run_length).begin())
 
     def one(self, predicted: list[float],  # one probability
             y: float,  # its outcome; NaN where it is not known
@@ -323,8 +323,8 @@ class ProbabilityRows(KeyedRows):
             for name, alarm, monitor, measure, calibrated, restarts in zip(
                 ("as it was", "corrected"), (first, second), (tally.monitor_, tally.after_),
                 measures, right, (0, counts["restarts"])))
-        findings = (was, corrected, gain_finding(before - after, error, False, score="brier",
-                                                 n=tally.learnt_, is_selected=selected))
+        findings = (was, corrected, _gain_finding(before - after, error, False, score="brier",
+                                                  n=tally.learnt_, is_selected=selected))
         return StreamSummary(
             **counts, findings=findings, step=stream_step(findings),
             cautions=(false_alarms(self.run_length, tally.monitor_.alarms_),),

@@ -27,7 +27,7 @@ from ..online.monitor import RestartingForecaster
 from ..online.online import OnlineBetaScaling, OnlinePlattScaling
 
 # %% auto #0
-__all__ = ['make_forecaster', 'forecaster_of', 'RecalibratedClassifier']
+__all__ = ['RecalibratedClassifier']
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-007
 _METHODS: dict[str, Callable[..., Any]] = {
@@ -35,39 +35,17 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "obs": OnlineBetaScaling, "tobs": tobs, "hobs": hobs}
 
 
-def make_forecaster(method: str,  # "mixture", "ops", "tops", "hops", "obs", "tobs" or "hobs"
-                    *,
-                    rng: int | np.random.Generator | None = None,  # seed or generator, for hedging
-                    on_alarm: str | None = None,  # "restart" to begin anew when a monitor of the
-                    # forecasts rings; None for no monitor
-                    run_length: int = 1_000_000,  # of that monitor: outcomes from one false alarm
-                    # to the next, on average, at least; ≥ 1
+def _make_forecaster(method: str,  # "mixture", "ops", "tops", "hops", "obs", "tobs" or "hobs"
+                     *,
+                     rng: int | np.random.Generator | None = None,  # seed or generator, for hedging
+                     on_alarm: str | None = None,  # "restart" to begin anew when a monitor of the
+                     # forecasts rings; None for no monitor
+                     run_length: int = 1_000_000,  # of that monitor: outcomes from one false alarm
+                     # to the next, on average, at least; ≥ 1
                     ) -> Any:  # a fresh forecaster with `predict`, `partial_fit` and `prequential`
     """A forecaster by its short name.
 
-    Parameters
-    ----------
-    method : str
-        "mixture", "ops", "tops", "hops", "obs", "tobs" or "hobs".
-    rng : int | np.random.Generator | None, optional
-        Seed or generator, for hedging; None draws fresh entropy: numbers differ from run to
-        run.
-    on_alarm : str | None, optional
-        "restart" to begin anew when a monitor of the forecasts rings; None for no monitor.
-    run_length : int, default 1_000_000
-        Of that monitor: outcomes from one false alarm to the next, on average, at least; ≥
-        1.
-
-    Returns
-    -------
-    Any
-        A fresh forecaster with `predict`, `partial_fit` and `prequential`.
-
-    Raises
-    ------
-    ValueError
-        For another name, naming the closest.
-    """
+    Raises ValueError for another name, naming the closest."""
     make = _METHODS[check_choice(method, "method", list(_METHODS))]
     made, length = make(rng=rng) if method in ("hops", "hobs") else make(), check_count(
         run_length, "run_length")
@@ -76,21 +54,10 @@ def make_forecaster(method: str,  # "mixture", "ops", "tops", "hops", "obs", "to
     return RestartingForecaster(made, run_length=length)
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-007b
-def forecaster_of(of: Any,  # with `method`, `rng`, `on_alarm` and `run_length`
-                  ) -> Any:  # as `make_forecaster` makes it
-    """A fresh forecaster with the settings of an object.
-
-    Parameters
-    ----------
-    of : Any
-        With `method`, `rng`, `on_alarm` and `run_length`.
-
-    Returns
-    -------
-    Any
-        As `make_forecaster` makes it.
-    """
-    return make_forecaster(of.method, rng=of.rng, on_alarm=of.on_alarm, run_length=of.run_length)
+def _forecaster_of(of: Any,  # with `method`, `rng`, `on_alarm` and `run_length`
+                  ) -> Any:  # as `_make_forecaster` makes it
+    "A fresh forecaster with the settings of an object."
+    return _make_forecaster(of.method, rng=of.rng, on_alarm=of.on_alarm, run_length=of.run_length)
 
 # %% ../../nbs/adapters/53_streams.ipynb #cell-031
 class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
@@ -102,7 +69,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         A classifier with `fit` and `predict_proba`; where it is fitted and `fit` is not
         called, it is taken as it is.
     method : str, default "mixture"
-        A name that `make_forecaster` knows.
+        A name that `_make_forecaster` knows.
     cv : int | None, default 5
         Parts in which `fit` splits the training rows to teach the map, ≥ 2; None to teach
         it nothing.
@@ -112,7 +79,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         "restart" to go back to the map of `fit` when a monitor of the forecasts rings; None
         for no monitor.
     run_length : int, default 1_000_000
-        Of the monitor, as in `make_forecaster`.
+        Of the monitor, as in `_make_forecaster`.
     """
 
     __metadata_request__fit = {"sample_weight": True}  # whether the model asks for it, decides
@@ -120,14 +87,14 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
     def __init__(self,
                  model: Any,  # a classifier with `fit` and `predict_proba`; where it is fitted and
                  # `fit` is not called, it is taken as it is
-                 method: str = "mixture",  # a name that `make_forecaster` knows
+                 method: str = "mixture",  # a name that `_make_forecaster` knows
                  *,
                  cv: int | None = 5,  # parts in which `fit` splits the training rows to teach the
                  # map, ≥ 2; None to teach it nothing
                  rng: int | None = None,  # seed of hedging's draws, ≥ 0; None for fresh entropy
                  on_alarm: str | None = None,  # "restart" to go back to the map of `fit` when a
                  # monitor of the forecasts rings; None for no monitor
-                 run_length: int = 1_000_000,  # of the monitor, as in `make_forecaster`
+                 run_length: int = 1_000_000,  # of the monitor, as in `_make_forecaster`
                  ):
         self.model, self.method, self.cv, self.rng = model, method, cv, rng
         self.on_alarm, self.run_length = on_alarm, run_length
@@ -167,7 +134,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     def _start(self, model):
         "A fresh forecaster for a trained model."
-        part, classes = forecaster_of(self), np.asarray(model.classes_)
+        part, classes = _forecaster_of(self), np.asarray(model.classes_)
         if classes.size < 2:
             raise ValueError(f"y must hold at least two classes, got 1 class ({classes[0]!r:.40})")
         self.model_, self.classes_ = model, classes
@@ -369,7 +336,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):
         RecalibratedClassifier
             The estimator itself.
         """
-        forecaster_of(self)  # refused before the training, if at all
+        _forecaster_of(self)  # refused before the training, if at all
         X, y = _checked(X, y)
         if getattr(y, "ndim", 1) == 2: y = column_or_1d(y, warn=True)  # a column of labels
         check_labels_agree(X=X, sample_weight=sample_weight)

@@ -15,10 +15,10 @@ from scipy import fft
 
 from .._base.kernels import kernel
 from .._chance.resampling import affordable, chunk_size, monte_carlo_pvalue, run_chunks
-from .scores import BoundScoring, ClassScoring, OutcomeScoring
+from .scores import _BoundScoring, _ClassScoring, _OutcomeScoring
 
 # %% auto #0
-__all__ = ['MeanDifferences', 'mean_differences', 'time_spread', 'time_differences', 'pair_differences']
+__all__ = ['MeanDifferences', 'mean_differences']
 
 # %% ../../nbs/comparison/81_mean_differences.ipynb #cell-039
 @kernel
@@ -164,25 +164,12 @@ def _joint_limits(null, found, confidence):
     return reach * own, np.array([monte_carlo_pvalue(t, largest) for t in found / own])
 
 # %% ../../nbs/comparison/81_mean_differences.ipynb #tm-spread
-def time_spread(
+def _time_spread(
     difference: np.ndarray,  # in the order of time, shape (m, n), n ≥ 3
 ) -> tuple[np.ndarray, np.ndarray]:  # standard errors of the means, shape (m,), and waves, (m, ν)
     """Standard errors of means over rows that follow each other, by the cosines of (3).
 
-    Parameters
-    ----------
-    difference : np.ndarray
-        In the order of time, shape (m, n), n ≥ 3.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray]
-        Standard errors of the means, shape (m,), and waves, (m, ν).
-
-    References
-    ----------
-    Lazarus, Lewis, Stock & Watson (2018).
-    """
+    Source: Lazarus, Lewis, Stock & Watson (2018)."""
     n = difference.shape[1]
     number = max(1, int(0.41 * n**(2 / 3)))
     centred = difference - difference.mean(axis=1, keepdims=True)
@@ -190,35 +177,18 @@ def time_spread(
     return np.sqrt(np.mean(waves**2, axis=1) / n), waves
 
 # %% ../../nbs/comparison/81_mean_differences.ipynb #tm-mean
-def time_differences(
+def _time_differences(
     difference: np.ndarray,  # of each pair at each row, in the order of time, shape (m, n)
     *,
     n_boot: int = 5000,  # draws of all pairs at once, ≥ 1
     confidence: float = 0.95,  # of all intervals together
     rng: int | np.random.Generator | None = None,  # seed or generator
 ) -> MeanDifferences:
-    """Means of paired differences of rows that follow each other, intervals that hold for all at once, and p-values.
+    """Means of paired differences of rows that follow each other, intervals that hold for all at
+    once, and p-values.
 
-    Parameters
-    ----------
-    difference : np.ndarray
-        Of each pair at each row, in the order of time, shape (m, n).
-    n_boot : int, default 5000
-        Draws of all pairs at once, ≥ 1.
-    confidence : float, default 0.95
-        Of all intervals together.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-
-    Returns
-    -------
-    MeanDifferences
-
-    References
-    ----------
-    Diebold & Mariano (1995); Müller (2004); Lazarus, Lewis, Stock & Watson (2018).
-    """
-    mean, (error, waves) = difference.mean(axis=1), time_spread(difference)
+    Source: Diebold & Mariano (1995); Müller (2004); Lazarus, Lewis, Stock & Watson (2018)."""
+    mean, (error, waves) = difference.mean(axis=1), _time_spread(difference)
     is_flat = error <= 1e-12 * np.abs(mean)
     critical, chance = np.zeros(mean.size), np.where(mean == 0, 1.0, 1 / (n_boot + 1))
     used, t = waves[~is_flat], np.abs(mean[~is_flat]) / error[~is_flat]
@@ -253,7 +223,7 @@ def _drawn_waves(waves, n_boot, rng):
 def _stakes(scoring, first, second):
     """How much the first model's lead would shrink, and the second's, if the outcome told against
     it, in each row; and in which rows it did."""
-    if isinstance(scoring, OutcomeScoring):
+    if isinstance(scoring, _OutcomeScoring):
         ones = np.ones(first[0].size)
         with np.errstate(invalid="ignore"):
             one, other = (scoring.points(ones, p) - scoring.points(0 * ones, p)
@@ -261,8 +231,8 @@ def _stakes(scoring, first, second):
             more = np.nan_to_num(one - other, nan=0.0)
         paid = (first[0] == 1) == (more > 0)
         return (np.abs(more), paid), (np.abs(more), ~paid)
-    if isinstance(scoring, ClassScoring): return _class_stakes(scoring, first, second)
-    if isinstance(scoring, BoundScoring):
+    if isinstance(scoring, _ClassScoring): return _class_stakes(scoring, first, second)
+    if isinstance(scoring, _BoundScoring):
         first, second = np.array(first), np.array(second)
         there = np.isfinite(first)
         lead = np.where(there, first, 0.0) - np.where(there, second, 0.0)
@@ -308,7 +278,7 @@ def _most_unseen(stake, paid, *units):
     return max(_unseen(one, paid, *units) for one in (stake, large))
 
 # %% ../../nbs/comparison/81_mean_differences.ipynb #cell-049f
-def pair_differences(
+def _pair_differences(
     scoring: Any,  # how a row is scored
     models: Mapping[str, tuple],  # what each model states
     order: Sequence[tuple[str, str]],  # the names of each pair, the better first
@@ -318,33 +288,9 @@ def pair_differences(
     in_time: bool = False,  # whether rows follow each other
     **options: Any,  # of `mean_differences`
 ) -> tuple[MeanDifferences, np.ndarray]:  # the second of shape (m,)
-    """Mean differences of all pairs, with limits that allow for what has hardly been seen, and the typical stakes paid by the model that this concerns; −1 where enough were, or there are none.
-
-    Parameters
-    ----------
-    scoring : Any
-        How a row is scored.
-    models : Mapping[str, tuple]
-        What each model states.
-    order : Sequence[tuple[str, str]]
-        The names of each pair, the better first.
-    copied : bool
-        Whether rows that are copies count once.
-    difference : np.ndarray
-        Of each pair at each point, shape (m, n).
-    unit : np.ndarray
-        Cluster of each row, shape (n,).
-    in_time : bool, default False
-        Whether rows follow each other.
-    **options : Any
-        Of `mean_differences`.
-
-    Returns
-    -------
-    tuple[MeanDifferences, np.ndarray]
-        The second of shape (m,).
-    """
-    if in_time: found = time_differences(difference, **{
+    """Mean differences of all pairs, with limits that allow for what has hardly been seen, and the
+    typical stakes paid by the model that this concerns; −1 where enough were, or there are none."""
+    if in_time: found = _time_differences(difference, **{
         name: options[name] for name in ("n_boot", "confidence", "rng")})
     else: found = mean_differences(difference, unit, **options)
     if scoring.name in ("log", "crps"): return found, np.full(len(order), -1.0)

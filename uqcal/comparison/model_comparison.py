@@ -19,13 +19,13 @@ from .._base.results import distinct_names, enumerated, json_plain, new_axes, pl
 from .._chance.distributions import has_heavy_tails, read_number
 from .._words.comparisons import models_conclusion, own_lines, own_sentence
 from .._words.text import short_name
-from .mean_differences import pair_differences, time_spread
-from .reasons import model_findings, model_step
-from .scores import (BoundScoring, ClassScoring, ErrorScoring, OutcomeScoring,
-                                     best_factor,
-                                     best_shift, check_dof, held_out_points, split_rows)
-from .statements import (SCORES, read_models, row_table, scored_bounds, shown_names,
-                                         with_repeats)
+from .mean_differences import _pair_differences, _time_spread
+from .reasons import _model_findings, _model_step
+from .scores import (_BoundScoring, _ClassScoring, _ErrorScoring, _OutcomeScoring,
+                                     _best_factor,
+                                     _best_shift, _check_dof, _held_out_points, _split_rows)
+from .statements import (_SCORES, _read_scored_models, _row_table, _scored_bounds,
+                                         _shown_names, _table_with_repeats)
 from ..reports import Caution, Finding, Report
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['ModelComparison', 'compare_scores', 'check_order_of_time', 'compared_models']
+__all__ = ['ModelComparison', 'compare_scores']
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-047b
 def _all_points(scoring, models, table):
     "The penalty of each model at each point, shape (models, points); infinite ones are refused."
     with np.errstate(over="ignore"):
         points = np.stack([scoring.points(*columns) for columns in models.values()])
-    for name, row in zip(map(shown_names(models).get, models), points):
+    for name, row in zip(map(_shown_names(models).get, models), points):
         if (wrong := np.flatnonzero(~np.isfinite(row))).size:
             advice = ("where 0 or 1 was predicted and the other happened; take score='brier'"
                       if scoring.name == "log loss" else "beyond all doubles; take score='crps'")
-            raise ValueError(f"predictions[{name!r}]: the {SCORES[scoring.name]} is infinite "
+            raise ValueError(f"predictions[{name!r}]: the {_SCORES[scoring.name]} is infinite "
                              f"at {table.row_names(wrong)} ({wrong.size} of {row.size} points), "
                              f"{advice}")
     return points
@@ -68,24 +68,24 @@ def _harmless_bounds(scoring, below, above):
         total += max(np.mean(off) - as_is, 0.0) * beyond.size
     if (both := has_low & has_up).any():
         columns = (above - below)[both] / 2, -(above + below)[both] / 2
-        total += _harmless(ErrorScoring("interval", level=scoring.level), columns)[0] * both.sum()
+        total += _harmless(_ErrorScoring("interval", level=scoring.level), columns)[0] * both.sum()
     return float(total / below.size)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049-b
 def _harmless(scoring, columns):
     "A difference in score that does no harm; what else would cost as much, and how much of it."
     if hasattr(scoring, "harmless"): return scoring.harmless(columns)
-    if isinstance(scoring, OutcomeScoring):
+    if isinstance(scoring, _OutcomeScoring):
         ones = columns[0].sum()
         base = float((ones + 0.5) * (columns[0].size - ones + 0.5) / (columns[0].size + 1)**2)
         cost = (0.2 * base)**2 / (1 if scoring.name == "brier" else 2 * base)
         return cost, ("probability", 0.2 * base)
-    if isinstance(scoring, ClassScoring): return _harmless_classes(scoring, *columns)
-    if isinstance(scoring, BoundScoring):
+    if isinstance(scoring, _ClassScoring): return _harmless_classes(scoring, *columns)
+    if isinstance(scoring, _BoundScoring):
         return _harmless_bounds(scoring, *columns), ("bound", 1.25)
     error, width = columns
-    error = error - best_shift(scoring, error, width)
-    width = best_factor(scoring, error, width) * width
+    error = error - _best_shift(scoring, error, width)
+    width = _best_factor(scoring, error, width) * width
     as_is, *off = (scoring.points(error, factor * width).mean() for factor in (1, 1.25, 0.8))
     if scoring.name == "interval": kind = "width"
     else: kind = "std"
@@ -174,12 +174,13 @@ def _without(rows, scoring, models, order, copied, difference, unit, **options):
     else: least = 2
     if not rows.size or kept.size < 3 or left.max() + 1 < least: return None
     models = {name: [column[kept] for column in columns] for name, columns in models.items()}
-    return pair_differences(scoring, models, order, copied, difference[:, kept], left, **options)[0]
+    return _pair_differences(scoring, models, order, copied, difference[:, kept], left,
+                             **options)[0]
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-053
 def _spread(values, unit):
     "The standard error of a mean over rows; without units of rows that follow each other."
-    if unit is None: return float(time_spread(values[None])[0][0])
+    if unit is None: return float(_time_spread(values[None])[0][0])
     total = np.bincount(unit, values - values.mean())
     error = np.sqrt(total @ total * total.size / (total.size - 1)) / values.size
     if error > 1e-12 * abs(values.mean()): return float(error)
@@ -217,7 +218,7 @@ def _corrections(scoring, columns, row):
     def _gains(step):
         return step in row and row[step] > 2 * row[f"{step}_error"] and row[step] > 0.05 * max(
             row["miscalibration"], 0)
-    if isinstance(scoring, OutcomeScoring):
+    if isinstance(scoring, _OutcomeScoring):
         return tuple((step, None) for step in ("line", "curve") if _gains(step))
     if hasattr(scoring, "sizes"): sizes = scoring.sizes(*columns)
     else: sizes = _sizes(scoring, *columns, _gains("factor"))
@@ -226,8 +227,8 @@ def _corrections(scoring, columns, row):
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-054-sizes
 def _sizes(scoring, error, width, is_scaled):
     "The best shift and factor of errors with widths, by step; a curve has no size."
-    shift, factor = best_shift(scoring, error, width), None
-    if is_scaled: factor = best_factor(scoring, error - shift, width)
+    shift, factor = _best_shift(scoring, error, width), None
+    if is_scaled: factor = _best_factor(scoring, error - shift, width)
     return {"shift": shift, "factor": factor, "curve": None}
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-055
@@ -368,15 +369,15 @@ def _is_heavy(difference):
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-066
 def _by_other_score(mine, models, scoring, unit, shown):
     "A caution where the other score of numbers ± uncertainties turns a verdict."
-    if not isinstance(scoring, ErrorScoring) or scoring.name == "interval": return ()
-    other = ErrorScoring("crps" if scoring.name == "log" else "log", dof=scoring.dof)
+    if not isinstance(scoring, _ErrorScoring) or scoring.name == "interval": return ()
+    other = _ErrorScoring("crps" if scoring.name == "log" else "log", dof=scoring.dof)
     for pair in mine:
         if pair["verdict"] != "better": continue
         with np.errstate(over="ignore", invalid="ignore"):
             difference = _difference(*(other.points(*models[pair[side]]) for side in "ab"))
             mean, error = difference.mean(), _spread(difference, unit)
         if mean < -pair["critical"] * error:
-            facts = {"score_name": SCORES[other.name], "best": shown[pair["a"]],
+            facts = {"score_name": _SCORES[other.name], "best": shown[pair["a"]],
                      "model": shown[pair["b"]], "by": (-mean, error)}
             return (Caution(code="models_other_score", facts=facts, decides=True),)
     return ()
@@ -488,10 +489,10 @@ class ModelComparison(Report):
     @property
     def score_name(self) -> str:
         "The score as it is called; of one bound where one is scored."
-        if self.fair: return f"fair {SCORES[self.score]}"
+        if self.fair: return f"fair {_SCORES[self.score]}"
         if self.bound == "either": return "bound score"
         if self.bound: return f"{self.bound}-bound score"
-        return SCORES[self.score]
+        return _SCORES[self.score]
 
     @property
     def outcome(self) -> str:
@@ -661,8 +662,8 @@ def _plot_models(found, ax):
         else: colour = "#0072B2"
         ax.errorbar(row["miscalibration"], row["recalibrated"], rest.get(name, 0.0),
                     row["miscalibration_error"], fmt="o", color=colour, ms=7, lw=1)
-        ax.annotate(plain_text(shown_names(table.index)[name]), (row["miscalibration"],
-                                                                 row["recalibrated"]),
+        ax.annotate(plain_text(_shown_names(table.index)[name]), (row["miscalibration"],
+                                                                  row["recalibrated"]),
                     xytext=(7, 7), textcoords="offset points", color=colour)
     ax.margins(0.25)
     ends, total = np.array(ax.get_xlim()), table["score"].iloc[0]
@@ -761,23 +762,23 @@ def compare_scores(
     ----------
     Gneiting & Raftery (2007); Dimitriadis, Gneiting & Jordan (2021).
     """
-    scoring = _scoring(check_choice(score, "score", list(SCORES)), dof, level)
+    scoring = _scoring(check_choice(score, "score", list(_SCORES)), dof, level)
     confidence = check_fraction(confidence, "confidence")
     if margin is not None and read_number(margin, "margin", minimum=0) == 0:
         raise ValueError("margin must be above 0, got 0")
     if pos_label is not None and score not in ("brier", "log loss"):
         raise ValueError(f"pos_label is for score='brier' or 'log loss', got score={score!r}")
-    models = read_models(y_true, predictions, score, pos_label)
+    models = _read_scored_models(y_true, predictions, score, pos_label)
     n, rows, left_out = next(iter(models.values()))[0].size, None, ()
-    if isinstance(scoring, OutcomeScoring): scoring = _for_classes(scoring, models)
-    if score == "interval": scoring, models, rows, left_out = scored_bounds(scoring, models)
-    table = row_table(y_true, predictions, groups, n, rows)
+    if isinstance(scoring, _OutcomeScoring): scoring = _for_classes(scoring, models)
+    if score == "interval": scoring, models, rows, left_out = _scored_bounds(scoring, models)
+    table = _row_table(y_true, predictions, groups, n, rows)
     cautions = ()
-    if not check_order_of_time(in_time, groups):
-        table, cautions = with_repeats(models, table, scoring)
+    if not _check_order_of_time(in_time, groups):
+        table, cautions = _table_with_repeats(models, table, scoring)
     options = dict(n_boot=check_count(n_boot, "n_boot"), confidence=confidence, n_jobs=n_jobs,
                    progress=progress, in_time=in_time)
-    found = compared_models(scoring, models, table, margin, (*left_out, *cautions),
+    found = _compared_models(scoring, models, table, margin, (*left_out, *cautions),
                       check_generator(rng), options)
     if left_out: found = replace(found, points=found.points.set_axis(rows))
     return found
@@ -790,44 +791,28 @@ def _for_classes(scoring, models):
         raise ValueError("predictions must be of the same classes, got "
                          f"{enumerated(sorted(str((*size, 2)[0]) for size in sizes))} of them")
     if sizes == {()}: return scoring
-    return ClassScoring(scoring.name)
+    return _ClassScoring(scoring.name)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-071
 def _scoring(score, dof, level):
     "How points are scored, from options that depend on each other."
-    dof = check_dof(dof)
+    dof = _check_dof(dof)
     if dof < np.inf and score not in ("log", "crps"):
         raise ValueError(f"dof is for score='log' or 'crps', got score={score!r}")
     if (level is None) == (score == "interval"):
         raise ValueError("level must be given for score='interval', and for no other "
                          f"score, got {level!r} for {score!r}")
-    if score in ("log", "crps"): return ErrorScoring(score, dof=dof)
-    if score != "interval": return OutcomeScoring(score)
-    return ErrorScoring(score, level=check_fraction(level, "level"))
+    if score in ("log", "crps"): return _ErrorScoring(score, dof=dof)
+    if score != "interval": return _OutcomeScoring(score)
+    return _ErrorScoring(score, level=check_fraction(level, "level"))
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-071-time
-def check_order_of_time(in_time: bool,  # whether rows follow each other
-                        groups: Any,  # labels of clusters, or None
+def _check_order_of_time(in_time: bool,  # whether rows follow each other
+                         groups: Any,  # labels of clusters, or None
                         ) -> bool:  # the first
     """Make sure that rows are not said to be in time and in groups.
 
-    Parameters
-    ----------
-    in_time : bool
-        Whether rows follow each other.
-    groups : Any
-        Labels of clusters, or None.
-
-    Returns
-    -------
-    bool
-        The first.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Where both are given, and for what is no truth value.
-    """
+    Raises TypeError, ValueError where both are given, and for what is no truth value."""
     if not isinstance(in_time, (bool, np.bool_)):
         raise TypeError(f"in_time must be True or False, got {in_time!r:.40}")
     if in_time and groups is not None:
@@ -836,7 +821,7 @@ def check_order_of_time(in_time: bool,  # whether rows follow each other
     return bool(in_time)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-072
-def compared_models(
+def _compared_models(
     scoring: Any,  # how a row is scored
     models: Mapping[str, tuple],  # the columns of each model, checked
     table: Any,  # the rows, with their groups
@@ -845,29 +830,7 @@ def compared_models(
     rng: np.random.Generator,  # a generator, which moves on
     options: Mapping[str, Any],  # n_boot, confidence, n_jobs, progress and in_time
 ) -> ModelComparison:
-    """The comparison of models whose columns are checked.
-
-    Parameters
-    ----------
-    scoring : Any
-        How a row is scored.
-    models : Mapping[str, tuple]
-        The columns of each model, checked.
-    table : Any
-        The rows, with their groups.
-    margin : float | None
-        A mean difference that does no harm; None: from the scoring.
-    cautions : tuple[Caution, ...]
-        That are known already.
-    rng : np.random.Generator
-        A generator, which moves on.
-    options : Mapping[str, Any]
-        `n_boot`, confidence, n_jobs, progress and in_time.
-
-    Returns
-    -------
-    ModelComparison
-    """
+    "The comparison of models whose columns are checked."
     scores, n, in_time = _all_points(scoring, models, table), table.n, options["in_time"]
     copied = bool(cautions) and table.groups is not None
     if not in_time: table, cautions = _in_stretches(scores, table, cautions)
@@ -878,11 +841,11 @@ def compared_models(
                          f"{n:,} points; compare fewer of either")
     steps, folds, spread = scoring.steps(int(unit.max()) + 1), unit, unit
     if in_time: folds, spread = unit * min(20, n) // n, None
-    splits = split_rows(folds, rng)
-    blank = [name for name, columns in models.items() if isinstance(scoring, ErrorScoring)
+    splits = _split_rows(folds, rng)
+    blank = [name for name, columns in models.items() if isinstance(scoring, _ErrorScoring)
              and not columns[0].any()]
     if blank: steps = ()
-    after = {name: held_out_points(scoring, columns, steps, splits)
+    after = {name: _held_out_points(scoring, columns, steps, splits)
              for name, columns in models.items()}
     board = _model_table(scoring, models, scores, after, spread)
     points, names = dict(zip(models, scores)), list(board.index)
@@ -890,7 +853,7 @@ def compared_models(
     difference = np.stack([_difference(points[a], points[b]) for a, b in order])
     seed = int(rng.integers(2**32))
     asked = scoring, models, order, copied
-    found, seen = pair_differences(*asked, difference, unit, rng=seed, **options)
+    found, seen = _pair_differences(*asked, difference, unit, rng=seed, **options)
     harmless, of = _harmless(scoring, models[names[0]])
     if margin is not None: harmless, of = float(margin), ("given", 1.0)
     rows, deciders = _deciders(difference, unit, table)
@@ -899,12 +862,12 @@ def compared_models(
     pairs = _judged(_pair_table(order, points, after, board, found, spread, share, seen), found,
                     other, harmless, options["confidence"], n)
     mine = pairs[pairs["a"] == names[0]].to_dict("records")
-    shown = shown_names(models)
+    shown = _shown_names(models)
     cautions += _blank(blank, shown) + _few(
         mine, unit, difference, squares=scoring.name == "log", in_time=in_time)
     cautions += _heavy(mine, top, table, shown)
     cautions += _by_other_score(mine, models, scoring, spread, shown)
-    if isinstance(scoring, BoundScoring): bound = scoring.end
+    if isinstance(scoring, _BoundScoring): bound = scoring.end
     else: bound = None
     if bound: cautions = (_one_bound(scoring), *cautions)
     if other is None: deciders |= {"number": 0, "names": (), "count": 0}
@@ -917,5 +880,5 @@ def compared_models(
         cautions=cautions, models=board, pairs=pairs, points=pd.DataFrame(points),
         settings={"score": scoring.name, "confidence": options["confidence"],
                   "tolerance": harmless})
-    compared = replace(compared, findings=model_findings(compared))
-    return replace(compared, step=model_step(compared))
+    compared = replace(compared, findings=_model_findings(compared))
+    return replace(compared, step=_model_step(compared))

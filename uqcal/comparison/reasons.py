@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .statements import shown_names
+from .statements import _shown_names
 from ..reports import Finding, Step
 
 # %% auto #0
-__all__ = ['model_findings', 'model_step']
+__all__ = []
 
 # %% ../../nbs/comparison/83_reasons.ipynb #cell-060
 def _cause(pair, board, tolerance, score, shown):
@@ -140,21 +140,10 @@ def _finding(pair, found, shown):
                    n=found.n, facts=facts)
 
 # %% ../../nbs/comparison/83_reasons.ipynb #w-finding-e
-def model_findings(found: Any,  # a comparison
+def _model_findings(found: Any,  # a comparison
                    ) -> tuple[Finding, ...]:  # the best model's first
-    """One on the best model, and one on each other beside it.
-
-    Parameters
-    ----------
-    found : Any
-        A comparison.
-
-    Returns
-    -------
-    tuple[Finding, ...]
-        The best model's first.
-    """
-    shown = shown_names(found.models.index)
+    "One on the best model, and one on each other beside it."
+    shown = _shown_names(found.models.index)
     others = [_finding(pair, found, shown) for pair in found.pairs.to_dict("records")
               if pair["a"] == found.best]
     is_open = any(one.status == "inconclusive" for one in others)
@@ -165,20 +154,9 @@ def model_findings(found: Any,  # a comparison
     return best, *others
 
 # %% ../../nbs/comparison/83_reasons.ipynb #cell-004c
-def model_step(found: Any,  # a comparison
+def _model_step(found: Any,  # a comparison
                ) -> Step:  # with the models it is about
-    """What to do with the models.
-
-    Parameters
-    ----------
-    found : Any
-        A comparison.
-
-    Returns
-    -------
-    Step
-        With the models it is about.
-    """
+    "What to do with the models."
     board, first = found.models, found.best
     mine = [pair for pair in found.pairs.to_dict("records") if pair["a"] == first]
     leads = {pair["b"]: _lead_at_best(pair, found.tolerance) for pair in mine}
@@ -220,7 +198,7 @@ def _step_of(found, verb, models, recalibrate=(), over=(), n_needed=None, is_abo
     arguments = {"models": models, "recalibrate": recalibrate, "over": over, "rivals": rivals,
                  "n_needed": n_needed}
     named = board.loc[[*recalibrate, *rivals]]
-    facts = {"shown": shown_names(board.index), "score_name": found.score_name, "n": found.n,
+    facts = {"shown": _shown_names(board.index), "score_name": found.score_name, "n": found.n,
              "deciders": found.deciders,
              "corrections": {name: row["correction"] for name, row in named.iterrows()},
              "gains": {name: (row["miscalibration"], row["miscalibration_error"])

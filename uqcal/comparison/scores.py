@@ -17,41 +17,23 @@ from sklearn.isotonic import isotonic_regression
 
 from .._base.inputs import (check_binary, check_errors, check_fraction, check_labels_agree,
                                 plain_array, read_vector)
-from ..intervals.intervals import check_order, read_bound, score_of_ends
+from ..intervals.intervals import _check_order_of_bounds, _read_bound, _score_of_ends
 from ..probabilities.recalibration import PlattScaling
 from .._sample.sample import Ordering, Sample, bin_means
-from ..corrections.scaling import IsotonicScaling, log_density
+from ..corrections.scaling import IsotonicScaling, _log_density
 
 # %% auto #0
-__all__ = ['check_dof', 'crps_of', 'crps', 'negative_log_density', 'interval_score', 'read_bounds', 'scored_ends', 'BoundScoring',
-           'brier_score', 'log_score', 'ErrorScoring', 'best_shift', 'best_factor', 'OutcomeScoring', 'ClassScoring',
-           'split_rows', 'held_out_points']
+__all__ = ['crps', 'negative_log_density', 'interval_score', 'brier_score', 'log_score']
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-042
 _NORMAL = 1000.0  # degrees of freedom from which a Student distribution counts as normal
 
 
-def check_dof(dof: float,  # degrees of freedom
+def _check_dof(dof: float,  # degrees of freedom
               ) -> float:  # the same
     """Make sure that degrees of freedom give a Student distribution a variance.
 
-    Parameters
-    ----------
-    dof : float
-        Degrees of freedom.
-
-    Returns
-    -------
-    float
-        The same.
-
-    Raises
-    ------
-    ValueError
-        For numbers that are not above 2.
-    TypeError
-        For what is no number.
-    """
+    Raises ValueError for numbers that are not above 2, TypeError for what is no number."""
     if isinstance(dof, (bool, str)) or not np.isscalar(dof) or not np.isreal(dof):
         raise TypeError(f"dof must be a number above 2, or infinite, got {dof!r:.40}")
     try: dof = float(dof)
@@ -61,29 +43,16 @@ def check_dof(dof: float,  # degrees of freedom
     return float(dof)
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-042b
-def crps_of(z: np.ndarray,  # errors over their uncertainties, shape (n,)
-            dof: float = np.inf,  # degrees of freedom, > 2; infinite for the normal distribution
+def _crps_of(z: np.ndarray,  # errors over their uncertainties, shape (n,)
+             dof: float = np.inf,  # degrees of freedom, > 2; infinite for the normal distribution
             ) -> np.ndarray:  # in units of the uncertainties, shape (n,), > 0
-    """The continuous ranked probability score of scaled errors.
-
-    Parameters
-    ----------
-    z : np.ndarray
-        Errors over their uncertainties, shape (n,).
-    dof : float, default np.inf
-        Degrees of freedom, > 2; infinite for the normal distribution.
-
-    Returns
-    -------
-    np.ndarray
-        In units of the uncertainties, shape (n,), > 0.
-    """
+    "The continuous ranked probability score of scaled errors."
     if dof >= _NORMAL:
         size = np.abs(z)
         density = np.exp(-0.5 * size**2) / np.sqrt(2 * np.pi)
         return size * (1 - 2 * special.ndtr(-size)) + 2 * density - 1 / np.sqrt(np.pi)
     scale = np.sqrt((dof - 2) / dof)
-    x, density = np.abs(z) / scale, scale * np.exp(log_density(z, dof))
+    x, density = np.abs(z) / scale, scale * np.exp(_log_density(z, dof))
     constant = 2 * np.sqrt(dof) / (dof - 1) * np.exp(
         special.betaln(0.5, dof - 0.5) - 2 * special.betaln(0.5, dof / 2))
     return scale * (x * (1 - 2 * special.stdtr(dof, -x))
@@ -123,7 +92,7 @@ def crps(error: ArrayLike,  # errors, reference minus prediction, shape (n,)
     Gneiting & Raftery (2007), Eq. 21; Jordan, Krüger & Lerch (2019).
     """
     error, uncertainty = check_errors(error, uncertainty)
-    return uncertainty * crps_of(error / uncertainty, check_dof(dof))
+    return uncertainty * _crps_of(error / uncertainty, _check_dof(dof))
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-043b
 def negative_log_density(
@@ -160,7 +129,7 @@ def negative_log_density(
     Good (1952).
     """
     error, uncertainty = check_errors(error, uncertainty)
-    return np.log(uncertainty) - log_density(error / uncertainty, check_dof(dof))
+    return np.log(uncertainty) - _log_density(error / uncertainty, _check_dof(dof))
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-047
 def interval_score(
@@ -200,10 +169,10 @@ def interval_score(
     """
     if np.ndim(level) == 1:
         return _interval_scores(y_true, y_pred_low, y_pred_up, level)
-    y, low, up = read_bounds(y_true, y_pred_low, y_pred_up)
+    y, low, up = _read_bounds(y_true, y_pred_low, y_pred_up)
     level, is_open = check_fraction(level, "level"), np.isinf(up - low)
     low, up = (np.where(is_open, y, side) for side in (low, up))
-    score = ErrorScoring("interval", level=level).points(y - (low + up) / 2, (up - low) / 2)
+    score = _ErrorScoring("interval", level=level).points(y - (low + up) / 2, (up - low) / 2)
     return np.where(is_open, np.inf, score)
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-k-levels
@@ -219,78 +188,39 @@ def _interval_scores(y_true, low, up, levels):
                             for k, level in enumerate(levels)])
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-047b
-def read_bounds(y_true: ArrayLike,  # true values, shape (n,)
-                y_pred_low: ArrayLike,  # lower bounds, shape (n,), same unit, or −∞
-                y_pred_up: ArrayLike,  # upper bounds, shape (n,), same unit, or ∞
+def _read_bounds(y_true: ArrayLike,  # true values, shape (n,)
+                 y_pred_low: ArrayLike,  # lower bounds, shape (n,), same unit, or −∞
+                 y_pred_up: ArrayLike,  # upper bounds, shape (n,), same unit, or ∞
                 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # float64, shape (n,) each
     """True values and bounds, infinite where there is none.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        True values, shape (n,).
-    y_pred_low : ArrayLike
-        Lower bounds, shape (n,), same unit, or −∞.
-    y_pred_up : ArrayLike
-        Upper bounds, shape (n,), same unit, or ∞.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray, np.ndarray]
-        `float64`, shape (n,) each.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument, and for crossed bounds.
-    """
+    Raises ValueError or TypeError for bad data, naming the argument, and for crossed bounds."""
     columns = dict(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up)
     check_labels_agree(**columns)
     y = np.array(read_vector(y_true, "y_true"))
-    low, up = (read_bound(columns[name], name) for name in ("y_pred_low", "y_pred_up"))
+    low, up = (_read_bound(columns[name], name) for name in ("y_pred_low", "y_pred_up"))
     for name, values in (("y_pred_low", low), ("y_pred_up", up)):
         if values.size != y.size:
             raise ValueError(f"y_true and {name} must have the same length: {y.size} and "
                              f"{values.size}")
-    check_order(low, up, ("y_pred_low", "y_pred_up"))
+    _check_order_of_bounds(low, up, ("y_pred_low", "y_pred_up"))
     return y, low, up
 
 # %% ../../nbs/comparison/32_scores.ipynb #read-bounds
-def scored_ends(
+def _scored_ends(
     bounds: Sequence[tuple[np.ndarray, np.ndarray]],  # lower and upper ones of each model, (n,)
 ) -> np.ndarray:  # truth values, shape (n, 2): lower, upper; none in rows that can't be scored
     """Which bounds of each row are scored: those that are finite, the same ones for all models.
 
-    In other rows one model has a bound where another has none, or no model has any.
-
-    Parameters
-    ----------
-    bounds : Sequence[tuple[np.ndarray, np.ndarray]]
-        Lower and upper ones of each model, (n,).
-
-    Returns
-    -------
-    np.ndarray
-        Truth values, shape (n, 2): lower, upper; none in rows that can't be scored.
-    """
+    In other rows one model has a bound where another has none, or no model has any."""
     finite = np.isfinite(np.array(bounds)).transpose(0, 2, 1)
     agree = (finite == finite[0]).all(axis=(0, 2))
     return finite[0] & agree[:, None]
 
 # %% ../../nbs/comparison/32_scores.ipynb #bound-scoring
 @dataclass(frozen=True)
-class BoundScoring:
-    """How bounds are scored where some rows have one alone: this one as a quantile, by Eq. 5a.
-
-    Parameters
-    ----------
-    end : str
-        "lower" or "upper" where that one is all that rows have, "either" where some do.
-    level : float, default 0.9
-        Coverage that the bounds state: the share of values on their finite side.
-    name : str, default "interval"
-        Of the score.
-    """
+class _BoundScoring:
+    "How bounds are scored where some rows have one alone: this one as a quantile, by Eq. 5a."
 
     end: str  # "lower" or "upper" where that one is all that rows have, "either" where some do
     level: float = 0.9  # coverage that the bounds state: the share of values on their finite side
@@ -313,7 +243,7 @@ class BoundScoring:
         np.ndarray
             Penalties ≥ 0, shape (n,).
         """
-        return score_of_ends(below, above, self.level)
+        return _score_of_ends(below, above, self.level)
 
     def steps(self, n_units: int,  # independent points
               ) -> tuple[str, ...]:  # none
@@ -364,7 +294,7 @@ def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     Brier (1950).
     """
     y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
-    return OutcomeScoring("brier").points(y, p)
+    return _OutcomeScoring("brier").points(y, p)
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-048b
 def log_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
@@ -401,7 +331,7 @@ def log_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     Good (1952).
     """
     y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
-    return OutcomeScoring("log loss").points(y, p)
+    return _OutcomeScoring("log loss").points(y, p)
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-052
 def _least(loss, grid):
@@ -420,18 +350,8 @@ def _quantiles(values):
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-053
 @dataclass(frozen=True)
-class ErrorScoring:
-    """How errors are scored beside the widths that were predicted for them, and what corrects these.
-
-    Parameters
-    ----------
-    name : str
-        "log", "crps" or "interval".
-    dof : float, default np.inf
-        Degrees of freedom of the predicted distribution; infinite: normal.
-    level : float, default 0.9
-        Coverage that intervals state.
-    """
+class _ErrorScoring:
+    "How errors are scored beside the widths that were predicted for them, and what corrects these."
 
     name: str  # "log", "crps" or "interval"
     dof: float = np.inf  # degrees of freedom of the predicted distribution; infinite: normal
@@ -454,8 +374,8 @@ class ErrorScoring:
         np.ndarray
             Penalties, shape (n,).
         """
-        if self.name == "log": return np.log(width) - log_density(error / width, self.dof)
-        if self.name == "crps": return width * crps_of(error / width, self.dof)
+        if self.name == "log": return np.log(width) - _log_density(error / width, self.dof)
+        if self.name == "crps": return width * _crps_of(error / width, self.dof)
         return 2 * width + 2 / (1 - self.level) * np.maximum(np.abs(error) - width, 0)
 
     def steps(self, n_units: int,  # independent points
@@ -500,55 +420,25 @@ class ErrorScoring:
         return _learnt_maps(self, steps, error, width)
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-054
-def best_shift(scoring: ErrorScoring,  # how points are scored
-               error: np.ndarray,  # shape (n,)
-               width: np.ndarray,  # shape (n,)
+def _best_shift(scoring: _ErrorScoring,  # how points are scored
+                error: np.ndarray,  # shape (n,)
+                width: np.ndarray,  # shape (n,)
                ) -> float:  # in the unit of the errors; to be taken from them
-    """The shift of predictions that a score likes best, where widths have a fitting size.
-
-    Parameters
-    ----------
-    scoring : ErrorScoring
-        How points are scored.
-    error : np.ndarray
-        Shape (n,).
-    width : np.ndarray
-        Shape (n,).
-
-    Returns
-    -------
-    float
-        In the unit of the errors; to be taken from them.
-    """
+    "The shift of predictions that a score likes best, where widths have a fitting size."
     if scoring.name == "log" and scoring.dof >= _NORMAL:
         weight = (width.min() / width)**2
         return float(weight @ error / weight.sum())
-    width = best_factor(scoring, error - np.median(error), width) * width
+    width = _best_factor(scoring, error - np.median(error), width) * width
     if scoring.name == "interval":
         return float(np.median(np.concatenate([error - width, error + width])))
     return _least(lambda a: scoring.points(error - a, width).mean(), _quantiles(error))
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-054b
-def best_factor(scoring: ErrorScoring,  # how points are scored
-                error: np.ndarray,  # shape (n,)
-                width: np.ndarray,  # shape (n,)
+def _best_factor(scoring: _ErrorScoring,  # how points are scored
+                 error: np.ndarray,  # shape (n,)
+                 width: np.ndarray,  # shape (n,)
                 ) -> float:  # > 0; 1 where all errors or all widths are zero
-    """The factor on all widths that a score likes best.
-
-    Parameters
-    ----------
-    scoring : ErrorScoring
-        How points are scored.
-    error : np.ndarray
-        Shape (n,).
-    width : np.ndarray
-        Shape (n,).
-
-    Returns
-    -------
-    float
-        > 0; 1 where all errors or all widths are zero.
-    """
+    "The factor on all widths that a score likes best."
     size = np.abs(error[width > 0]) / width[width > 0]
     if not size.any(): return 1.0
     if scoring.name == "log" and scoring.dof >= _NORMAL: return float(np.sqrt(np.mean(size**2)))
@@ -564,29 +454,23 @@ def best_factor(scoring: ErrorScoring,  # how points are scored
 # %% ../../nbs/comparison/32_scores.ipynb #cell-000
 def _learnt_maps(scoring, steps, error, width):
     "Maps of errors and widths by step, fitted to those that are given."
-    shift = best_shift(scoring, error, width)
+    shift = _best_shift(scoring, error, width)
     centred = error - shift
-    factor = best_factor(scoring, centred, width)
+    factor = _best_factor(scoring, centred, width)
     maps = {"shift": lambda e, w: (e - shift, w), "factor": lambda e, w: (e - shift, factor * w)}
     if not centred.any(): return {step: maps.get(step, maps["factor"]) for step in steps}
     if "curve" in steps:
         curve = IsotonicScaling().fit_of(Sample(centred, width), {})
-        again = best_factor(scoring, centred, curve.transform_of(width, {}))
+        again = _best_factor(scoring, centred, curve.transform_of(width, {}))
         maps["curve"] = lambda e, w: (e - shift, again * curve.transform_of(w, {}))
-    one = best_factor(scoring, centred, np.ones(error.size))
+    one = _best_factor(scoring, centred, np.ones(error.size))
     maps["flat"] = lambda e, w: (e - shift, np.full(e.size, one))
     return {step: maps[step] for step in steps}
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-056
 @dataclass(frozen=True)
-class OutcomeScoring:
-    """How predicted probabilities are scored, and what corrects them.
-
-    Parameters
-    ----------
-    name : str
-        "brier" or "log loss".
-    """
+class _OutcomeScoring:
+    "How predicted probabilities are scored, and what corrects them."
 
     name: str  # "brier" or "log loss"
 
@@ -665,14 +549,8 @@ class OutcomeScoring:
 
 # %% ../../nbs/comparison/32_scores.ipynb #sc-classes
 @dataclass(frozen=True)
-class ClassScoring:
-    """How probabilities of many classes are scored; no corrections are tried.
-
-    Parameters
-    ----------
-    name : str
-        "brier" or "log loss".
-    """
+class _ClassScoring:
+    """How probabilities of many classes are scored; no corrections are tried."""
 
     name: str  # "brier" or "log loss"
 
@@ -744,26 +622,11 @@ def _isotonic_steps(outcome, probability):
 _LEARNT_FROM = 10_000
 
 
-def split_rows(unit: np.ndarray,  # cluster of each row: whole numbers from 0, shape (n,)
-               rng: np.random.Generator,  # a generator, which moves on
-               n_folds: int = 10,  # folds, ≥ 2
+def _split_rows(unit: np.ndarray,  # cluster of each row: whole numbers from 0, shape (n,)
+                rng: np.random.Generator,  # a generator, which moves on
+                n_folds: int = 10,  # folds, ≥ 2
                ) -> list[tuple[np.ndarray, np.ndarray]]:  # rows to learn from, and rows to judge
-    """Random splits in which each row is judged once and clustered rows stay together.
-
-    Parameters
-    ----------
-    unit : np.ndarray
-        Cluster of each row: whole numbers from 0, shape (n,).
-    rng : np.random.Generator
-        A generator, which moves on.
-    n_folds : int, default 10
-        Folds, ≥ 2.
-
-    Returns
-    -------
-    list[tuple[np.ndarray, np.ndarray]]
-        Rows to learn from, and rows to judge.
-    """
+    "Random splits in which each row is judged once and clustered rows stay together."
     fold = (rng.permutation(unit.max() + 1) % n_folds)[unit]
     found = []
     for k in range(min(n_folds, int(fold.max()) + 1)):
@@ -773,30 +636,13 @@ def split_rows(unit: np.ndarray,  # cluster of each row: whole numbers from 0, s
     return found
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-059b
-def held_out_points(
-    scoring: ErrorScoring | OutcomeScoring,  # how points are scored
+def _held_out_points(
+    scoring: _ErrorScoring | _OutcomeScoring,  # how points are scored
     columns: Sequence[np.ndarray],  # errors and widths, or outcomes and probabilities, (n,) each
     steps: Sequence[str],  # corrections, from the scoring's `steps`
-    splits: Sequence[tuple[np.ndarray, np.ndarray]],  # from `split_rows`
+    splits: Sequence[tuple[np.ndarray, np.ndarray]],  # from `_split_rows`
 ) -> Mapping[str, np.ndarray]:  # by step: the score of each point, shape (n,)
-    """Scores after each correction, of points that it was not fitted to.
-
-    Parameters
-    ----------
-    scoring : ErrorScoring | OutcomeScoring
-        How points are scored.
-    columns : Sequence[np.ndarray]
-        Errors and widths, or outcomes and probabilities, (n,) each.
-    steps : Sequence[str]
-        Corrections, from the scoring's `steps`.
-    splits : Sequence[tuple[np.ndarray, np.ndarray]]
-        From `split_rows`.
-
-    Returns
-    -------
-    Mapping[str, np.ndarray]
-        By step: the score of each point, shape (n,).
-    """
+    "Scores after each correction, of points that it was not fitted to."
     out = {step: np.empty(columns[0].size) for step in steps}
     for rest, held in splits if steps else ():
         maps = scoring.learn(steps, *(column[rest] for column in columns))

@@ -15,18 +15,18 @@ from .._base.inputs import (check_binary, check_errors, check_labels_agree,
                                 check_multiclass, read_vector)
 from .._base.results import distinct_names, enumerated
 from .._sample.groups import check_group_number
-from .scores import (BoundScoring, ClassScoring, ErrorScoring, OutcomeScoring,
-                                     read_bounds, scored_ends)
+from .scores import (_BoundScoring, _ClassScoring, _ErrorScoring, _OutcomeScoring,
+                                     _read_bounds, _scored_ends)
 from ..reports import Caution
 from .._sample.repeats import copies_of, repeated_cases, repeats_of
 from .._sample.sample import Sample
 
 # %% auto #0
-__all__ = ['SCORES', 'shown_names', 'read_models', 'scored_bounds', 'row_table', 'with_repeats']
+__all__ = []
 
 # %% ../../nbs/comparison/82_statements.ipynb #cell-045
-SCORES = {"log": "log score", "crps": "CRPS", "interval": "interval score",
-          "brier": "Brier score", "log loss": "log loss"}
+_SCORES = {"log": "log score", "crps": "CRPS", "interval": "interval score",
+           "brier": "Brier score", "log loss": "log loss"}
 
 
 def _read_model(y_true, stated, score, pos_label):
@@ -40,7 +40,7 @@ def _read_model(y_true, stated, score, pos_label):
     if not isinstance(stated, (tuple, list)) or len(stated) != 2:
         raise TypeError(f"a model's prediction must be a pair of columns, {what}, got "
                         f"{type(stated).__name__}")
-    if score == "interval": return read_bounds(y_true, *stated)
+    if score == "interval": return _read_bounds(y_true, *stated)
     first, uncertainty = stated
     if y_true is None: return check_errors(first, uncertainty)
     check_labels_agree(y_true=y_true, y_pred=first, uncertainty=uncertainty)
@@ -57,46 +57,18 @@ def _is_matrix(values):
     except ValueError: return False
 
 # %% ../../nbs/comparison/82_statements.ipynb #cell-057b
-def shown_names(models: Iterable[str],  # names as given
+def _shown_names(models: Iterable[str],  # names as given
                 ) -> dict[str, str]:  # by name
-    """What is shown for each model, by name.
-
-    Parameters
-    ----------
-    models : Iterable[str]
-        Names as given.
-
-    Returns
-    -------
-    dict[str, str]
-        By name.
-    """
+    "What is shown for each model, by name."
     return distinct_names(sorted(models))
 
 # %% ../../nbs/comparison/82_statements.ipynb #cell-046
-def read_models(y_true: Any,  # observed values, or None where errors are given
-                predictions: Any,  # by a model's name, what it states
-                score: str,  # a name of `SCORES`
-                pos_label: Any,  # which of two labels counts as 1
+def _read_scored_models(y_true: Any,  # observed values, or None where errors are given
+                        predictions: Any,  # by a model's name, what it states
+                        score: str,  # a name of `_SCORES`
+                        pos_label: Any,  # which of two labels counts as 1
                 ) -> dict[str, tuple]:  # columns of each, checked
-    """What each model states by its name, all of the same points.
-
-    Parameters
-    ----------
-    y_true : Any
-        Observed values, or None where errors are given.
-    predictions : Any
-        By a model's name, what it states.
-    score : str
-        A name of `SCORES`.
-    pos_label : Any
-        Which of two labels counts as 1.
-
-    Returns
-    -------
-    dict[str, tuple]
-        Columns of each, checked.
-    """
+    "What each model states by its name, all of the same points."
     if not isinstance(predictions, Mapping):
         raise TypeError("predictions must be a dict of a model's name → what it states, got "
                         f"{type(predictions).__name__}")
@@ -107,7 +79,7 @@ def read_models(y_true: Any,  # observed values, or None where errors are given
         raise ValueError("predictions must have names, got an empty one")
     if y_true is None and score not in ("log", "crps"):
         raise TypeError(f"y_true must be given for score={score!r}, got None")
-    models, shown = {}, shown_names(map(str, predictions))
+    models, shown = {}, _shown_names(map(str, predictions))
     for name, stated in predictions.items():
         try: models[str(name)] = _read_model(y_true, stated, score, pos_label)
         except (ValueError, TypeError) as error:
@@ -122,24 +94,12 @@ def read_models(y_true: Any,  # observed values, or None where errors are given
     return models
 
 # %% ../../nbs/comparison/82_statements.ipynb #in-ends
-def scored_bounds(scoring: BoundScoring,  # of two bounds
-                  models: Mapping[str, tuple],  # observed value and bounds of each model
+def _scored_bounds(scoring: _BoundScoring,  # of two bounds
+                   models: Mapping[str, tuple],  # observed value and bounds of each model
                   ) -> tuple:  # scoring, models, rows, cautions
-    """How bounds are scored, and by model distances from the middle and half-widths, or distances beyond the bounds that there are; the rows that are scored, and what is said of the others.
-
-    Parameters
-    ----------
-    scoring : BoundScoring
-        Of two bounds.
-    models : Mapping[str, tuple]
-        Observed value and bounds of each model.
-
-    Returns
-    -------
-    tuple
-        Scoring, models, rows, cautions.
-    """
-    ends = scored_ends([columns[1:] for columns in models.values()])
+    """How bounds are scored, and by model distances from the middle and half-widths, or distances
+    beyond the bounds that there are; the rows that are scored, and what is said of the others."""
+    ends = _scored_ends([columns[1:] for columns in models.values()])
     rows = np.flatnonzero(ends.any(axis=1))
     if rows.size < 3: _refuse_open(models)
     ends, left_out = ends[rows], _left_out(models, rows)
@@ -148,7 +108,7 @@ def scored_bounds(scoring: BoundScoring,  # of two bounds
         return scoring, {name: (y - (low + up) / 2, (up - low) / 2)
                          for name, (y, low, up) in models.items()}, rows, left_out
     end = "upper" if not ends[:, 0].any() else "either" if ends[:, 1].any() else "lower"
-    return BoundScoring(end, scoring.level), {
+    return _BoundScoring(end, scoring.level), {
         name: (low - y, y - up) for name, (y, low, up) in models.items()}, rows, left_out
 
 # %% ../../nbs/comparison/82_statements.ipynb #in-ends-b
@@ -156,7 +116,7 @@ def _left_out(models, rows):
     "A caution on rows in which models do not state the same bounds, or none."
     n = next(iter(models.values()))[0].size
     if rows.size == n: return ()
-    rest, shown = np.delete(np.arange(n), rows), shown_names(models)
+    rest, shown = np.delete(np.arange(n), rows), _shown_names(models)
     infinite = {shown[name]: int(np.isinf(up - low)[rest].sum())
                 for name, (_, low, up) in models.items() if np.isinf(up - low)[rest].any()}
     return (Caution(code="models_left_out", decides=True, facts={
@@ -165,7 +125,7 @@ def _left_out(models, rows):
 # %% ../../nbs/comparison/82_statements.ipynb #in-ends-c
 def _refuse_open(models):
     "Refuse bounds that leave fewer than three rows to score."
-    shown, said, whole = shown_names(models), [], False
+    shown, said, whole = _shown_names(models), [], False
     for name, (y, low, up) in models.items():
         if count := int(np.isinf(up - low).sum()):
             said.append(f"predictions[{shown[name]!r}]: {count:,} of {y.size:,} rows "
@@ -181,33 +141,15 @@ def _refuse_open(models):
     raise ValueError(f"{'; '.join(said)}, and the score of such a row is infinite; {remedy}")
 
 # %% ../../nbs/comparison/82_statements.ipynb #cell-047
-def row_table(y_true: Any,  # observed values, or None
-              predictions: Mapping[str, Any],  # by a model's name, what it states
-              groups: Any,  # labels of clustered rows, or None
-              n: int,  # rows
-              rows: np.ndarray | None = None,  # those that are scored; all unless given
+def _row_table(y_true: Any,  # observed values, or None
+               predictions: Mapping[str, Any],  # by a model's name, what it states
+               groups: Any,  # labels of clustered rows, or None
+               n: int,  # rows
+               rows: np.ndarray | None = None,  # those that are scored; all unless given
               ) -> Sample:  # with their labels
-    """The rows, or those that are scored, with the labels that came with pandas columns, and their groups.
-
-    Parameters
-    ----------
-    y_true : Any
-        Observed values, or None.
-    predictions : Mapping[str, Any]
-        By a model's name, what it states.
-    groups : Any
-        Labels of clustered rows, or None.
-    n : int
-        Rows.
-    rows : np.ndarray | None, optional
-        Those that are scored; all unless given.
-
-    Returns
-    -------
-    Sample
-        With their labels.
-    """
-    columns, shown = {"y_true": y_true, "groups": groups}, shown_names(map(str, predictions))
+    """The rows, or those that are scored, with the labels that came with pandas columns, and their
+    groups."""
+    columns, shown = {"y_true": y_true, "groups": groups}, _shown_names(map(str, predictions))
     for name, stated in predictions.items():
         if isinstance(stated, (tuple, list)): parts = stated
         else: parts = (stated,)
@@ -225,30 +167,16 @@ def row_table(y_true: Any,  # observed values, or None
     return table
 
 # %% ../../nbs/comparison/82_statements.ipynb #cell-064
-def with_repeats(models: Mapping[str, tuple],  # what each model states
-                 table: Sample,  # the rows
-                 scoring: Any,  # how a row is scored
+def _table_with_repeats(models: Mapping[str, tuple],  # what each model states
+                        table: Sample,  # the rows
+                        scoring: Any,  # how a row is scored
                  ) -> tuple[Sample, tuple[Caution, ...]]:  # no caution where nothing repeats
-    """The rows with groups where they repeat each other, and a caution; the rows as they are, if not.
-
-    Parameters
-    ----------
-    models : Mapping[str, tuple]
-        What each model states.
-    table : Sample
-        The rows.
-    scoring : Any
-        How a row is scored.
-
-    Returns
-    -------
-    tuple[Sample, tuple[Caution, ...]]
-        No caution where nothing repeats.
-    """
+    """The rows with groups where they repeat each other, and a caution; the rows as they are, if
+    not."""
     if table.groups is not None: return table, ()
-    if not isinstance(scoring, ErrorScoring) or scoring.name == "interval":
-        if isinstance(scoring, ClassScoring): models = _of_what_happened(models)
-        labels = _copied_rows(_finite(models), isinstance(scoring, OutcomeScoring))
+    if not isinstance(scoring, _ErrorScoring) or scoring.name == "interval":
+        if isinstance(scoring, _ClassScoring): models = _of_what_happened(models)
+        labels = _copied_rows(_finite(models), isinstance(scoring, _OutcomeScoring))
         if labels is None: kinds = 0
         else: kinds = np.unique(labels).size
         if kinds < 6: return table, ()

@@ -21,7 +21,7 @@ from .._base.results import json_plain, new_axes
 from .._base.tickets import Storable
 from .._sample.sample import Ordering
 from .._words.probabilities import classes as words
-from .error_recalibration import cross_validated_gain, random_folds, score_table
+from .error_recalibration import _cross_validated_gain, _random_folds, _score_table
 from ..probabilities.many_classes import ClassReport, class_report
 from ..probabilities.recalibration import TemperatureScaling
 from ..reports import Caution, Finding, Report, Step
@@ -282,7 +282,7 @@ def _class_choice(held, groups, classes_are_off, is_few):
         if other == "vector scaling":
             if is_few: far = _FAR_OF_FEW
             elif classes_are_off: far = 1.0
-        row = score_table({other: held[other]}, held[name], groups).loc[other]
+        row = _score_table({other: held[other]}, held[name], groups).loc[other]
         if row["gain"] > far * row["gain_error"]: name = other
     return name
 
@@ -538,7 +538,7 @@ def recalibrate_classes(
     if classes is None: names = label
     else: names = np.asarray(classes)[label]
     before = class_report(names, prob, **asked)
-    fold = random_folds(unit, n_folds, rng)
+    fold = _random_folds(unit, n_folds, rng)
     crossed = {"unchanged": prob}
     is_reversed = any(one.direction == "reversed" for one in before.findings)
     if before.shows_fault and not is_reversed:
@@ -547,7 +547,7 @@ def recalibrate_classes(
     held = {name: _losses(made, label) for name, made in crossed.items()}
     if clusters is None: order = None
     else: order = Ordering.of(unit.astype(float))
-    table = score_table(held, held["unchanged"], order)
+    table = _score_table(held, held["unchanged"], order)
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
     chosen, model, after = "unchanged", None, before
     is_few = unit.max() + 1 < _ROWS * prob.shape[1]
@@ -564,7 +564,7 @@ def recalibrate_classes(
     else: reason = "no fault"
     found = ClassRecalibration(
         model=model, chosen=chosen, before=before, after=after, recalibrated=crossed[chosen],
-        gain=cross_validated_gain(chosen, table, label.size), candidates=table,
+        gain=_cross_validated_gain(chosen, table, label.size), candidates=table,
         n_folds=int(fold.max()) + 1,
         confidence=confidence, reason=reason, cautions=_class_cautions(before))
     return replace(found, findings=_class_findings(found), step=_class_step(found))

@@ -15,9 +15,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ..errors.conclusions import AVERAGE, check_tolerance, conclusions_of, read_features
+from ..errors.conclusions import _AVERAGE, _check_tolerance, _conclusions_of, _read_features
 from ..errors.steps import next_step
-from ..errors.factors import average_of
+from ..errors.factors import _average_of
 from .._base.inputs import check_count, check_generator, printable
 from .._sample.repeats import repeats_of
 from .._base.results import json_plain, new_axes, plain_ticks, three_digits
@@ -26,61 +26,31 @@ from ..reports import Caution, Finding, Report, Step
 from .._sample.sample import Ordering, Sample, bin_means, whole_run_bins
 from .scaling import (AsStated, FactorScaling, GammaScaling, GroupScaling,
                                        IsotonicScaling, LinearShift, LogLinearScaling, ErrorMap,
-                                       StepShift, log_density, read_columns)
+                                       StepShift, _log_density, _read_columns)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['ORIENTATION', 'make_folds', 'random_folds', 'cross_fitted', 'score_table', 'cross_validated_gain',
-           'ErrorRecalibration', 'error_map_of', 'recalibrate_errors']
+__all__ = ['ErrorRecalibration', 'recalibrate_errors']
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-048
-def make_folds(sample: Sample,  # errors and uncertainties, with groups where rows are clustered
-               n_folds: int,  # folds, ≥ 2; fewer where there are fewer rows or groups
-               rng: np.random.Generator,  # a generator, which moves on
+def _make_folds(sample: Sample,  # errors and uncertainties, with groups where rows are clustered
+                n_folds: int,  # folds, ≥ 2; fewer where there are fewer rows or groups
+                rng: np.random.Generator,  # a generator, which moves on
                ) -> np.ndarray:  # the fold of each row, from 0, shape (n,); groups are whole
-    """Random folds of about equal size.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties, with groups where rows are clustered.
-    n_folds : int
-        Folds, ≥ 2; fewer where there are fewer rows or groups.
-    rng : np.random.Generator
-        A generator, which moves on.
-
-    Returns
-    -------
-    np.ndarray
-        The fold of each row, from 0, shape (n,); groups are whole.
-    """
-    return random_folds(np.arange(sample.n) if sample.groups is None else sample.groups.codes,
-                        n_folds, rng)
+    "Random folds of about equal size."
+    return _random_folds(np.arange(sample.n) if sample.groups is None else sample.groups.codes,
+                         n_folds, rng)
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-048b
-def random_folds(unit: np.ndarray,  # the cluster of each row, codes from 0 without gaps, shape (n,)
-                 n_folds: int,  # folds, ≥ 2; fewer where there are fewer codes
-                 rng: np.random.Generator,  # a generator, which moves on
+def _random_folds(unit: np.ndarray,  # the cluster of each row, codes from 0 without gaps, shape
+                                     # (n,)
+                  n_folds: int,  # folds, ≥ 2; fewer where there are fewer codes
+                  rng: np.random.Generator,  # a generator, which moves on
                  ) -> np.ndarray:  # the fold of each row, from 0, shape (n,)
-    """Random folds in which equal codes stay together.
-
-    Parameters
-    ----------
-    unit : np.ndarray
-        The cluster of each row, codes from 0 without gaps, shape (n,).
-    n_folds : int
-        Folds, ≥ 2; fewer where there are fewer codes.
-    rng : np.random.Generator
-        A generator, which moves on.
-
-    Returns
-    -------
-    np.ndarray
-        The fold of each row, from 0, shape (n,).
-    """
+    "Random folds in which equal codes stay together."
     order = rng.permutation(unit.max() + 1)
     return (order % min(n_folds, order.size))[unit]
 
@@ -88,29 +58,13 @@ def random_folds(unit: np.ndarray,  # the cluster of each row, codes from 0 with
 _SIZES = 20_000  # rows that are enough to compare candidates by
 
 
-def cross_fitted(model: ErrorMap,  # what to fit
-                 sample: Sample,  # errors and uncertainties, with groups where rows are clustered
-                 columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
-                 fold: np.ndarray,  # the fold of each row, from `make_folds`
+def _cross_fitted_scales(model: ErrorMap,  # what to fit
+                         sample: Sample,  # errors and uncertainties, with groups where rows are
+                                          # clustered
+                         columns: Mapping[str, np.ndarray],  # features by name, from `_read_columns`
+                         fold: np.ndarray,  # the fold of each row, from `_make_folds`
                  ) -> tuple[np.ndarray, np.ndarray]:  # errors and uncertainties, shape (n,) each
-    """Errors and uncertainties of each fold, recalibrated by a fit to all other folds.
-
-    Parameters
-    ----------
-    model : ErrorMap
-        What to fit.
-    sample : Sample
-        Errors and uncertainties, with groups where rows are clustered.
-    columns : Mapping[str, np.ndarray]
-        Features by name, from `read_columns`.
-    fold : np.ndarray
-        The fold of each row, from `make_folds`.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray]
-        Errors and uncertainties, shape (n,) each.
-    """
+    "Errors and uncertainties of each fold, recalibrated by a fit to all other folds."
     error, recalibrated = sample.error.copy(), sample.uncertainty.copy()
     for k in range(int(fold.max()) + 1):
         held = fold == k
@@ -131,33 +85,18 @@ def _spread_of_mean(values, group):
     return float(unit * np.sqrt(square) / values.size)
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-052b
-ORIENTATION = "Log score: lower is better; a gain is above zero."
+_ORIENTATION = "Log score: lower is better; a gain is above zero."
 
 
-def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out point, lower is
-                                                 # better, shape (n,), by candidate
-                first: np.ndarray,  # that of uncertainties left as they are, shape (n,)
-                groups: Ordering | None = None,  # from `Sample.groups`
+def _score_table(held: Mapping[str, np.ndarray],  # log score of each held-out point, lower is
+                                                  # better, shape (n,), by candidate
+                 first: np.ndarray,  # that of uncertainties left as they are, shape (n,)
+                 groups: Ordering | None = None,  # from `Sample.groups`
                 ) -> pd.DataFrame:  # a row for each candidate: gain, gain_error, gap, gap_error
     """How much lower each mean log score is than if unchanged, and how far it lies behind the best.
 
     Both are above zero where they say so, and have the standard error of paired points, or of
-    whole groups.
-
-    Parameters
-    ----------
-    held : Mapping[str, np.ndarray]
-        Log score of each held-out point, lower is better, shape (n,), by candidate.
-    first : np.ndarray
-        That of uncertainties left as they are, shape (n,).
-    groups : Ordering | None, optional
-        From `Sample.groups`.
-
-    Returns
-    -------
-    pd.DataFrame
-        A row for each candidate: gain, gain_error, gap, gap_error.
-    """
+    whole groups."""
     if groups is None: group = None
     else: group = groups.codes
     names = list(held)
@@ -169,26 +108,11 @@ def score_table(held: Mapping[str, np.ndarray],  # log score of each held-out po
     return pd.DataFrame(rows, index=pd.Index(names, name="candidate"))
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #validated-gain
-def cross_validated_gain(chosen: str,  # which candidate
-                         table: pd.DataFrame,  # from `score_table`
-                         n: int,  # rows
+def _cross_validated_gain(chosen: str,  # which candidate
+                          table: pd.DataFrame,  # from `_score_table`
+                          n: int,  # rows
                          ) -> Finding:  # of kind "recalibration_gain"
-    """The cross-validated gain of what was chosen, with limits of two standard errors.
-
-    Parameters
-    ----------
-    chosen : str
-        Which candidate.
-    table : pd.DataFrame
-        From `score_table`.
-    n : int
-        Rows.
-
-    Returns
-    -------
-    Finding
-        Of kind "recalibration_gain".
-    """
+    "The cross-validated gain of what was chosen, with limits of two standard errors."
     gain, error = table.loc[chosen, ["gain", "gain_error"]]
     return Finding(name="gain", kind="recalibration_gain", status="valid", n=n, unit="log score",
                    estimate=gain, low=gain - 2 * error, high=gain + 2 * error,
@@ -231,8 +155,9 @@ def _chosen_shifts(sample, columns, fold, before):
 
     def score(shifts):
         "Penalties of held-out points after these shifts, by a Student distribution."
-        error, recalibrated = cross_fitted(ErrorMap(AsStated(), shifts), sample, columns, fold)
-        return -log_density(error / recalibrated, 6.0)
+        error, recalibrated = _cross_fitted_scales(ErrorMap(AsStated(), shifts), sample, columns,
+                                                   fold)
+        return -_log_density(error / recalibrated, 6.0)
 
     shifts, best = (), score(())
     if sample.groups is None: group = None
@@ -268,14 +193,15 @@ def _average_limits(sample, options):
     "Limits of the factor by which errors are larger than predicted, by the test of the average."
     kept = {name: one for name, one in options.items()
             if name in ("confidence", "rng", "n_jobs", "progress")}
-    found = average_of(sample, n_boot=max(options.get("n_boot", 5000), 999), **kept)
+    found = _average_of(sample, n_boot=max(options.get("n_boot", 5000), 999), **kept)
     return tuple(found.confidence_interval)
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-059b
 def _held_scores(sample, columns, fold, models):
     "Errors and uncertainties of held-out rows and their normal log scores, by candidate."
-    crossed = {name: cross_fitted(model, sample, columns, fold) for name, model in models.items()}
-    return crossed, {name: np.log(u) - log_density(error / u)
+    crossed = {name: _cross_fitted_scales(model, sample, columns, fold) for name,
+               model in models.items()}
+    return crossed, {name: np.log(u) - _log_density(error / u)
                      for name, (error, u) in crossed.items()}
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-061
@@ -305,7 +231,7 @@ def _worthwhile(table, models, sample, columns, limits):
 def _faults(found, before, tolerance):
     """How many answers are invalid, one more where the average lies off without being decided, and
     as many as there are where it lies off, or is invalid, and farther off than before."""
-    average, was = found[AVERAGE], before[AVERAGE].estimate
+    average, was = found[_AVERAGE], before[_AVERAGE].estimate
     wrong = sum(one.shows_fault for one in found.values())
     if average.estimate is None: return wrong
     is_outside = not 1 / tolerance <= average.estimate <= tolerance
@@ -396,7 +322,7 @@ def _reason(found):
     if found.is_recalibrated: return None
     if found.faults[0]: return "no fewer faults" if _any_gain(found) else "no gain"
     if _rests_on_rows(found.before): return "rows"
-    average = found.before[AVERAGE]
+    average = found.before[_AVERAGE]
     is_open = average.status == "inconclusive" and average.estimate is not None
     if is_open and average.estimate < 1 / found.tolerance: return "small"
     return "nothing"
@@ -423,7 +349,7 @@ def _answer(before, after):
 def _error_gain(chosen, table, n, sample, crossed, limits):
     """The cross-validated gain of what was chosen, with limits: two standard errors, and what the
     gain is where the mean square is at either end of its limits."""
-    finding = cross_validated_gain(chosen, table, n)
+    finding = _cross_validated_gain(chosen, table, n)
     gain = finding.estimate
     left, own = crossed[chosen]
     square = (left / sample.uncertainty)**2
@@ -653,75 +579,49 @@ class ErrorRecalibration(Report):
         return _plot_recalibration(self, ax)
 
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-068
-def error_map_of(
+def _error_map_of(
     sample: Sample,  # errors and uncertainties
-    columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
-    orders: Mapping[str, Ordering],  # the same, from `read_features`
+    columns: Mapping[str, np.ndarray],  # features by name, from `_read_columns`
+    orders: Mapping[str, Ordering],  # the same, from `_read_features`
     *,
     n_folds: int = 10,  # parts, of which each is recalibrated by a fit to all others, ≥ 2
     tolerance: float = 1.25,  # largest factor between errors and uncertainties that does no harm
     rng: int | np.random.Generator | None = None,  # seed or generator
-    **options: Any,  # of `conclusions_of`
+    **options: Any,  # of `_conclusions_of`
 ) -> ErrorRecalibration:  # the result of `recalibrate_errors`
     """`recalibrate_errors` for a checked sample.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    columns : Mapping[str, np.ndarray]
-        Features by name, from `read_columns`.
-    orders : Mapping[str, Ordering]
-        The same, from `read_features`.
-    n_folds : int, default 10
-        Parts, of which each is recalibrated by a fit to all others, ≥ 2.
-    tolerance : float, default 1.25
-        Largest factor between errors and uncertainties that does no harm.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    **options : Any
-        Of `conclusions_of`.
-
-    Returns
-    -------
-    ErrorRecalibration
-        The result of `recalibrate_errors`.
-
-    Raises
-    ------
-    ValueError
-        For fewer than ten rows, or groups, whose error is not zero.
-    """
+    Raises ValueError for fewer than ten rows, or groups, whose error is not zero."""
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
     sample, cautions = _checked(sample)
     options |= {"rng": rng, "tolerance": tolerance}
 
     def judged(name):
         "Findings on rows that others recalibrated by this model, with their errors and sizes."
-        error, recalibrated = cross_fitted(models[name], sample, columns, fold)
+        error, recalibrated = _cross_fitted_scales(models[name], sample, columns, fold)
         if np.array_equal(error, sample.error) and np.array_equal(recalibrated, sample.uncertainty):
             return before, error, recalibrated
         _check_size(sample, recalibrated)
-        found = conclusions_of(_alike(Sample(error, recalibrated, sample.groups), sample, fold),
-                               orders,
-                               **options)
+        found = _conclusions_of(_alike(Sample(error, recalibrated, sample.groups), sample, fold),
+                                orders,
+                                **options)
         return found, error, recalibrated
-    before, fold = conclusions_of(sample, orders, **options), make_folds(sample, n_folds, rng)
+    before, fold = _conclusions_of(sample, orders, **options), _make_folds(sample, n_folds, rng)
     columns, orders, left_out = _known_before(columns, orders, before)
     cautions += _caution_on_rows(before) + left_out
     part, few = _part(sample, columns, rng)
-    inner = make_folds(part, n_folds, rng)
+    inner = _make_folds(part, n_folds, rng)
     shifts = _chosen_shifts(part, few, inner, before)
     limits = _average_limits(_shifted(sample, columns, shifts), options)
     models = {"as stated": ErrorMap(AsStated())}
     if shifts: models["shift alone"] = ErrorMap(AsStated(), shifts)
     models |= {name: ErrorMap(one, shifts, limits) for name, one in _scalings(part, few).items()}
     crossed, held = _held_scores(part, few, inner, models)
-    table = score_table(held, held["as stated"], part.groups)
+    table = _score_table(held, held["as stated"], part.groups)
     table["is_near"], table["faults"] = table["gap"] <= table["gap_error"], -1
     better = _worthwhile(table, models, part, few, limits)
     chosen, (after, error, recalibrated) = _first_without_fault(table, better, judged, before,
-                                                          check_tolerance(tolerance))
+                                                          _check_tolerance(tolerance))
     found = ErrorRecalibration(
         sample=sample, model=clone(models[chosen]).fit_of(sample, columns), chosen=chosen,
         before=before, after=after, error=error, uncertainty=recalibrated, n_folds=n_folds,
@@ -814,9 +714,9 @@ def recalibrate_errors(
     One-standard-error rule of Breiman et al. (1984), § 3.4.3.
     """
     sample = Sample(error, uncertainty, groups)
-    columns = read_columns(by, sample.n, error=error, uncertainty=uncertainty, groups=groups)
-    orders = read_features(by, sample)
-    return error_map_of(sample, columns, orders, n_folds=n_folds, tolerance=tolerance,
-                        n_boot=n_boot,
+    columns = _read_columns(by, sample.n, error=error, uncertainty=uncertainty, groups=groups)
+    orders = _read_features(by, sample)
+    return _error_map_of(sample, columns, orders, n_folds=n_folds, tolerance=tolerance,
+                         n_boot=n_boot,
                    n_resamples=n_resamples, confidence=confidence, rng=rng, n_jobs=n_jobs,
                    progress=progress)

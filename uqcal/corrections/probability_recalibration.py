@@ -18,12 +18,12 @@ from scipy import stats
 from scipy.special import expit, logit
 from sklearn.utils.validation import check_is_fitted
 
-from ..probabilities.calibration import CalibrationReport, report_of, with_caution
-from ..errors.conclusions import check_tolerance
+from ..probabilities.calibration import CalibrationReport, _report_of, _with_caution
+from ..errors.conclusions import _check_tolerance
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
                                 check_labels_agree, check_probabilities, read_array, read_labels)
 from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_features
-from .error_recalibration import cross_validated_gain, random_folds, score_table
+from .error_recalibration import _cross_validated_gain, _random_folds, _score_table
 from ..probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
 from .._sample.repeats import related_cases, repeated_cases
 from .._base.results import distinct_names, json_plain, new_axes
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 # %% auto #0
-__all__ = ['cross_fitted_map', 'ProbabilityRecalibration', 'recalibrate_probabilities', 'PlattByGroup']
+__all__ = ['ProbabilityRecalibration', 'recalibrate_probabilities', 'PlattByGroup']
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #b8d87c7b
 _LEAST = 10  # events, and non-events, without which no map is fitted
@@ -93,33 +93,14 @@ def _maps_for(y, p, unit):
     return maps | {"isotonic regression": IsotonicCalibration}
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-007
-def cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predict`; None for none
-                     y: np.ndarray,  # outcomes, 0 or 1, shape (n,)
-                     p: np.ndarray,  # predicted probabilities, shape (n,)
-                     fold: np.ndarray,  # the fold of each row, from 0, shape (n,)
-                     by: np.ndarray | None = None,  # the group of each row, shape (n,), where the
-                     # map takes it last
+def _cross_fitted_map(kind: Any,  # a class with `fit(y_prob, y_true)` and `predict`; None for none
+                      y: np.ndarray,  # outcomes, 0 or 1, shape (n,)
+                      p: np.ndarray,  # predicted probabilities, shape (n,)
+                      fold: np.ndarray,  # the fold of each row, from 0, shape (n,)
+                      by: np.ndarray | None = None,  # the group of each row, shape (n,), where the
+                      # map takes it last
                      ) -> np.ndarray:  # recalibrated probabilities, shape (n,)
-    """Probabilities of each fold, recalibrated by a fit to all other folds.
-
-    Parameters
-    ----------
-    kind : Any
-        A class with `fit(y_prob, y_true)` and `predict`; None for none.
-    y : np.ndarray
-        Outcomes, 0 or 1, shape (n,).
-    p : np.ndarray
-        Predicted probabilities, shape (n,).
-    fold : np.ndarray
-        The fold of each row, from 0, shape (n,).
-    by : np.ndarray | None, optional
-        The group of each row, shape (n,), where the map takes it last.
-
-    Returns
-    -------
-    np.ndarray
-        Recalibrated probabilities, shape (n,).
-    """
+    "Probabilities of each fold, recalibrated by a fit to all other folds."
     q, more = p.copy(), []
     if by is not None: more = [by]
     for k in range(int(fold.max()) + 1 if kind is not None else 0):
@@ -165,7 +146,7 @@ def _choice(held, groups, is_contradicted):
         name = "Platt scaling"
     for other in ("beta scaling", "isotonic regression"):
         if other not in held: continue
-        row = score_table({other: held[other]}, held[name], groups).loc[other]
+        row = _score_table({other: held[other]}, held[name], groups).loc[other]
         if row["gain"] > _FAR * row["gain_error"]: name = other
     return name
 
@@ -499,19 +480,19 @@ def recalibrate_probabilities(
     else: labels, caution = read_labels(groups, y.size, "groups"), None
     if labels is None: unit = np.arange(y.size)
     else: unit = np.unique(labels, return_inverse=True)[1]
-    options = dict(tolerance=check_tolerance(tolerance),
+    options = dict(tolerance=_check_tolerance(tolerance),
                    local_tolerance=check_fraction(local_tolerance, "local_tolerance"),
                    confidence=check_fraction(confidence, "confidence"), n_resamples=n_resamples,
                    n_boot=n_boot, rng=rng, n_jobs=n_jobs, progress=progress)
 
     def judged(outcome, probability, together):
         "A report on rows with this `outcome` and `probability`, of clusters `together`."
-        return report_of(outcome, probability, np.ones(outcome.size), together, **options)
+        return _report_of(outcome, probability, np.ones(outcome.size), together, **options)
 
-    before = with_caution(judged(y, p, labels), caution)
+    before = _with_caution(judged(y, p, labels), caution)
     _check_enough_of_each(y, unit)
     if by is not None: by = read_labels(by, y.size, "by")
-    return _recalibrated(y, p, labels, unit, random_folds(unit, n_folds, rng), before, judged,
+    return _recalibrated(y, p, labels, unit, _random_folds(unit, n_folds, rng), before, judged,
                    caution, confidence, by)
 
 # %% ../../nbs/corrections/58_probability_recalibration.ipynb #cell-020s
@@ -761,14 +742,14 @@ def _recalibrated(y, p, labels, unit, fold, before, judged, caution, confidence,
     if labels is None: clusters, groups = None, None
     else: clusters, groups = unit, Ordering.of(unit.astype(float))
     maps = _maps_for(y, p, clusters)
-    crossed = {name: cross_fitted_map(kind, y, p, fold) for name, kind in maps.items()}
+    crossed = {name: _cross_fitted_map(kind, y, p, fold) for name, kind in maps.items()}
     if by is None: pvalue = 1.0
     else: pvalue, share = _group_differences(y, p, pd.factorize(by)[0], clusters)
     if pvalue < 0.05:
         maps[_BY_GROUP] = partial(PlattByGroup, PlattByGroup().fit(p, y, by).spread_, share)
-        crossed[_BY_GROUP] = cross_fitted_map(maps[_BY_GROUP], y, p, fold, by)
+        crossed[_BY_GROUP] = _cross_fitted_map(maps[_BY_GROUP], y, p, fold, by)
     held = {name: _log_losses(y, q) for name, q in crossed.items()}
-    table = score_table(held, held["as stated"], groups)
+    table = _score_table(held, held["as stated"], groups)
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
     rests_on_rows = _rests_on_impossible_rows(y, p, labels, before, judged)
     if rests_on_rows: chosen = "as stated"
@@ -786,7 +767,7 @@ def _recalibrated(y, p, labels, unit, fold, before, judged, caution, confidence,
     found = ProbabilityRecalibration(
         model=model, chosen=chosen, before=before, after=after, y_true=y, y_prob=p,
         recalibrated=crossed[chosen],
-        gain=cross_validated_gain(chosen, table, y.size), candidates=table,
+        gain=_cross_validated_gain(chosen, table, y.size), candidates=table,
         n_folds=int(fold.max()) + 1, confidence=confidence, rests_on_rows=rests_on_rows,
         by=by if chosen == _BY_GROUP else None, cautions=_cautions(before, caution, chosen))
     return replace(found, reason=_unchanged_reason(found), findings=_findings(found),

@@ -19,8 +19,7 @@ from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 # %% auto #0
-__all__ = ['log_density', 'likely_dof', 'read_columns', 'AsStated', 'FactorScaling', 'fit_log_variance', 'LogLinearScaling',
-           'isotonic_blocks', 'IsotonicScaling', 'credible_means', 'GroupScaling', 'GammaScaling', 'LinearShift',
+__all__ = ['AsStated', 'FactorScaling', 'LogLinearScaling', 'IsotonicScaling', 'GroupScaling', 'GammaScaling', 'LinearShift',
            'StepShift', 'ErrorMap']
 
 # %% ../../nbs/corrections/19_scaling.ipynb #1da1b309
@@ -38,53 +37,28 @@ if TYPE_CHECKING:
 _NORMAL = 1000.0  # degrees of freedom from which a Student distribution counts as normal
 
 
-def log_density(z: np.ndarray,  # errors over their uncertainties, shape (n,)
+def _log_density(z: np.ndarray,  # errors over their uncertainties, shape (n,)
               dof: float = np.inf,  # degrees of freedom, > 2; infinite for the normal distribution
               ) -> np.ndarray:  # natural logarithms, shape (n,)
-    """The log density of scaled errors: Student's distribution of unit variance, or the normal.
-
-    Parameters
-    ----------
-    z : np.ndarray
-        Errors over their uncertainties, shape (n,).
-    dof : float, default np.inf
-        Degrees of freedom, > 2; infinite for the normal distribution.
-
-    Returns
-    -------
-    np.ndarray
-        Natural logarithms, shape (n,).
-    """
+    "The log density of scaled errors: Student's distribution of unit variance, or the normal."
     if dof >= _NORMAL: return -0.5 * (z * z + np.log(2 * np.pi))
     constant = (special.gammaln((dof + 1) / 2) - special.gammaln(dof / 2)
                 - 0.5 * np.log(np.pi * (dof - 2)))
     return constant - 0.5 * (dof + 1) * np.log1p(z * z / (dof - 2))
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-007b
-def likely_dof(z: np.ndarray,  # errors over their uncertainties, shape (n,)
+def _likely_dof(z: np.ndarray,  # errors over their uncertainties, shape (n,)
                ) -> float:  # from 2.1 to 102; infinite where the normal distribution fits as well,
                             # and for fewer than 30 points, which can't tell
-    """The degrees of freedom at which a Student distribution of unit variance fits best.
-
-    Parameters
-    ----------
-    z : np.ndarray
-        Errors over their uncertainties, shape (n,).
-
-    Returns
-    -------
-    float
-        From 2.1 to 102; infinite where the normal distribution fits as well, and for fewer
-        than 30 points, which can't tell.
-    """
+    "The degrees of freedom at which a Student distribution of unit variance fits best."
     if z.size < 30: return float("inf")
 
     def loss(t):  # t: the logarithm of what the degrees of freedom exceed 2 by
         "Minus the log likelihood."
-        return -log_density(z, 2 + np.exp(t)).sum()
+        return -_log_density(z, 2 + np.exp(t)).sum()
     found = scipy.optimize.minimize_scalar(loss, bounds=np.log([0.1, 100]), method="bounded",
                                      options={"xatol": 0.01})
-    if found.fun < -log_density(z).sum(): return float(2 + np.exp(found.x))
+    if found.fun < -_log_density(z).sum(): return float(2 + np.exp(found.x))
     return float("inf")
 
 # %% ../../nbs/corrections/19_scaling.ipynb #0d9ea60f
@@ -95,34 +69,15 @@ def _column(values, n, label):
     return groups
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-012
-def read_columns(by: Any,  # an array or a Series, shape (n,), a DataFrame, or a dict of name →
-                           # column: numbers, or text, categories, truth values as groups; None
-                 n: int,  # the number of points
-                 **others: Any,  # inputs beside them, whose pandas labels must agree
+def _read_columns(by: Any,  # an array or a Series, shape (n,), a DataFrame, or a dict of name →
+                            # column: numbers, or text, categories, truth values as groups; None
+                  n: int,  # the number of points
+                  **others: Any,  # inputs beside them, whose pandas labels must agree
                  ) -> dict[str, np.ndarray]:  # by name: float64, or objects where they are groups
     """Features as columns of numbers or of names of groups; constant ones are allowed.
 
-    Parameters
-    ----------
-    by : Any
-        An array or a Series, shape (n,), a DataFrame, or a dict of name → column: numbers,
-        or text, categories, truth values as groups; None.
-    n : int
-        The number of points.
-    **others : Any
-        Inputs beside them, whose pandas labels must agree.
-
-    Returns
-    -------
-    dict[str, np.ndarray]
-        By name: float64, or objects where they are groups.
-
-    Raises
-    ------
-    TypeError
-        For anything but columns. Raises ValueError for missing values, another length, and
-        labels that differ.
-    """
+    Raises TypeError for anything but columns. Raises ValueError for missing values, another
+    length, and labels that differ."""
     columns = {str(name): column for name, column in named_columns(by)}
     said = {name: column_label(name) for name in columns}
     check_labels_agree(**others, **{said[name]: column for name, column in columns.items()})
@@ -175,8 +130,8 @@ class _Fitted(Storable):
             For bad data, naming the argument, and where all errors are zero.
         """
         sample = Sample(error, uncertainty, groups)
-        return self.fit_of(sample, read_columns(by, sample.n, error=error,
-                                                uncertainty=uncertainty, groups=groups))
+        return self.fit_of(sample, _read_columns(by, sample.n, error=error,
+                                                 uncertainty=uncertainty, groups=groups))
 
     def _remember(self, names, columns):
         "Which features the fit uses, and which of them hold groups."
@@ -188,7 +143,7 @@ class _Fitted(Storable):
         check_is_fitted(self)
         u = read_vector(uncertainty, "uncertainty", positive=True)
         check_labels_agree(**others, uncertainty=uncertainty)
-        columns = read_columns(by, u.size, **others, uncertainty=uncertainty)
+        columns = _read_columns(by, u.size, **others, uncertainty=uncertainty)
         missing = [name for name in self.names_ if name not in columns]
         if missing:
             raise ValueError(f"by must hold {enumerated(list(map(repr, missing)))}, which "
@@ -210,7 +165,7 @@ class _Scaling(_Fitted):
     def _reweigh(self, sample, columns, square):
         "Fit again with weights that a Student distribution gives to large errors, until it rests."
         scaled = sample.error / self.transform_of(sample.uncertainty, columns)
-        self.dof_ = likely_dof(scaled)
+        self.dof_ = _likely_dof(scaled)
         if self.dof_ >= _NORMAL: return
         for _ in range(40):
             before = self._log_factor(sample.uncertainty, columns)
@@ -220,7 +175,7 @@ class _Scaling(_Fitted):
 
     def fit_of(self,
                sample: Sample,  # errors and uncertainties, with groups where rows are clustered
-               columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
+               columns: Mapping[str, np.ndarray],  # features by name, from `_read_columns`
                ) -> Self:  # the object itself
         """`fit` for a checked sample.
 
@@ -229,7 +184,7 @@ class _Scaling(_Fitted):
         sample : Sample
             Errors and uncertainties, with groups where rows are clustered.
         columns : Mapping[str, np.ndarray]
-            Features by name, from `read_columns`.
+            Features by name, from `_read_columns`.
 
         Returns
         -------
@@ -285,7 +240,7 @@ class _Scaling(_Fitted):
 
     def transform_of(self,
                      uncertainty: np.ndarray,  # checked, shape (m,)
-                     columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
+                     columns: Mapping[str, np.ndarray],  # features by name, from `_read_columns`
                      ) -> np.ndarray:  # shape (m,)
         """`transform` for checked numbers.
 
@@ -294,7 +249,7 @@ class _Scaling(_Fitted):
         uncertainty : np.ndarray
             Checked, shape (m,).
         columns : Mapping[str, np.ndarray]
-            Features by name, from `read_columns`.
+            Features by name, from `_read_columns`.
 
         Returns
         -------
@@ -308,7 +263,7 @@ def _student_error(scaled, log_factor, dof, group):
     "Standard error of the log factor, by both scores; by its own where the other is at its end."
     def density(place):
         "Log density of each point at a place: a log factor, and a log of what dof exceeds 2 by."
-        return log_density(scaled * np.exp(-place[0]), 2 + np.exp(place[1])) - place[0]
+        return _log_density(scaled * np.exp(-place[0]), 2 + np.exp(place[1])) - place[0]
     at, step = np.array([log_factor, np.log(dof - 2)]), 1e-3 * np.eye(2)
     score = np.stack([density(at + one) - density(at - one) for one in step]) / 2e-3
     slope = np.array([[np.mean(density(at + a + b) - density(at + a - b) - density(at - a + b)
@@ -389,23 +344,10 @@ class FactorScaling(_Scaling):
         return map_text(self.effect)
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-024
-def fit_log_variance(design: np.ndarray,  # columns of terms, shape (n, k); the first is ones
-                     square: np.ndarray,  # squared errors ≥ 0, shape (n,), not all zero
+def _fit_log_variance(design: np.ndarray,  # columns of terms, shape (n, k); the first is ones
+                      square: np.ndarray,  # squared errors ≥ 0, shape (n,), not all zero
                      ) -> np.ndarray:  # coefficients of the log variance, shape (k,)
-    """Maximum likelihood of normal errors whose log variance is linear in terms, by Newton steps.
-
-    Parameters
-    ----------
-    design : np.ndarray
-        Columns of terms, shape (n, k); the first is ones.
-    square : np.ndarray
-        Squared errors ≥ 0, shape (n,), not all zero.
-
-    Returns
-    -------
-    np.ndarray
-        Coefficients of the log variance, shape (k,).
-    """
+    "Maximum likelihood of normal errors whose log variance is linear in terms, by Newton steps."
     def at(beta):
         "Squares over variances, and minus twice the mean log likelihood of coefficients beta."
         line = np.clip(design @ beta, -600, 600)
@@ -414,7 +356,7 @@ def fit_log_variance(design: np.ndarray,  # columns of terms, shape (n, k); the 
     starts, part = [np.zeros(design.shape[1])], slice(None, None, max(1, square.size // 10_000))
     starts[0][0] = np.log(square.mean())
     if part.step >= 10 and square[part].any():
-        starts.append(fit_log_variance(design[part], square[part]))
+        starts.append(_fit_log_variance(design[part], square[part]))
     beta = min(starts, key=lambda one: at(one)[1])
     ratio, value = at(beta)
     for _ in range(100):
@@ -449,8 +391,8 @@ class LogLinearScaling(_Scaling):
         x = np.log(sample.uncertainty)
         self.middle_ = float(x.mean())
         if np.ptp(x) == 0: half = np.array([np.log(square.mean()) / 2, 0.0])
-        else: half = fit_log_variance(np.column_stack([np.ones(x.size), x - self.middle_]),
-                                      square) / 2
+        else: half = _fit_log_variance(np.column_stack([np.ones(x.size), x - self.middle_]),
+                                       square) / 2
         if self.most is not None and abs(half[1]) > self.most:
             slope = np.copysign(self.most, half[1])
             left = np.mean(square * np.exp(-2 * slope * (x - self.middle_)))
@@ -487,33 +429,14 @@ def _joined(along, mean, first, least):
     return np.array(blocks)
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-029
-def isotonic_blocks(uncertainty: np.ndarray,  # shape (n,), > 0
-                    square: np.ndarray,  # squared errors, shape (n,), ≥ 0
-                    least: int = 1,  # points that the first and the last block hold at least, ≥ 1
+def _isotonic_blocks(uncertainty: np.ndarray,  # shape (n,), > 0
+                     square: np.ndarray,  # squared errors, shape (n,), ≥ 0
+                     least: int = 1,  # points that the first and the last block hold at least, ≥ 1
                     ) -> pd.DataFrame:  # a row for each block: count, centre and variance
     """The most likely variances that never fall as the uncertainty rises, for normal errors.
 
-    `centre` is the mean of log u. The first blocks are joined until they hold an error
-    other than zero.
-
-    Parameters
-    ----------
-    uncertainty : np.ndarray
-        Shape (n,), > 0.
-    square : np.ndarray
-        Squared errors, shape (n,), ≥ 0.
-    least : int, default 1
-        Points that the first and the last block hold at least, ≥ 1.
-
-    Returns
-    -------
-    pd.DataFrame
-        A row for each block: count, centre and variance.
-
-    References
-    ----------
-    Isotonic regression of E², Barlow et al. (1972).
-    """
+    `centre` is the mean of log u. The first blocks are joined until they hold an error other than
+    zero. Source: isotonic regression of E², Barlow et al. (1972)."""
     along = Ordering.of(uncertainty)
     mean = bin_means(square[along.order], along.start)
     level = isotonic_regression(mean, sample_weight=along.counts)
@@ -547,7 +470,7 @@ class IsotonicScaling(_Scaling):
     def _learn(self, sample, columns, square):
         if self.least is None: least = max(20, sample.n // 50)
         else: least = check_count(self.least, "least")
-        blocks = isotonic_blocks(sample.uncertainty, square * sample.uncertainty**2, least)
+        blocks = _isotonic_blocks(sample.uncertainty, square * sample.uncertainty**2, least)
         self.centre_ = blocks["centre"].to_numpy()
         self.level_ = np.log(blocks["variance"].to_numpy()) / 2
         left = square * np.exp(-2 * self._log_factor(sample.uncertainty, columns))
@@ -593,30 +516,14 @@ def _between(distance, count, within):
     return max(spread / (n - count @ count / n), 0)
 
 # %% ../../nbs/corrections/19_scaling.ipynb #cell-034
-def credible_means(values: np.ndarray,  # shape (n,)
-                   cell: np.ndarray,  # which of k cells each value is of, whole numbers, shape (n,)
-                   group: np.ndarray | None = None,  # cluster of each value, shape (n,)
+def _credible_means(values: np.ndarray,  # shape (n,)
+                    cell: np.ndarray,  # which of k cells each value is of, whole numbers, shape
+                                       # (n,)
+                    group: np.ndarray | None = None,  # cluster of each value, shape (n,)
                    ) -> tuple[np.ndarray, float]:  # shape (k,), and the mean that they share
     """Means of cells, each drawn towards the common mean as far as its scatter asks for.
 
-    Parameters
-    ----------
-    values : np.ndarray
-        Shape (n,).
-    cell : np.ndarray
-        Which of k cells each value is of, whole numbers, shape (n,).
-    group : np.ndarray | None, optional
-        Cluster of each value, shape (n,).
-
-    Returns
-    -------
-    tuple[np.ndarray, float]
-        Shape (k,), and the mean that they share.
-
-    References
-    ----------
-    Bühlmann and Straub (1970).
-    """
+    Source: Bühlmann and Straub (1970)."""
     count = np.bincount(cell).astype(float)
     mean = np.bincount(cell, values) / count
     within = _within(values - mean[cell], cell, group)
@@ -670,7 +577,7 @@ class GroupScaling(_Scaling):
         cell, common = _codes(column, self.labels_), square.mean()
         if sample.groups is None: group = None
         else: group = sample.groups.codes
-        mean, self.common_ = credible_means(square / common, cell, group)
+        mean, self.common_ = _credible_means(square / common, cell, group)
         level = np.mean(square / mean[cell])
         self.factor_ = np.sqrt(level * np.append(mean, self.common_))
 
@@ -738,7 +645,7 @@ class GammaScaling(_Scaling):
         self.centre_ = np.append(0.0, design.mean(axis=0)[1:])
         further = np.eye(design.shape[1])[grouped] + np.eye(design.shape[1])[0]
         further[:, grouped] -= self.centre_[grouped]
-        self.coef_ = fit_log_variance(
+        self.coef_ = _fit_log_variance(
             np.concatenate([design - self.centre_, further]),
             np.append(square, np.full(len(grouped), square.mean()))) / 2
 
@@ -781,7 +688,7 @@ class _Shift(_Fitted):
 
     def fit_of(self,
                sample: Sample,  # errors and uncertainties, with groups where rows are clustered
-               columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
+               columns: Mapping[str, np.ndarray],  # features by name, from `_read_columns`
                ) -> Self:  # the object itself
         """`fit` for a checked sample.
 
@@ -790,7 +697,7 @@ class _Shift(_Fitted):
         sample : Sample
             Errors and uncertainties, with groups where rows are clustered.
         columns : Mapping[str, np.ndarray]
-            Features by name, from `read_columns`.
+            Features by name, from `_read_columns`.
 
         Returns
         -------
@@ -882,7 +789,7 @@ class LinearShift(_Shift):
 
     def predict_of(self,
                    uncertainty: np.ndarray,  # checked, shape (m,)
-                   columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
+                   columns: Mapping[str, np.ndarray],  # features by name, from `_read_columns`
                    ) -> np.ndarray:  # shape (m,)
         """`predict` for checked numbers; beyond the range that was seen it stays as at its end.
 
@@ -891,7 +798,7 @@ class LinearShift(_Shift):
         uncertainty : np.ndarray
             Checked, shape (m,).
         columns : Mapping[str, np.ndarray]
-            Features by name, from `read_columns`.
+            Features by name, from `_read_columns`.
 
         Returns
         -------
@@ -938,14 +845,14 @@ class StepShift(_Shift):
             run = np.searchsorted(bin_starts(x.size, blocks)[1:], along.start[:-1], side="right")
             cell = np.unique(run, return_inverse=True)[1][along.codes]
             self.labels_, self.place_ = [], np.bincount(cell, x) / np.bincount(cell)
-        self.mean_ = np.append(*credible_means(sample.scaled, cell, group))
+        self.mean_ = np.append(*_credible_means(sample.scaled, cell, group))
         if self.per_u: return
         inverse = 1 / sample.uncertainty
         self.mean_ /= np.append(np.bincount(cell, inverse) / np.bincount(cell), inverse.mean())
 
     def predict_of(self,
                    uncertainty: np.ndarray,  # checked, shape (m,)
-                   columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
+                   columns: Mapping[str, np.ndarray],  # features by name, from `_read_columns`
                    ) -> np.ndarray:  # shape (m,)
         """`predict` for checked numbers.
 
@@ -954,7 +861,7 @@ class StepShift(_Shift):
         uncertainty : np.ndarray
             Checked, shape (m,).
         columns : Mapping[str, np.ndarray]
-            Features by name, from `read_columns`.
+            Features by name, from `_read_columns`.
 
         Returns
         -------
@@ -1044,7 +951,7 @@ class ErrorMap(_Fitted):
 
     def fit_of(self,
                sample: Sample,  # errors and uncertainties, with groups where rows are clustered
-               columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
+               columns: Mapping[str, np.ndarray],  # features by name, from `_read_columns`
                ) -> Self:  # the object itself
         """`fit` for a checked sample.
 
@@ -1053,7 +960,7 @@ class ErrorMap(_Fitted):
         sample : Sample
             Errors and uncertainties, with groups where rows are clustered.
         columns : Mapping[str, np.ndarray]
-            Features by name, from `read_columns`.
+            Features by name, from `_read_columns`.
 
         Returns
         -------
@@ -1078,7 +985,7 @@ class ErrorMap(_Fitted):
 
     def apply_of(self,
                  uncertainty: np.ndarray,  # checked, shape (m,)
-                 columns: Mapping[str, np.ndarray],  # features by name, from `read_columns`
+                 columns: Mapping[str, np.ndarray],  # features by name, from `_read_columns`
                  ) -> tuple[np.ndarray, np.ndarray]:  # shifts and recalibrated uncertainties,
                                                       # shape (m,)
         """What is to be added to predictions, and the uncertainties they then have.
@@ -1088,7 +995,7 @@ class ErrorMap(_Fitted):
         uncertainty : np.ndarray
             Checked, shape (m,).
         columns : Mapping[str, np.ndarray]
-            Features by name, from `read_columns`.
+            Features by name, from `_read_columns`.
 
         Returns
         -------

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['BiasTest', 'bias_test', 'bias_of', 'centred_of', 'groups_are_small']
+__all__ = ['BiasTest', 'bias_test']
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-048c
 def _most_biased(table):
@@ -402,11 +402,11 @@ def bias_test(
     The page on bias; Table II and Eq. 13 of Pernot (2024).
     """
     sample = Sample(error, uncertainty, groups)
-    return bias_of(sample, sample.along(by), n_resamples=n_resamples, confidence=confidence,
-                   rng=rng, n_jobs=n_jobs, progress=progress)
+    return _bias_of(sample, sample.along(by), n_resamples=n_resamples, confidence=confidence,
+                    rng=rng, n_jobs=n_jobs, progress=progress)
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-061
-def bias_of(
+def _bias_of(
     sample: Sample,  # errors and uncertainties, and the groups of repeats
     along: Ordering | None = None,  # what to sort by, from `sample.along`; None: the uncertainties
     *,
@@ -418,33 +418,7 @@ def bias_of(
 ) -> BiasTest:  # the result of `bias_test`
     """The test of bias for a checked sample.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties, and the groups of repeats.
-    along : Ordering | None, optional
-        What to sort by, from `sample.along`; None: the uncertainties.
-    n_resamples : int, default 9999
-        Number of resamples, ≥ 1.
-    confidence : float, default 0.95
-        Of the intervals, in (0, 1).
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    BiasTest
-        The result of `bias_test`.
-
-    Raises
-    ------
-    NothingToTest
-        For fewer than four points, or fewer than four groups of repeats.
-    """
+    Raises NothingToTest for fewer than four points, or fewer than four groups of repeats."""
     n_resamples = check_count(n_resamples, "n_resamples")
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     along, n, z = along or sample.by_uncertainty, sample.n, sample.scaled
@@ -527,33 +501,16 @@ def _spread(z):
     return variance**0.5, float(np.sqrt(variance * max(excess, 0) / (4 * z.size)))
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-064
-def centred_of(
+def _centred_of(
     sample: Sample,  # errors and uncertainties
-    tests: BiasTest | Sequence[BiasTest],  # what was found of them, by `bias_of`
+    tests: BiasTest | Sequence[BiasTest],  # what was found of them, by `_bias_of`
 ) -> Sample:  # the same sample where no bias was found
     """The sample without the bias that was found, so that errors can be judged by size alone.
 
-    Z loses its mean, the means of at most 20 blocks along an order, or those of groups, and
-    is stretched so that its mean square stays what it would be around the true means. Rows
-    of a group of few rows become clusters after that, as the `groups` of the sample.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    tests : BiasTest | Sequence[BiasTest]
-        What was found of them, by `bias_of`.
-
-    Returns
-    -------
-    Sample
-        The same sample where no bias was found.
-
-    Raises
-    ------
-    ValueError
-        For tests of another number of points.
-    """
+    Z loses its mean, the means of at most 20 blocks along an order, or those of groups, and is
+    stretched so that its mean square stays what it would be around the true means. Rows of a group
+    of few rows become clusters after that, as the `groups` of the sample. Raises ValueError for
+    tests of another number of points."""
     z = sample.scaled
     if isinstance(tests, BiasTest): tests = [tests]
     else: tests = list(tests)
@@ -622,21 +579,10 @@ def _many_rows(number):
     return min(25.0, 4 * np.sqrt(number))
 
 # %% ../../nbs/errors/26_bias.ipynb #cell-001e
-def groups_are_small(
+def _groups_are_small(
     test: BiasTest,  # a test of bias among groups, or along an order
 ) -> bool:  # False along an order, and of fewer than 6 groups
-    """Whether a bias changes among groups of so few rows that size and mean are mixed up.
-
-    Parameters
-    ----------
-    test : BiasTest
-        A test of bias among groups, or along an order.
-
-    Returns
-    -------
-    bool
-        False along an order, and of fewer than 6 groups.
-    """
+    """Whether a bias changes among groups of so few rows that size and mean are mixed up."""
     number = test.along.labels.size
     return (test.by == "groups" and test.bias_changes and number >= LEAST_GROUPS
             and (test.n_groups or test.n) < number * _many_rows(number))
@@ -644,7 +590,7 @@ def groups_are_small(
 # %% ../../nbs/errors/26_bias.ipynb #cell-001d
 def _tied(sample, test):
     "The sample with the rows together that have lost the mean of a small group."
-    if not groups_are_small(test): return sample
+    if not _groups_are_small(test): return sample
     code, own = test.along.codes, np.arange(sample.n)
     if sample.groups is not None: own = sample.groups.codes
     pairs = np.unique(np.stack([code, own]), axis=1)

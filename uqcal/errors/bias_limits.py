@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from ..statistics.consistency import running_extremes
+from ..statistics.consistency import _extremes_of_rows
 from .._sample.groups import widening_of
 from .._base.kernels import kernel
 from .._chance.resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,
@@ -282,7 +282,7 @@ def _reweighted(n_resamples, state, residual, group, n_groups, start, block, fir
             _carried(weight, group, residual, block, rows, *both)
             if first.size: out[some, 1] = _largest_t(*both, first, last, *stretches)
         rows -= rows.sum(axis=1, keepdims=True) / n
-        low, high = running_extremes(rows, is_end)
+        low, high = _extremes_of_rows(rows, is_end)
         out[some, 0], out[some, 2] = high - low, np.maximum(high, -low)
     return out
 

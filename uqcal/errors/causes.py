@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base.inputs import check_choice, check_column, check_labels_agree
-from .known_causes import (CONSTANTS, STRENGTHS, Cause, is_sorted, no_rows, row_facts,
-                                       row_names, whole_column)
-from .column_causes import OF_LINK, causes_of_columns, not_flagged
-from .other_columns import (cause_of_whole_ratio, causes_along, causes_at_limits,
-                                        causes_in_ratios, clear_of_limits)
+from .known_causes import (_CONSTANTS, _STRENGTHS, Cause, _column_is_sorted,
+                                       _without_rows, _row_facts, _row_names, _whole_column)
+from .column_causes import _OF_LINK, _causes_of_columns, _not_flagged
+from .other_columns import (_cause_of_whole_ratio, _causes_along, _causes_at_limits,
+                                        _causes_in_ratios, _rows_clear_of_limits)
 from .._sample.repeats import copies_of
 from .._sample.sample import Ordering, Sample, rank_correlation
 
 # %% auto #0
-__all__ = ['suspect_rows', 'describe_rows', 'signs_are_lost', 'causes_of', 'read_observed', 'find_causes']
+__all__ = ['find_causes']
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-005
 def _apart(x, most, level=0.005):
@@ -43,34 +43,18 @@ def _apart(x, most, level=0.005):
     return np.inf
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-080
-def suspect_rows(
+def _suspect_rows(
     sample: Sample,  # errors and uncertainties
 ) -> np.ndarray:  # positions from 0, the largest |Z| first, at most 0.2 % of the rows or one; empty
                   # where none is out of line
     """Rows whose scaled error is larger than the tail of all the others makes plausible.
 
-    So are rows with a large one whose uncertainty is smaller than those of all the others
-    make plausible.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-
-    Returns
-    -------
-    np.ndarray
-        Positions from 0, the largest |Z| first, at most 0.2 % of the rows or one; empty
-        where none is out of line.
-
-    References
-    ----------
-    Spacings of exponential order statistics, Rényi (1953).
-    """
+    So are rows with a large one whose uncertainty is smaller than those of all the others make
+    plausible. Source: spacings of exponential order statistics, Rényi (1953)."""
     size, most = np.abs(sample.scaled), max(1, sample.n // 500)
     rows = np.flatnonzero((size >= _apart(size, most, 0.02)) | _has_tiny_u(sample, most))
     if rows.size <= most: return rows[np.argsort(-size[rows], kind="stable")]
-    return no_rows()
+    return _without_rows()
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-080b
 def _has_tiny_u(sample, most):
@@ -117,7 +101,7 @@ class _Line:
         ----------
         row
         """
-        units = [one for one in CONSTANTS if one.name == "unit" and not 0.2 < one.factor < 5]
+        units = [one for one in _CONSTANTS if one.name == "unit" and not 0.2 < one.factor < 5]
         found = [(self.distance(row, **{f"in_{column}": one.factor}) + 2 * one.rarity, column, one)
                  for one in units for column in self.looked_at]
         return sorted(found, key=lambda one: one[0])
@@ -129,41 +113,25 @@ _LEAST_ROWS = 3  # with one reading, before a unit is likely
 def _of_row(sample, line, row):
     "What one row that is out of line looks like."
     cost, column, constant = (readings := line.readings(row))[0]
-    facts = {"variant": None, "row_names": row_names(sample, [row])}
+    facts = {"variant": None, "row_names": _row_names(sample, [row])}
     if cost > min(14.0, line.distance(row) - 8):
         return Cause(name="outlier", strength="seen", rows=np.array([row]),
-                     facts=facts | {"shown": (row_facts(sample, row),)})
+                     facts=facts | {"shown": (_row_facts(sample, row),)})
     others = {other.factor for worse, same, other in readings[1:6]
               if worse < cost + 2 and same == column}
-    shown = row_facts(sample, row, column, (constant.factor, *sorted(others)))
+    shown = _row_facts(sample, row, column, (constant.factor, *sorted(others)))
     return Cause(name="outlier", strength="seen", rows=np.array([row]), factor=constant.factor,
                  also=("unit_in_a_row",),
                  facts=facts | {"variant": "out_of_line", "shown": (shown,)})
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-084
-def describe_rows(
+def _describe_rows(
     sample: Sample,  # errors and uncertainties
     rows: ArrayLike,  # which: truth values, shape (n,), or different positions from 0
 ) -> tuple[Cause, ...]:  # one for each row, named "outlier" or "unit_in_a_row"
     """What may have happened to rows; each sentence names the row, its E, u and Z.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    rows : ArrayLike
-        Which: truth values, shape (n,), or different positions from 0.
-
-    Returns
-    -------
-    tuple[Cause, ...]
-        One for each row, named "outlier" or "unit_in_a_row".
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `uqcal._sample.sample.Sample.keep`.
-    """
+    Raises ValueError, TypeError as `uqcal._sample.sample.Sample.keep`."""
     Sample(sample.error, sample.uncertainty).keep(rows)  # refuses what are no rows
     rows, line = np.asarray(rows), _Line(sample)
     if rows.dtype == bool: rows = np.flatnonzero(rows)
@@ -198,7 +166,7 @@ def _together(sample, causes):
     if len(causes) == 1: return causes[0]
     rows = np.concatenate([one.rows for one in causes])
     shown = tuple(one.facts["shown"][0] for one in causes[:2])
-    facts = causes[0].facts | {"shown": shown, "row_names": row_names(sample, rows)}
+    facts = causes[0].facts | {"shown": shown, "row_names": _row_names(sample, rows)}
     cause = replace(causes[0], rows=rows, facts=facts)
     if rows.size < _LEAST_ROWS or cause.factor is None: return cause
     if shown[0]["column"] == "error" and 1 / 999 < cause.factor < 999: return cause
@@ -238,7 +206,7 @@ def _zeros(sample):
         rows = np.flatnonzero(size < h)
         if 3 * np.median(error[rows]) > np.median(error): continue  # it is u that is too large
         exact = np.sum(error[rows] == 0)
-        facts = {"count": rows.size, "n": n, "row_names": row_names(sample, rows),
+        facts = {"count": rows.size, "n": n, "row_names": _row_names(sample, rows),
                  "below": None if exact > rows.size / 2 else float(h)}
         return [Cause(name="zero_errors", strength="seen" if exact else "likely", rows=rows,
                       also=("leaked_training_points", "missing_values_filled_with_0"),
@@ -249,10 +217,10 @@ def _zeros(sample):
 def _pile(x, at, n):
     "Rows at an end of the values, where far more of them are equal than elsewhere."
     values, counts = np.unique(x, return_counts=True)
-    if values.size < 6: return no_rows()  # as of a few instruments
+    if values.size < 6: return _without_rows()  # as of a few instruments
     if at == "least": end, usual = (counts[0], counts[1:])
     else: end, usual = (counts[-1], counts[:-1])
-    if end < max(5, 0.01 * n) or end < 5 * np.quantile(usual, 0.9): return no_rows()
+    if end < max(5, 0.01 * n) or end < 5 * np.quantile(usual, 0.9): return _without_rows()
     return np.flatnonzero(x == (values[0] if at == "least" else values[-1]))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-010b
@@ -281,7 +249,7 @@ def _sentinels(sample):
             if not 0 < rows.size < sample.n / 2: continue
             if code < 3 * np.quantile(x[x != code], 0.99): continue
             facts = {"count": rows.size, "n": sample.n, "column": column, "value": code,
-                     "row_names": row_names(sample, rows)}
+                     "row_names": _row_names(sample, rows)}
             found.append(Cause(name="code_for_missing", strength="likely", rows=rows,
                                facts=facts))
     return found
@@ -332,7 +300,7 @@ def _repeats(sample):
     rows = np.setdiff1d(np.arange(n), first)
     same = np.unique(counts)
     facts = {"count": extra, "n": n, "times": int(same[0]) if same.size == 1 else None,
-             "row_names": row_names(sample, rows)}
+             "row_names": _row_names(sample, rows)}
     return [Cause(name="duplicate_rows", strength="seen", rows=rows, facts=facts)]
 
 # %% ../../nbs/errors/29_causes.ipynb #a17c30d5
@@ -349,7 +317,7 @@ def _outcomes(sample):
     if sample.n < 8 or not np.all(size < 1): return []
     is_own = np.abs(u - np.sqrt(size * (1 - size))) <= 2e-3 * u
     if is_own.sum() < 0.95 * sample.n: return []
-    return whole_column("outcomes_as_errors", "seen", {"count": int(is_own.sum()), "n": sample.n})
+    return _whole_column("outcomes_as_errors", "seen", {"count": int(is_own.sum()), "n": sample.n})
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-012c
 def _leaks(sample):
@@ -357,27 +325,28 @@ def _leaks(sample):
     u, size, n = sample.uncertainty, np.abs(sample.scaled), sample.n
     if sample.by_uncertainty.is_constant:
         facts = {"n": n, "value": float(u[0])}
-        if n > 2: return whole_column("constant_uncertainty", "seen", facts)
+        if n > 2: return _whole_column("constant_uncertainty", "seen", facts)
         return []
     if n < 8 or not np.any(size): return []
     values, counts = np.unique(np.round(np.log(size[size > 0]), 6), return_counts=True)
     if counts.max() > 0.5 * n:
         ratio = float(np.exp(-values[counts.argmax()]))
         facts = {"variant": "multiple", "count": int(counts.max()), "n": n, "ratio": ratio}
-        return whole_column("uncertainty_from_error", "seen", facts)
+        return _whole_column("uncertainty_from_error", "seen", facts)
     ranks = rank_correlation(sample.by_error_size, sample.by_uncertainty)
     perfect = n >= 12 and ranks > 0.999
-    both = is_sorted(u) and (is_sorted(sample.error) or is_sorted(np.abs(sample.error)))
+    both = _column_is_sorted(u) and (_column_is_sorted(sample.error)
+                                     or _column_is_sorted(np.abs(sample.error)))
     by_others = (perfect or both) and _ranks_of_others(sample) > 0.999
     if perfect and not by_others:
-        return whole_column("sorted_columns", "seen", {"variant": "ranks"})
+        return _whole_column("sorted_columns", "seen", {"variant": "ranks"})
     if both and not by_others:
-        return whole_column("sorted_columns", "seen", {"variant": "order"})
+        return _whole_column("sorted_columns", "seen", {"variant": "order"})
     low, high = np.quantile(np.log(size[size > 0]), [0.1, 0.9])
     if n >= 30 and high - low < 1.0 and ranks > 0.9:
         one_sided = bool(abs(np.mean(np.sign(sample.error))) > 0.9)
         facts = {"variant": "close", "spread": float(np.exp(high - low)), "one_sided": one_sided}
-        return whole_column("uncertainty_from_error", "likely", facts)
+        return _whole_column("uncertainty_from_error", "likely", facts)
     return []
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-013
@@ -407,30 +376,20 @@ def _signs(sample):
     is_size, is_spread = _near_zero(u), _near_zero(size)
     if n >= 30 and not others and is_size > max(0.02, 0.05 - noise) and is_spread < max(
         0.015, 0.2 * is_size):
-        return whole_column("swapped_columns", "likely", facts)
+        return _whole_column("swapped_columns", "likely", facts)
     squared = np.sum(size < 0.01 * np.median(size)) > max(3, 0.03 * n)
     if squared and n >= 60 and not others:
         root = np.mean(size / u**2)
-        return whole_column("squared_errors", "likely" if 0.4 < root < 2.5 else "possible", facts)
-    if not signs_are_lost(sample): return []
-    return whole_column("absolute_errors", "likely", facts, also=("bias",))
+        return _whole_column("squared_errors", "likely" if 0.4 < root < 2.5 else "possible", facts)
+    if not _signs_are_lost(sample): return []
+    return _whole_column("absolute_errors", "likely", facts, also=("bias",))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-025
-def signs_are_lost(
+def _signs_are_lost(
     sample: Sample,  # errors and uncertainties
 ) -> bool:  # False for fewer than twelve rows
-    """Whether nearly all errors have one sign and crowd at zero, as |E| does and biased errors do not.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-
-    Returns
-    -------
-    bool
-        False for fewer than twelve rows.
-    """
+    """Whether nearly all errors have one sign and crowd at zero, as |E| does and biased errors do
+    not."""
     error = sample.error
     few = min(np.sum(error > 0), np.sum(error < 0))
     if sample.n < 12 or not np.any(error) or few > 0.005 * sample.n: return False
@@ -463,23 +422,23 @@ def _clusters(sample):
 # %% ../../nbs/errors/29_causes.ipynb #cell-107b
 def _cluster(sample, rows, column, ratio, is_high):
     "The cause for rows in a cluster of their own."
-    units = [one for one in CONSTANTS if one.name == "unit" and one.factor > 1]
+    units = [one for one in _CONSTANTS if one.name == "unit" and one.factor > 1]
     fit = min(units, key=lambda one: abs(np.log(ratio / one.factor)) + 0.1 * one.rarity)
     close = abs(np.log(ratio / fit.factor)) < 0.3
     facts = {"column": column, "count": rows.size, "n": sample.n, "ratio": float(ratio),
              "is_high": is_high, "unit_factor": fit.factor if close else None,
-             "row_names": row_names(sample, rows)}
+             "row_names": _row_names(sample, rows)}
     return Cause(name="mixed_units", strength="likely", rows=rows, facts=facts,
                  factor=float((fit.factor if close else ratio)**(1 if is_high else -1)))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-045
 def _without(causes, known):
     "Causes whose rows are not explained already."
-    taken = np.concatenate([one.rows for one in known] + [no_rows()])
+    taken = np.concatenate([one.rows for one in known] + [_without_rows()])
     return [one for one in causes if np.mean(np.isin(one.rows, taken)) < 0.5]
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-048
-def causes_of(
+def _causes_of(
     sample: Sample,  # errors and uncertainties
     orders: Mapping[str, Ordering] | None = None,  # columns to look along, by name
     *,
@@ -487,35 +446,17 @@ def causes_of(
     least: str = "likely",  # how well supported a cause is that is told: "seen", "likely" or
                             # "possible", which tells all
 ) -> tuple[Cause, ...]:  # what is seen in the file first; empty where nothing is found
-    """`find_causes` of a sample that is checked and sorted already.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    orders : Mapping[str, Ordering] | None, optional
-        Columns to look along, by name.
-    observed : np.ndarray | None, optional
-        Observed values, shape (n,), where they are known.
-    least : str, default "likely"
-        How well supported a cause is that is told: "seen", "likely" or "possible", which
-        tells all.
-
-    Returns
-    -------
-    tuple[Cause, ...]
-        What is seen in the file first; empty where nothing is found.
-    """
-    check_choice(least, "least", STRENGTHS)
-    clear = clear_of_limits(sample, observed)
+    "`find_causes` of a sample that is checked and sorted already."
+    check_choice(least, "least", _STRENGTHS)
+    clear = _rows_clear_of_limits(sample, observed)
     found = _all_causes(sample, observed, clear)
-    keep = not_flagged(sample, found) & clear
+    keep = _not_flagged(sample, found) & clear
     if keep.any():
         for name, order in (orders or {}).items():
-            found += causes_along(sample, name, order, keep)
+            found += _causes_along(sample, name, order, keep)
     found = [one for one in found
-             if STRENGTHS.index(one.strength) >= STRENGTHS.index(least)]
-    return tuple(sorted(found, key=lambda one: -STRENGTHS.index(one.strength)))
+             if _STRENGTHS.index(one.strength) >= _STRENGTHS.index(least)]
+    return tuple(sorted(found, key=lambda one: -_STRENGTHS.index(one.strength)))
 
 # %% ../../nbs/errors/29_causes.ipynb #e7b30001
 _OF_ONE_ROW = {"unit_in_a_row", "outlier"}
@@ -529,12 +470,12 @@ def _all_causes(sample, observed, clear):
     looked_at = ("error", "uncertainty")
     if observed is not None:
         looked_at = ("uncertainty",)  # of the errors, the ratio says more
-        if of_ratio := cause_of_whole_ratio(sample, observed): return of_ratio
+        if of_ratio := _cause_of_whole_ratio(sample, observed): return of_ratio
         size = np.where(clear, np.abs(sample.scaled), 0)
         far = np.flatnonzero(size >= _apart(size, max(3, sample.n // 10)))
-        by_ratio = causes_in_ratios(sample, observed, far)
-        at_limits = causes_at_limits(sample, observed, clear)
-    known = np.concatenate([no_rows(), *(one.rows for one in by_ratio)])
+        by_ratio = _causes_in_ratios(sample, observed, far)
+        at_limits = _causes_at_limits(sample, observed, clear)
+    known = np.concatenate([_without_rows(), *(one.rows for one in by_ratio)])
     whole = sample
     if not clear.all() and clear.any(): whole = sample.keep(clear)
     first, rounded = _leaks(whole) + _signs(whole), _rounding(sample)
@@ -544,37 +485,19 @@ def _all_causes(sample, observed, clear):
     found += _without(_clusters(sample), found)
     found += _without(_by_rows(sample, known, clear, looked_at), found)
     if first: return found
-    of_columns = causes_of_columns(sample, found, clear)
-    is_undone = any(one.name in _OF_POWER | OF_LINK for one in of_columns)
+    of_columns = _causes_of_columns(sample, found, clear)
+    is_undone = any(one.name in _OF_POWER | _OF_LINK for one in of_columns)
     return [one for one in found if not (is_undone and one.name in _OF_ONE_ROW)] + of_columns
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-048c
-def read_observed(
+def _read_observed(
     observed: ArrayLike | None,  # observed values, shape (n,), or None
     sample: Sample,  # errors and uncertainties of the same rows
     **others: Any,  # the columns it was made from, by name, whose labels must agree
 ) -> np.ndarray | None:  # float64, shape (n,), or None
     """Observed values of the rows of a sample, checked.
 
-    Parameters
-    ----------
-    observed : ArrayLike | None
-        Observed values, shape (n,), or None.
-    sample : Sample
-        Errors and uncertainties of the same rows.
-    **others : Any
-        The columns it was made from, by name, whose labels must agree.
-
-    Returns
-    -------
-    np.ndarray | None
-        `float64`, shape (n,), or None.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `check_column`, and for other labels.
-    """
+    Raises ValueError, TypeError as `check_column`, and for other labels."""
     if observed is None: return None
     check_labels_agree(**others, observed=observed)
     return check_column(observed, sample.n, "observed").copy()
@@ -625,5 +548,5 @@ def find_causes(
         For an unknown `least`.
     """
     sample = Sample(error, uncertainty, groups)
-    observed = read_observed(observed, sample, error=error, uncertainty=uncertainty, groups=groups)
-    return causes_of(sample, observed=observed, least=least)
+    observed = _read_observed(observed, sample, error=error, uncertainty=uncertainty, groups=groups)
+    return _causes_of(sample, observed=observed, least=least)

@@ -11,11 +11,12 @@ import numpy as np
 from scipy.special import digamma, gammainc, gammaln, polygamma
 
 from .._base.kernels import kernel
-from .known_causes import CONSTANTS, Cause, is_sorted, row_names, whole_column
+from .known_causes import (_CONSTANTS, Cause, _column_is_sorted, _row_names,
+                                       _whole_column)
 from .._sample.sample import Sample
 
 # %% auto #0
-__all__ = ['OF_LINK', 'not_flagged', 'causes_of_columns']
+__all__ = []
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-014
 def _mean_off_zero(sample):
@@ -33,10 +34,10 @@ def _mean_off_zero(sample):
     share = mean**2 / np.mean(z**2)
     facts = {"mean": float(mean), "share": float(share), "shift": None}
     if lost < lost_growing * (1 - 2 / n) - 3 * np.sqrt(lost_growing / n):
-        return whole_column("offset", "likely", facts | {"shift": float(offset)}, also=("bias",))
+        return _whole_column("offset", "likely", facts | {"shift": float(offset)}, also=("bias",))
     if lost_growing < lost * (1 - 2 / n) - 3 * np.sqrt(lost / n):
-        return whole_column("bias_growing_with_u", "likely", facts, also=("bias",))
-    return whole_column("offset", "likely", facts, also=("bias",))
+        return _whole_column("bias_growing_with_u", "likely", facts, also=("bias",))
+    return _whole_column("offset", "likely", facts, also=("bias",))
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-015
 _POWERS: tuple[tuple[str, str, Callable], ...] = (
@@ -122,7 +123,7 @@ def _quantity(sample):
     others = tuple(other for worse, _, other in others if worse > best - 3)[:2]
     facts = {"variant": "quantity", "reading": reading, "others": others}
     if name == "few_members": facts |= _of_members(sample, *reading[1])
-    return whole_column(name, "likely", facts)
+    return _whole_column(name, "likely", facts)
 
 # %% ../../nbs/errors/86_column_causes.ipynb #few-likelihood-6
 def _in_any_size(log_size, log_u):
@@ -186,7 +187,7 @@ def _columnwise(sample):
     level, shape, centre, se = sizes.misfit()
     se = se / np.sqrt(sizes.bins)
     candidates = []
-    for one in CONSTANTS:
+    for one in _CONSTANTS:
         distance = (centre + np.log(one.factor))**2 / (se**2 + 0.05**2)
         is_plain = abs(np.log(one.factor)) > 0.75 or shape < 17
         if distance < 6.6 and is_plain: candidates.append((distance + 2 * one.rarity, one))
@@ -211,7 +212,7 @@ def _as_if(sample, centre, se, constant, others):
     facts = {"variant": "level", "ratio": float(seen), "low": float(low), "high": float(high),
              "reading": constant.reading, "others": tuple(other.reading for other in others)}
     also = tuple(dict.fromkeys(other.name for other in others if other.name != name))
-    return whole_column(name, strength, facts, factor=factor, also=also)
+    return _whole_column(name, strength, facts, factor=factor, also=also)
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-017
 def _disordered(x, seed):
@@ -237,19 +238,19 @@ def _link(sample):
                        for k in range(5)])
     if perfect < 0.08 or perfect - seen < 6 / np.sqrt(n) or seen > 0.3 * perfect: return []
     if seen < -0.3 * perfect and seen < -5 / np.sqrt(n):
-        return whole_column("reversed", "likely", {"correlation": seen})
+        return _whole_column("reversed", "likely", {"correlation": seen})
     for k in (1, -1, 2, -2):
         found = _ranks_with(np.roll(size, k), along)
         if found > max(0.7 * perfect, seen + 6 / np.sqrt(n)):
             facts = {"lag": k, "correlation": found, "within_rows": seen}
-            return whole_column("shifted_rows", "likely", facts)
+            return _whole_column("shifted_rows", "likely", facts)
     found = _ranks_with(size[::-1], along)
     if found > max(0.7 * perfect, seen + 6 / np.sqrt(n)):
-        return whole_column("reversed_rows", "likely", {"correlation": found})
+        return _whole_column("reversed_rows", "likely", {"correlation": found})
     facts = {"correlation": seen, "expected": float(perfect),
              "is_weak": bool(seen > 2 / np.sqrt(n))}
-    return whole_column("unrelated_uncertainty", "likely", facts,
-                        also=("permuted_rows", "wrong_fold"))
+    return _whole_column("unrelated_uncertainty", "likely", facts,
+                         also=("permuted_rows", "wrong_fold"))
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-018
 def _in_row_order(sample, rest, place):
@@ -257,7 +258,7 @@ def _in_row_order(sample, rest, place):
     n, z = rest.n, rest.scaled
     if n < 50: return []
     if abs(np.corrcoef(rest.by_uncertainty.ranks, np.arange(n))[0, 1]) > 0.9 \
-            or is_sorted(rest.error) or is_sorted(np.abs(rest.error)): return []
+            or _column_is_sorted(rest.error) or _column_is_sorted(np.abs(rest.error)): return []
     ranks = rest.by_scaled_size.ranks
     found = []
     walk = np.cumsum(ranks) / (_long_run(ranks) * np.sqrt(n) + 1e-300)
@@ -266,7 +267,7 @@ def _in_row_order(sample, rest, place):
         first, last = np.sqrt(np.mean(_cut(z[:cut])**2)), np.sqrt(np.mean(_cut(z[cut:])**2))
         ratio = last / max(first, 1e-300)
         if ratio > 1.35 or ratio < 1 / 1.35:
-            found += _step_or_drift(row_names(sample, [place[cut]])[0], place, ranks, cut, ratio)
+            found += _step_or_drift(_row_names(sample, [place[cut]])[0], place, ranks, cut, ratio)
     return found
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-018b
@@ -291,10 +292,10 @@ def _step_or_drift(row, place, ranks, cut, ratio):
     slope = abs(np.corrcoef(ranks, rows)[0, 1])
     facts = {"row_name": row, "ratio": float(ratio)}
     if step > 1.03 * slope:
-        return whole_column("change_in_the_file", "likely", facts, factor=1 / ratio,
-                            rows=place[cut:] if cut > n / 2 else place[:cut],
-                            also=("two_instruments", "drift"))
-    return whole_column("drift", "likely", facts, also=("change_in_the_file",))
+        return _whole_column("change_in_the_file", "likely", facts, factor=1 / ratio,
+                             rows=place[cut:] if cut > n / 2 else place[:cut],
+                             also=("two_instruments", "drift"))
+    return _whole_column("drift", "likely", facts, also=("change_in_the_file",))
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-019
 def _edge(sample):
@@ -304,7 +305,7 @@ def _edge(sample):
     for x, of in ((np.abs(sample.scaled), "scaled"), (np.abs(sample.error), "error")):
         sizes = np.sort(x)[::-1]
         if any(_spacings_shrink(sizes[:min(n // share, 2000) + 1]) for share in (5, 10, 20)):
-            return whole_column("truncated_errors", "likely", {"of": of, "end": float(sizes[0])})
+            return _whole_column("truncated_errors", "likely", {"of": of, "end": float(sizes[0])})
     return []
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-019b
@@ -396,8 +397,8 @@ def _populations(sample):
     skewed = _likelihood_of_two_sides(z)
     if skewed > likelihood: return _skewed(z) if skewed > likelihood + 5 else []
     facts = {"share": float(share), "ratio": float(large / small)}
-    return whole_column("two_populations", "likely", facts, factor=small / large,
-                        also=("mixed_units",))
+    return _whole_column("two_populations", "likely", facts, factor=small / large,
+                         also=("mixed_units",))
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-110b
 def _skewed(z):
@@ -406,10 +407,10 @@ def _skewed(z):
     up = high + low > 2 * middle
     if up: ratio = (high - middle) / (middle - low)
     else: ratio = (middle - low) / (high - middle)
-    return whole_column("skewed_errors", "likely", {"ratio": float(ratio), "is_up": bool(up)})
+    return _whole_column("skewed_errors", "likely", {"ratio": float(ratio), "is_up": bool(up)})
 
 # %% ../../nbs/errors/86_column_causes.ipynb #e7b30000
-OF_LINK = {"reversed", "unrelated_uncertainty", "shifted_rows", "reversed_rows"}  # names of causes
+_OF_LINK = {"reversed", "unrelated_uncertainty", "shifted_rows", "reversed_rows"}  # names of causes
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-045c
 def _first_of_group(sample):
@@ -423,50 +424,22 @@ _OF_ROWS = {"code_for_missing", "zero_errors", "mixed_units", "unit_in_a_row", "
 _OF_SHAPE = {"clipped_errors", "floored_uncertainty", "capped_uncertainty", "rounded_uncertainty"}
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-045d
-def not_flagged(sample: Sample,  # the columns
-                known: list[Cause],  # what was found
+def _not_flagged(sample: Sample,  # the columns
+                 known: list[Cause],  # what was found
                 ) -> np.ndarray:  # shape (n,)
-    """True for rows that have no fault of their own.
-
-    Parameters
-    ----------
-    sample : Sample
-        The columns.
-    known : list[Cause]
-        What was found.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n,).
-    """
+    "True for rows that have no fault of their own."
     keep = np.ones(sample.n, dtype=bool)
     for one in known:
         if one.name in _OF_ROWS: keep[one.rows] = False
     return keep
 
 # %% ../../nbs/errors/86_column_causes.ipynb #cell-045b
-def causes_of_columns(sample: Sample,  # the columns
-                      known: list[Cause],  # what was found of rows
-                      clear: np.ndarray | None = None,  # False for rows to set aside, shape (n,)
+def _causes_of_columns(sample: Sample,  # the columns
+                       known: list[Cause],  # what was found of rows
+                       clear: np.ndarray | None = None,  # False for rows to set aside, shape (n,)
                       ) -> list[Cause]:  # those that are well supported
-    """What concerns a column as a whole, once rows with a fault of their own are set aside.
-
-    Parameters
-    ----------
-    sample : Sample
-        The columns.
-    known : list[Cause]
-        What was found of rows.
-    clear : np.ndarray | None, optional
-        False for rows to set aside, shape (n,).
-
-    Returns
-    -------
-    list[Cause]
-        Those that are well supported.
-    """
-    keep = not_flagged(sample, known)
+    "What concerns a column as a whole, once rows with a fault of their own are set aside."
+    keep = _not_flagged(sample, known)
     faults = not keep.all()
     if clear is not None: keep &= clear
     if sample.groups is not None: keep &= _first_of_group(sample)
@@ -480,7 +453,7 @@ def causes_of_columns(sample: Sample,  # the columns
     if "clipped_errors" not in names: found += _edge(rest)
     found += _mean_off_zero(rest)
     if not found and not names & _OF_SHAPE: found += _populations(rest)
-    if any(one.name in OF_LINK - {"reversed"} for one in found): return found
+    if any(one.name in _OF_LINK - {"reversed"} for one in found): return found
     whole = _columnwise(rest)
     is_shaped = any(one.name != "reversed" for one in found) or names & _OF_SHAPE
     return found + [one for one in whole if not is_shaped

@@ -14,12 +14,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from .bias import bias_of, centred_of, groups_are_small
-from .causes import signs_are_lost, suspect_rows
-from ..statistics.consistency import (NothingToTest, check_shuffles, consistency_of,
-                                          link_of)
-from .factors import average_of
-from .stretches import factors_of
+from .bias import _bias_of, _centred_of, _groups_are_small
+from .causes import _signs_are_lost, _suspect_rows
+from ..statistics.consistency import (NothingToTest, _check_shuffles, _consistency_of,
+                                          _link_of)
+from .factors import _average_of
+from .stretches import _factors_of
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                                 column_label, named_columns, printable)
 from .._chance.resampling import affordable, joint_pvalues, monte_carlo_pvalue
@@ -28,11 +28,10 @@ from ..reports import Finding, Place
 from .._sample.sample import Ordering, Sample
 
 # %% auto #0
-__all__ = ['BIAS', 'AVERAGE', 'ALONG_U', 'RANKING', 'read_features', 'conclusions_of', 'planned_resamples', 'check_tolerance',
-           'draw_conclusions']
+__all__ = ['draw_conclusions']
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-022
-BIAS, AVERAGE, ALONG_U, RANKING = "bias", "on average", "along u", "ranking"
+_BIAS, _AVERAGE, _ALONG_U, _RANKING = "bias", "on average", "along u", "ranking"
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-008
 @dataclass(frozen=True)
@@ -208,7 +207,7 @@ def _bias_besides(test, named, by, both):
 def _bias(asked, answers, setup):
     "Are errors zero on average and in every part?"
     test, reach = asked.test, setup.tolerance - 1
-    mean, change = answers[BIAS], answers.get(_CHANGE, _Answer(1.0, 0.0, False))
+    mean, change = answers[_BIAS], answers.get(_CHANGE, _Answer(1.0, 0.0, False))
     limits = _two_sided(test.mean_limits, 0.0, test.estimate, mean, setup)
     span = _parts_span(test)
     statuses = {fault_status(mean.is_shown, _is_within(limits, -reach, reach))}
@@ -280,7 +279,7 @@ def _bias_finding(asked, setup, facts, *, status, limits, part, **fields):
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-012
 def _average(asked, answers, setup, sample):
     "Are errors as large as predicted, on average?"
-    test, answer, reach = asked.test, answers[AVERAGE], setup.tolerance
+    test, answer, reach = asked.test, answers[_AVERAGE], setup.tolerance
     limits = _two_sided(test.limits, 1.0, test.estimate, answer, setup)
     status = fault_status(answer.is_shown, _is_within(limits, 1 / reach, reach))
     tails, direction, reason = None, None, None
@@ -296,7 +295,7 @@ def _average(asked, answers, setup, sample):
              "tails": tails, "open_end": _open_end(limits, test.estimate),
              "fit_decides": fit_decides, "n_calibration": test.n_calibration}
     return Finding(
-        name=AVERAGE, kind="average", status=status, reason=reason, direction=direction,
+        name=_AVERAGE, kind="average", status=status, reason=reason, direction=direction,
         estimate=test.estimate, low=limits.low, high=limits.high, pvalue=answer.pvalue,
         is_beyond=answer.is_shown and (limits.low > reach or limits.high < 1 / reach),
         unit="×", tolerance=reach, excluded_beyond=_farthest(limits),
@@ -393,11 +392,11 @@ def _elsewhere(part):
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-015
 def _perfect_link(sample, setup):
     "CC of perfect uncertainties of this spread: a range whose digits ask for few draws."
-    check_shuffles(sample)
+    _check_shuffles(sample)
     most = 1999
     if setup.is_auto and sample.n > 10_000: most = 499 if sample.n <= 100_000 else 99
     few = setup.shuffles | {"n_resamples": min(setup.n_resamples, most)}
-    return consistency_of(sample, statistic="cc", **few)
+    return _consistency_of(sample, statistic="cc", **few)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-015s
 def _ranking(asked, setup, sample):
@@ -417,7 +416,7 @@ def _ranking(asked, setup, sample):
              "digits": digits, "rises": _rises(sample), "n_resamples": test.n_resamples,
              "n_planned": test.n_planned}
     return Finding(
-        name=RANKING, kind="ranking", status=status, direction=direction, estimate=correlation,
+        name=_RANKING, kind="ranking", status=status, direction=direction, estimate=correlation,
         reason="precision" if status == "inconclusive" else None, n=sample.n, scope="place",
         pvalue=against if direction else test.pvalue, test=test, facts=facts | setup.facts)
 
@@ -446,7 +445,7 @@ class _Asked:
 
 def _open(asked):
     "A question that these data cannot answer."
-    if asked.kind == "ranking" or asked.name == ALONG_U: scope = "place"
+    if asked.kind == "ranking" or asked.name == _ALONG_U: scope = "place"
     elif asked.by is None: scope = "whole"
     else: scope = "named"
     return Finding(name=asked.name, kind=asked.kind, by=asked.by, scope=scope,
@@ -457,7 +456,7 @@ def _open(asked):
 def _average_test(sample, setup):
     enough = affordable(setup.enough_boot, sample.n, 5 * 10**8)
     resamples = setup.resamples | {"n_boot": max(setup.n_boot, enough)}
-    test = average_of(sample, n_calibration=setup.n_calibration, **resamples)
+    test = _average_of(sample, n_calibration=setup.n_calibration, **resamples)
     if test.reason: raise NothingToTest(test.reason, test.reason)
     if sample.by_scaled_size.is_constant:
         raise NothingToTest("nothing varies", "all scaled errors have the same size, so the "
@@ -466,8 +465,8 @@ def _average_test(sample, setup):
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-018c
 def _range_test(sample, setup):
-    check_shuffles(sample)
-    return consistency_of(sample, **setup.stopping(sample, 1, setup.shares[2] / 2))
+    _check_shuffles(sample)
+    return _consistency_of(sample, **setup.stopping(sample, 1, setup.shares[2] / 2))
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-018d
 def _try(asked, ask, *arguments, **options):
@@ -478,7 +477,7 @@ def _try(asked, ask, *arguments, **options):
 
 def _ranking_test(sample, setup):
     "The test of any ranking, and CC of perfect uncertainties."
-    test = link_of(sample, **setup.stopping(sample, 1, 0.05))
+    test = _link_of(sample, **setup.stopping(sample, 1, 0.05))
     return test, _perfect_link(sample, setup)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-028
@@ -499,7 +498,7 @@ def _along(ask, kind, sample, features, setup):
 def _factors(asked, sample, setup):
     "Sizes in the parts of a column, or of u, where they were tested."
     if asked.kind != "size" or asked.test is None: return None
-    return factors_of(sample, asked.along, **setup.resamples)
+    return _factors_of(sample, asked.along, **setup.resamples)
 
 
 def _joint(asked, setup):
@@ -509,13 +508,13 @@ def _joint(asked, setup):
     for one in asked:
         if one.test is None or one.kind == "ranking": continue
         pvalues[one.name] = one.test.pvalue
-        if one.name == BIAS:
-            pvalues[BIAS], weights[BIAS] = one.test.mean_pvalue, whole / 2
+        if one.name == _BIAS:
+            pvalues[_BIAS], weights[_BIAS] = one.test.mean_pvalue, whole / 2
             if not one.along.is_constant:
                 pvalues[_CHANGE], weights[_CHANGE] = one.test.pvalue, place / 2
-        elif one.name == AVERAGE:
-            weights[AVERAGE] = whole / 2
-            if one.test.is_heavy and not one.test.is_shown: pvalues[AVERAGE] = 1.0
+        elif one.name == _AVERAGE:
+            weights[_AVERAGE] = whole / 2
+            if one.test.is_heavy and not one.test.is_shown: pvalues[_AVERAGE] = 1.0
         elif one.by is None: weights[one.name] = place / 2
         else: weights[one.name] = named / 2 / one.n_asked
     if not pvalues: return {}
@@ -530,9 +529,9 @@ def _findings(asked, answers, setup, sample):
     for one in asked:
         if one.test is None: findings[one.name] = _open(one)
         elif one.kind == "ranking": findings[one.name] = _ranking(one, setup, sample)
-        elif one.name == BIAS: findings[one.name] = _bias(one, answers, setup)
+        elif one.name == _BIAS: findings[one.name] = _bias(one, answers, setup)
         elif one.kind == "bias": findings[one.name] = _bias_by(one, answers, setup)
-        elif one.name == AVERAGE: findings[one.name] = _average(one, answers, setup, sample)
+        elif one.name == _AVERAGE: findings[one.name] = _average(one, answers, setup, sample)
         else: findings[one.name] = _dependence(one, answers, setup)
     return findings
 
@@ -552,18 +551,18 @@ def _too_coarse(finding):
 def _bias_tests(sample, features, setup):
     "The questions about bias."
     along = sample.by_uncertainty
-    whole = _try(_Asked(BIAS, "bias", along=along), bias_of, sample, **setup.shuffles,
+    whole = _try(_Asked(_BIAS, "bias", along=along), _bias_of, sample, **setup.shuffles,
                  confidence=1 - setup.level)
-    return [whole, *_along(bias_of, "bias", sample, features, setup)]
+    return [whole, *_along(_bias_of, "bias", sample, features, setup)]
 
 
 def _size_tests(sample, features, setup):
     "The questions about the size of errors."
-    average = _try(_Asked(AVERAGE, "average"), _average_test, sample, setup)
-    size = _try(_Asked(ALONG_U, "size", along=sample.by_uncertainty), _range_test, sample, setup)
-    ranking = _try(_Asked(RANKING, "ranking"), _ranking_test, sample, setup)
+    average = _try(_Asked(_AVERAGE, "average"), _average_test, sample, setup)
+    size = _try(_Asked(_ALONG_U, "size", along=sample.by_uncertainty), _range_test, sample, setup)
+    ranking = _try(_Asked(_RANKING, "ranking"), _ranking_test, sample, setup)
     return [average, replace(size, sizes=_factors(size, sample, setup)), ranking,
-            *_along(consistency_of, "size", sample, features, setup)]
+            *_along(_consistency_of, "size", sample, features, setup)]
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-033b
 def _answers(sample, features, setup):
@@ -575,7 +574,7 @@ def _answers(sample, features, setup):
         asked = {finding.name: finding for name in hidden for finding in _not_asked(name)}
         return _ordered(_answers(sample, known, setup) | asked, features)
     unsigned = {}
-    if signs_are_lost(sample):
+    if _signs_are_lost(sample):
         unsigned = {finding.name: finding for finding in _without_signs(sample, features)}
         biases = []
     else: biases = _bias_tests(sample, features, setup)
@@ -592,16 +591,16 @@ def _answers(sample, features, setup):
 
 def _is_surely_biased(biases, setup):
     "Whether the mean error differs from zero whatever the other tests say."
-    whole = next((one for one in biases if one.name == BIAS and one.test is not None), None)
+    whole = next((one for one in biases if one.name == _BIAS and one.test is not None), None)
     return whole is not None and whole.test.mean_pvalue <= setup.level * setup.shares[0] / 2
 
 
 def _of_centred(sample, features, setup, biases, shown, as_is):
     "The findings about size once the biases that are shown have been taken out."
     mixed = [name for name in features if any(
-        test.along is features[name] and groups_are_small(test) for test in shown)]
+        test.along is features[name] and _groups_are_small(test) for test in shown)]
     left = {name: along for name, along in features.items() if name not in mixed}
-    centred = centred_of(sample, shown)
+    centred = _centred_of(sample, shown)
     sizes = _size_tests(centred, left, setup)
     found = _findings(sizes, _joint([*biases, *sizes], setup), setup, centred)
     found |= {f"size by {name}": _open(_mixed(name)) for name in mixed}
@@ -639,13 +638,13 @@ def _without_signs(sample, features):
     is_all = np.all(sample.error >= 0) or np.all(sample.error <= 0)
     facts = {"sign": sign, "share": "all" if is_all else "nearly all"}
     for name in (None, *features):
-        yield Finding(name=BIAS if name is None else f"bias by {name}", kind="bias", by=name,
+        yield Finding(name=_BIAS if name is None else f"bias by {name}", kind="bias", by=name,
                       scope="whole" if name is None else "named", status="inconclusive",
                       reason="signs", facts=facts)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-047b
 def _ordered(findings, features):
-    names = [BIAS, AVERAGE, ALONG_U, RANKING]
+    names = [_BIAS, _AVERAGE, _ALONG_U, _RANKING]
     for name in features: names += [f"bias by {name}", f"size by {name}"]
     return {name: findings[name] for name in names}
 
@@ -707,7 +706,7 @@ def _heaviest_row(sample, found, level):
     return np.array([np.argmax(squares)] if near.any() else [], dtype=int)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-026
-def read_features(
+def _read_features(
     by: Any,  # an array or a Series, shape (n,), a DataFrame, or a dict of name → column: numbers,
               # or text, categories, truth values as groups; None for no features
     sample: Sample,  # the points that they describe
@@ -715,27 +714,8 @@ def read_features(
 ) -> dict[str, Ordering]:  # the order of the points along each feature, by its name
     """Features by name, each one checked and sorted.
 
-    Parameters
-    ----------
-    by : Any
-        An array or a Series, shape (n,), a DataFrame, or a dict of name → column: numbers,
-        or text, categories, truth values as groups; None for no features.
-    sample : Sample
-        The points that they describe.
-    **others : Any
-        Further inputs of the same rows by name, whose labels must agree.
-
-    Returns
-    -------
-    dict[str, Ordering]
-        The order of the points along each feature, by its name.
-
-    Raises
-    ------
-    TypeError
-        For anything but columns. Raises ValueError for equal names and for a column that is
-        constant, has gaps or another length, naming it.
-    """
+    Raises TypeError for anything but columns. Raises ValueError for equal names and for a column
+    that is constant, has gaps or another length, naming it."""
     given = named_columns(by)
     labels = [printable(name) for name, _ in given]
     for label in labels:
@@ -750,9 +730,9 @@ def read_features(
     return {label: sample.along(column, said[label]) for label, column in columns.items()}
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-027
-def conclusions_of(
+def _conclusions_of(
     sample: Sample,  # errors and uncertainties, n ≥ 2
-    orders: Mapping[str, Ordering],  # from `read_features`; empty for none
+    orders: Mapping[str, Ordering],  # from `_read_features`; empty for none
     *,
     tolerance: float = 1.25,  # largest factor between the errors' size and u that does
                               # no harm, > 1; for bias, tolerance − 1 times u
@@ -770,49 +750,13 @@ def conclusions_of(
 ) -> dict[str, Finding]:  # by name, as `draw_conclusions` returns them
     """`draw_conclusions` of a sample that is checked and sorted already.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties, n ≥ 2.
-    orders : Mapping[str, Ordering]
-        From `read_features`; empty for none.
-    tolerance : float, default 1.25
-        Largest factor between the errors' size and u that does no harm, > 1; for bias,
-        tolerance − 1 times u.
-    n_boot : int, default 5000
-        Bootstrap resamples for each interval, ≥ 1; for the average at least as many as can
-        show errors too small.
-    n_resamples : int | str, default 9999
-        Shuffles for each question, ≥ 1; fewer above 50,000 points, more for many features;
-        "auto": 9,999, and above 10,000 points what decides the findings.
-    confidence : float, default 0.95
-        Tests reject at 1 − confidence; in (0, 1).
-    n_calibration : int | None, optional
-        Errors to which the uncertainties were fitted before, if they were; it widens the
-        answer on their average.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    dict[str, Finding]
-        By name, as `draw_conclusions` returns them.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For settings out of range, naming the argument.
-    """
-    setup = _Setup(1 - check_fraction(confidence, "confidence"), check_tolerance(tolerance),
-                   check_count(n_boot, "n_boot"), planned_resamples(n_resamples, sample.n),
+    Raises ValueError or TypeError for settings out of range, naming the argument."""
+    setup = _Setup(1 - check_fraction(confidence, "confidence"), _check_tolerance(tolerance),
+                   check_count(n_boot, "n_boot"), _planned_resamples(n_resamples, sample.n),
                    isinstance(n_resamples, str),
                    dict(rng=check_generator(rng), n_jobs=n_jobs, progress=progress),
                    n_calibration)
-    findings, rows = _answers(sample, orders, setup), suspect_rows(sample)
+    findings, rows = _answers(sample, orders, setup), _suspect_rows(sample)
     is_apart = rows.size > 0
     if not is_apart: rows = _heaviest_row(sample, findings, setup.level)
     if not rows.size or sample.n - rows.size < 4: return findings
@@ -823,53 +767,19 @@ def conclusions_of(
     return _unless_rows_decide(sample, findings, without, rows, is_apart)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-048
-def planned_resamples(n_resamples: int | str,  # a whole number ≥ 1, or "auto"
-                      n: int,  # number of points
+def _planned_resamples(n_resamples: int | str,  # a whole number ≥ 1, or "auto"
+                       n: int,  # number of points
                       ) -> int:  # how many may be drawn; fewer above 50,000 points
-    """The number of shuffles, checked.
-
-    Parameters
-    ----------
-    n_resamples : int | str
-        A whole number ≥ 1, or "auto".
-    n : int
-        Number of points.
-
-    Returns
-    -------
-    int
-        How many may be drawn; fewer above 50,000 points.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For anything else.
-    """
+    "The number of shuffles, checked. Raises ValueError, TypeError for anything else."
     is_auto = isinstance(n_resamples, str) and n_resamples == "auto"
     return affordable(9999 if is_auto else check_count(n_resamples, "n_resamples"), n, 5 * 10**8)
 
 # %% ../../nbs/errors/50_conclusions.ipynb #cell-048b
-def check_tolerance(tolerance: float,  # largest factor that does no harm
+def _check_tolerance(tolerance: float,  # largest factor that does no harm
                     ) -> float:  # the same as a float
     """A tolerance, checked.
 
-    Parameters
-    ----------
-    tolerance : float
-        Largest factor that does no harm.
-
-    Returns
-    -------
-    float
-        The same as a float.
-
-    Raises
-    ------
-    TypeError
-        For anything but a number.
-    ValueError
-        Unless it is finite and above 1.
-    """
+    Raises TypeError for anything but a number, ValueError unless it is finite and above 1."""
     if isinstance(tolerance, (bool, str)) or not np.isscalar(tolerance) or np.iscomplexobj(
         tolerance):
         raise TypeError(f"tolerance must be a number above 1, got {tolerance!r:.40}")
@@ -957,6 +867,6 @@ def draw_conclusions(
     if sample.n < 2:
         raise ValueError(
             "error must hold at least two points: a single one says nothing of scatter")
-    return conclusions_of(sample, read_features(by, sample), tolerance=tolerance,
-                          n_boot=n_boot, n_resamples=n_resamples, confidence=confidence,
-                          n_calibration=n_calibration, rng=rng, n_jobs=n_jobs, progress=progress)
+    return _conclusions_of(sample, _read_features(by, sample), tolerance=tolerance,
+                           n_boot=n_boot, n_resamples=n_resamples, confidence=confidence,
+                           n_calibration=n_calibration, rng=rng, n_jobs=n_jobs, progress=progress)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['points_for', 'AverageTest', 'average_test', 'average_of']
+__all__ = ['AverageTest', 'average_test']
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-039
 _HEAVY = 1.25
@@ -610,7 +610,7 @@ def _task(units, stretches, n_resamples, rng):
                                _extremes(ratio, stretches.level[stretches.own])], axis=1)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-055
-def points_for(
+def _points_to_reach(
     interval: Interval,  # limits of a factor
     estimate: float,  # the factor
     n: int,  # number of points that gave them
@@ -619,28 +619,7 @@ def points_for(
     """About how many such points would bring limits as close as a tolerance.
 
     Limits are taken to close in as 1/√n.
-
-    Parameters
-    ----------
-    interval : Interval
-        Limits of a factor.
-    estimate : float
-        The factor.
-    n : int
-        Number of points that gave them.
-    tolerance : float
-        A factor above 1.
-
-    Returns
-    -------
-    int | None
-        Two digits of it; None where the interval has no end.
-
-    Raises
-    ------
-    ValueError
-        For a tolerance that is not a number above 1.
-    """
+    Raises ValueError for a tolerance that is not a number above 1."""
     if not tolerance > 1 or not np.isfinite(tolerance):
         raise ValueError(f"tolerance must be a factor above 1, got {tolerance!r:.40}")
     low, high = interval
@@ -723,10 +702,10 @@ class AverageTest(SignificanceTest):
         Raises
         ------
         ValueError
-            As `points_for`.
+            As `_points_to_reach`.
         """
-        needed, fitted = points_for(self.confidence_interval, self.estimate, self.n,
-                                    tolerance), self.n_calibration
+        needed, fitted = _points_to_reach(self.confidence_interval, self.estimate, self.n,
+                                          tolerance), self.n_calibration
         if needed is None or fitted is None: return needed
         left = self.n / needed * (1 / self.n + 1 / fitted) - 1 / fitted
         if left > 0: return max(int(float(f"{1 / left:.2g}")), 1)
@@ -871,11 +850,11 @@ def average_test(
     Bootstrap-t after Efron (1981), tail fit of Zhang & Stephens (2009).
     """
     sample = Sample(error, uncertainty, groups)
-    return average_of(sample, n_boot=n_boot, confidence=confidence, n_calibration=n_calibration,
-                      rng=rng, n_jobs=n_jobs, progress=progress)
+    return _average_of(sample, n_boot=n_boot, confidence=confidence, n_calibration=n_calibration,
+                       rng=rng, n_jobs=n_jobs, progress=progress)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-060
-def average_of(
+def _average_of(
     sample: Sample,  # errors and uncertainties, with groups where rows are clustered
     *,
     n_boot: int = 5000,  # number of resamples, ≥ 1
@@ -887,33 +866,7 @@ def average_of(
 ) -> AverageTest:  # the result of `average_test`
     """The test of the average for a checked sample.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties, with groups where rows are clustered.
-    n_boot : int, default 5000
-        Number of resamples, ≥ 1.
-    confidence : float, default 0.95
-        Level of the interval, in (0, 1).
-    n_calibration : int | None, optional
-        Errors to which the uncertainties were fitted before.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    AverageTest
-        The result of `average_test`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For options out of range.
-    """
+    Raises ValueError, TypeError for options out of range."""
     return _judged(sample, None, n_boot, confidence, n_calibration, rng, n_jobs, progress)
 
 # %% ../../nbs/errors/27_factors.ipynb #cell-060j

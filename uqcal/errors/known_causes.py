@@ -16,10 +16,10 @@ from .._words.file import CAUSES
 from .._sample.sample import Sample
 
 # %% auto #0
-__all__ = ['STRENGTHS', 'CONSTANTS', 'Cause', 'no_rows', 'Constant', 'row_names', 'row_facts', 'whole_column', 'is_sorted']
+__all__ = ['Cause']
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-003
-STRENGTHS = ("possible", "likely", "seen")
+_STRENGTHS = ("possible", "likely", "seen")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class Cause(Result):
     facts: dict[str, Any] = field(repr=False, default_factory=dict)  # numbers, names and codes
     # that its sentence needs
     rows: np.ndarray = field(  # positions of the rows concerned, from 0; empty for the whole column
-        repr=False, compare=False, default_factory=lambda: no_rows())
+        repr=False, compare=False, default_factory=lambda: _without_rows())
 
     @property
     def sentence(self) -> str:
@@ -60,34 +60,14 @@ class Cause(Result):
         return CAUSES[self.name](self)
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-003b
-def no_rows() -> np.ndarray:  # of whole numbers
-    """Positions of no row.
-
-    Returns
-    -------
-    np.ndarray
-        Of whole numbers.
-    """
+def _without_rows() -> np.ndarray:  # of whole numbers
+    "Positions of no row."
     return np.zeros(0, dtype=np.int64)
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-004
 @dataclass(frozen=True)
-class Constant:
-    """A factor that comes in by a known mistake.
-
-    Parameters
-    ----------
-    name : str
-        Of the mistake, as in `Cause.name`.
-    factor : float
-        How many times too large the predictions become.
-    looks : str
-        What the column then holds: the key of its words, such as "half_width_95".
-    rarity : float, default 1.0
-        0 for what happens daily; counts against it where several fit.
-    details : tuple[Any, ...], default ()
-        What its words need: two units, a power of ten, a number.
-    """
+class _Constant:
+    "A factor that comes in by a known mistake."
 
     name: str  # of the mistake, as in `Cause.name`
     factor: float  # how many times too large the predictions become
@@ -103,25 +83,25 @@ class Constant:
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-004b
 def _unit(factor, units, rarity=1.0):
     "A unit mistaken for another, in either direction."
-    return [Constant("unit", ratio, "units", rarity, (*units, ratio))
+    return [_Constant("unit", ratio, "units", rarity, (*units, ratio))
             for ratio in (factor, 1 / factor)]
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-078
-CONSTANTS = (
-    Constant("expanded_uncertainty", 2.0, "expanded_2", 0),
-    Constant("half_width", 1.959964, "half_width_95", 0.2),
-    Constant("expanded_uncertainty", 3.0, "expanded_3", 1),
-    Constant("width", 3.919928, "width_95", 0.5),
-    Constant("half_width", 1.644854, "half_width_90", 1.5),
-    Constant("half_width", 2.575829, "half_width_99", 1.5),
-    Constant("width", 2.354820, "width_at_half_maximum", 1.5),
-    Constant("interquartile_range", 1.348980, "interquartile_range", 1),
-    Constant("median_absolute_deviation", 0.674490, "median_absolute_deviation", 1),
-    Constant("mean_absolute_deviation", 0.797885, "mean_absolute_deviation", 1),
-    *(Constant("standard_error", 1 / np.sqrt(m), "standard_error", 3, (m,))
+_CONSTANTS = (
+    _Constant("expanded_uncertainty", 2.0, "expanded_2", 0),
+    _Constant("half_width", 1.959964, "half_width_95", 0.2),
+    _Constant("expanded_uncertainty", 3.0, "expanded_3", 1),
+    _Constant("width", 3.919928, "width_95", 0.5),
+    _Constant("half_width", 1.644854, "half_width_90", 1.5),
+    _Constant("half_width", 2.575829, "half_width_99", 1.5),
+    _Constant("width", 2.354820, "width_at_half_maximum", 1.5),
+    _Constant("interquartile_range", 1.348980, "interquartile_range", 1),
+    _Constant("median_absolute_deviation", 0.674490, "median_absolute_deviation", 1),
+    _Constant("mean_absolute_deviation", 0.797885, "mean_absolute_deviation", 1),
+    *(_Constant("standard_error", 1 / np.sqrt(m), "standard_error", 3, (m,))
       for m in (3, 4, 5, 10, 20, 30)),
-    *(Constant("unit", 10.0**k, "power_of_ten",
-               {1: 0.5, 2: 0, 3: 0, 6: 0.5, 4: 1}.get(abs(k), 2), (abs(k),))
+    *(_Constant("unit", 10.0**k, "power_of_ten",
+                {1: 0.5, 2: 0, 3: 0, 6: 0.5, 4: 1}.get(abs(k), 2), (abs(k),))
       for k in (-12, -9, -8, -7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12)),
     *_unit(4.184, ("kJ/mol", "kcal/mol")), *_unit(27.211386, ("eV", "hartree")),
     *_unit(627.509474, ("kcal/mol", "hartree")), *_unit(23.060548, ("kcal/mol", "eV")),
@@ -132,97 +112,37 @@ CONSTANTS = (
 )
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-007
-def row_names(sample: Sample,  # the columns
-              rows: ArrayLike,  # positions
-              most: int = 5,  # how many are named
+def _row_names(sample: Sample,  # the columns
+               rows: ArrayLike,  # positions
+               most: int = 5,  # how many are named
               ) -> tuple[str, ...]:  # at most so many
-    """What the first of some rows are called: positions, with labels where there are any.
-
-    Parameters
-    ----------
-    sample : Sample
-        The columns.
-    rows : ArrayLike
-        Positions.
-    most : int, default 5
-        How many are named.
-
-    Returns
-    -------
-    tuple[str, ...]
-        At most so many.
-    """
+    "What the first of some rows are called: positions, with labels where there are any."
     labels = {row: sample.row_label(row) for row in np.asarray(rows)[:most].tolist()}
     return tuple(f"{row:,} ({label})" if label else f"{row:,}" for row, label in labels.items())
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-007b
-def row_facts(sample: Sample,  # errors and uncertainties
-              row: int,  # position, from 0
-              column: str | None = None,  # "error" or "uncertainty", if one looks multiplied
-              factors: tuple[float, ...] = (),  # by which, the likeliest first
+def _row_facts(sample: Sample,  # errors and uncertainties
+               row: int,  # position, from 0
+               column: str | None = None,  # "error" or "uncertainty", if one looks multiplied
+               factors: tuple[float, ...] = (),  # by which, the likeliest first
               ) -> dict[str, Any]:  # what words need
-    """A row's name and values, and which of its columns looks multiplied.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    row : int
-        Position, from 0.
-    column : str | None, optional
-        "error" or "uncertainty", if one looks multiplied.
-    factors : tuple[float, ...], default ()
-        By which, the likeliest first.
-
-    Returns
-    -------
-    dict[str, Any]
-        What words need.
-    """
-    return {"name": row_names(sample, [row])[0], "error": float(sample.error[row]),
+    "A row's name and values, and which of its columns looks multiplied."
+    return {"name": _row_names(sample, [row])[0], "error": float(sample.error[row]),
             "uncertainty": float(sample.uncertainty[row]), "scaled": float(sample.scaled[row]),
             "column": column, "factors": factors}
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-012
-def whole_column(name: str,  # what went wrong
-                 strength: str,  # one of `STRENGTHS`
-                 facts: dict[str, Any] | None = None,  # what its words need
-                 **more: Any,  # other fields of `Cause`
+def _whole_column(name: str,  # what went wrong
+                  strength: str,  # one of `_STRENGTHS`
+                  facts: dict[str, Any] | None = None,  # what its words need
+                  **more: Any,  # other fields of `Cause`
                  ) -> list[Cause]:  # that one alone
-    """A cause that concerns the whole column, or rows that `more` names.
-
-    Parameters
-    ----------
-    name : str
-        What went wrong.
-    strength : str
-        One of `STRENGTHS`.
-    facts : dict[str, Any] | None, optional
-        What its words need.
-    **more : Any
-        Other fields of `Cause`.
-
-    Returns
-    -------
-    list[Cause]
-        That one alone.
-    """
+    "A cause that concerns the whole column, or rows that `more` names."
     return [Cause(name=name, strength=strength, facts=facts or {}, **more)]
 
 # %% ../../nbs/errors/85_known_causes.ipynb #cell-012b
-def is_sorted(x: np.ndarray,  # a column, shape (n,)
+def _column_is_sorted(x: np.ndarray,  # a column, shape (n,)
               ) -> bool:  # False where all are equal, or fewer than eight
-    """Whether values rise or fall along the file.
-
-    Parameters
-    ----------
-    x : np.ndarray
-        A column, shape (n,).
-
-    Returns
-    -------
-    bool
-        False where all are equal, or fewer than eight.
-    """
+    "Whether values rise or fall along the file."
     step = np.diff(x)
     return x.size >= 8 and x[0] != x[-1] and (np.all(step >= 0) or np.all(step <= 0))

@@ -9,14 +9,14 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._chance.resampling import holm
-from .known_causes import CONSTANTS, Cause, row_facts, row_names, whole_column
+from .known_causes import _CONSTANTS, Cause, _row_facts, _row_names, _whole_column
 from .._sample.sample import Ordering, Sample
 
 # %% auto #0
-__all__ = ['causes_in_ratios', 'cause_of_whole_ratio', 'clear_of_limits', 'causes_at_limits', 'causes_along']
+__all__ = []
 
 # %% ../../nbs/errors/95_other_columns.ipynb #cell-ratio-2
-_UNITS = [one for one in CONSTANTS if one.name == "unit" and abs(np.log(one.factor)) > 0.75]
+_UNITS = [one for one in _CONSTANTS if one.name == "unit" and abs(np.log(one.factor)) > 0.75]
 _LEAST_ROWS = 3  # with one unit, before it is likely
 
 
@@ -32,26 +32,11 @@ def _readings(seen, predicted, u):
     return [(cost, _UNITS[place], fits) for cost, place, fits in found]
 
 # %% ../../nbs/errors/95_other_columns.ipynb #cell-ratio-3
-def causes_in_ratios(sample: Sample,  # errors and uncertainties
-                     observed: np.ndarray,  # observed values, shape (n,)
-                     rows: np.ndarray,  # positions of rows that are far from all others
+def _causes_in_ratios(sample: Sample,  # errors and uncertainties
+                      observed: np.ndarray,  # observed values, shape (n,)
+                      rows: np.ndarray,  # positions of rows that are far from all others
                      ) -> list[Cause]:  # one, or none
-    """The unit that observed and predicted values of rows are apart by.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    observed : np.ndarray
-        Observed values, shape (n,).
-    rows : np.ndarray
-        Positions of rows that are far from all others.
-
-    Returns
-    -------
-    list[Cause]
-        One, or none.
-    """
+    "The unit that observed and predicted values of rows are apart by."
     if rows.size == 0: return []
     seen, u = observed[rows], sample.uncertainty[rows]
     (cost, unit, fits), *others = _readings(seen, seen - sample.error[rows], u)
@@ -61,33 +46,20 @@ def causes_in_ratios(sample: Sample,  # errors and uncertainties
               if worse < cost + 4 and other.reading != unit.reading]
     ratio = float(np.median(seen / (seen - sample.error[rows])))
     facts = {"variant": "ratio", "count": rows.size, "n": sample.n, "ratio": ratio,
-             "row_names": row_names(sample, rows, 10), "reading": unit.reading,
+             "row_names": _row_names(sample, rows, 10), "reading": unit.reading,
              "others": tuple(dict.fromkeys(others))[:2]}
     if rows.size < _LEAST_ROWS:
-        facts["shown"] = tuple(row_facts(sample, row) for row in rows[:1].tolist())
+        facts["shown"] = tuple(_row_facts(sample, row) for row in rows[:1].tolist())
         return [Cause(name="outlier", strength="seen", rows=rows, factor=unit.factor,
                       also=("unit_in_a_row",), facts=facts)]
     return [Cause(name="unit_in_a_row", strength="likely", rows=rows, factor=unit.factor,
                   facts=facts)]
 
 # %% ../../nbs/errors/95_other_columns.ipynb #cell-ratio-4
-def cause_of_whole_ratio(sample: Sample,  # errors and uncertainties
-                         observed: np.ndarray,  # observed values, shape (n,)
+def _cause_of_whole_ratio(sample: Sample,  # errors and uncertainties
+                          observed: np.ndarray,  # observed values, shape (n,)
                          ) -> list[Cause]:  # one, or none
-    """Observed and predicted values that are a unit apart in the whole column.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    observed : np.ndarray
-        Observed values, shape (n,).
-
-    Returns
-    -------
-    list[Cause]
-        One, or none.
-    """
+    "Observed and predicted values that are a unit apart in the whole column."
     predicted = observed - sample.error
     use = observed * predicted > 0
     if sample.n < 30 or use.mean() < 0.9: return []
@@ -100,7 +72,7 @@ def cause_of_whole_ratio(sample: Sample,  # errors and uncertainties
         turned = np.abs((observed - predicted * unit.factor) / sample.uncertainty)
         if min(np.median(moved), np.median(turned)) < np.median(np.abs(sample.scaled)) / 3:
             facts = {"variant": "ratio", "ratio": float(np.exp(middle)), "reading": unit.reading}
-            return whole_column("unit", "likely", facts, factor=unit.factor)
+            return _whole_column("unit", "likely", facts, factor=unit.factor)
     return []
 
 # %% ../../nbs/errors/95_other_columns.ipynb #e7b33111
@@ -116,23 +88,10 @@ def _piled_ends(observed):
     return found
 
 # %% ../../nbs/errors/95_other_columns.ipynb #e7b33112
-def clear_of_limits(sample: Sample,  # errors and uncertainties
-                    observed: np.ndarray | None,  # observed values, shape (n,), if known
+def _rows_clear_of_limits(sample: Sample,  # errors and uncertainties
+                          observed: np.ndarray | None,  # observed values, shape (n,), if known
                     ) -> np.ndarray:  # shape (n,); True everywhere where there is no limit
-    """True for rows that are predicted more than 2 u from any limit of the observed values, Eq. (2).
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    observed : np.ndarray | None
-        Observed values, shape (n,), if known.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n,); True everywhere where there is no limit.
-    """
+    "True for rows that are predicted more than 2 u from any limit of the observed values, Eq. (2)."
     clear = np.ones(sample.n, dtype=bool)
     if observed is None: return clear
     for value, _, side in _piled_ends(observed):
@@ -140,58 +99,26 @@ def clear_of_limits(sample: Sample,  # errors and uncertainties
     return clear
 
 # %% ../../nbs/errors/95_other_columns.ipynb #e7b33113
-def causes_at_limits(sample: Sample,  # errors and uncertainties
-                     observed: np.ndarray,  # observed values, shape (n,)
-                     clear: np.ndarray,  # from `clear_of_limits`
+def _causes_at_limits(sample: Sample,  # errors and uncertainties
+                      observed: np.ndarray,  # observed values, shape (n,)
+                      clear: np.ndarray,  # from `_rows_clear_of_limits`
                      ) -> list[Cause]:  # one for each limit, with the rows that stand at it
-    """Limits of detection, or bounds of what can be observed.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    observed : np.ndarray
-        Observed values, shape (n,).
-    clear : np.ndarray
-        From `clear_of_limits`.
-
-    Returns
-    -------
-    list[Cause]
-        One for each limit, with the rows that stand at it.
-    """
+    "Limits of detection, or bounds of what can be observed."
     found = []
     for value, at, _ in _piled_ends(observed):
         rows = np.flatnonzero(observed == value)
         facts = {"count": rows.size, "n": sample.n, "value": value, "at": at,
-                 "clear": int(clear.sum()), "row_names": row_names(sample, rows)}
+                 "clear": int(clear.sum()), "row_names": _row_names(sample, rows)}
         found.append(Cause(name="detection_limit", strength="seen", rows=rows, facts=facts))
     return found
 
 # %% ../../nbs/errors/95_other_columns.ipynb #cell-044
-def causes_along(sample: Sample,  # errors and uncertainties
-                 name: str,  # of the feature
-                 order: Ordering,  # of the rows along it
-                 keep: np.ndarray,  # False for rows with a fault of their own, shape (n,)
+def _causes_along(sample: Sample,  # errors and uncertainties
+                  name: str,  # of the feature
+                  order: Ordering,  # of the rows along it
+                  keep: np.ndarray,  # False for rows with a fault of their own, shape (n,)
                  ) -> list[Cause]:  # units or a bias of groups, or the size that u is relative to
-    """What a feature explains in the rows that are kept.
-
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    name : str
-        Of the feature.
-    order : Ordering
-        Of the rows along it.
-    keep : np.ndarray
-        False for rows with a fault of their own, shape (n,).
-
-    Returns
-    -------
-    list[Cause]
-        Units or a bias of groups, or the size that u is relative to.
-    """
+    "What a feature explains in the rows that are kept."
     if order.kind == "groups": return _by_group(sample, name, order, keep)
     values, size = order.labels[order.codes], np.abs(sample.scaled)
     use = keep & (values != 0) & (size > 0)
@@ -201,7 +128,7 @@ def causes_along(sample: Sample,  # errors and uncertainties
     r = np.corrcoef(x, y)[0, 1]
     slope, se = r * y.std() / x.std(), np.sqrt((1 - r**2) / use.sum()) * y.std() / x.std()
     if abs(abs(slope) - 1) > 0.15 + 2 * se or abs(slope) < 8 * se: return []
-    return whole_column("relative_uncertainty", "likely", {"power": float(slope), "feature": name})
+    return _whole_column("relative_uncertainty", "likely", {"power": float(slope), "feature": name})
 
 # %% ../../nbs/errors/95_other_columns.ipynb #cell-112
 def _by_group(sample, name, order, keep):
@@ -226,8 +153,8 @@ def _biased_groups(sample, name, order, keep, counts):
     k = far[np.abs(shift[far]).argmax()]
     facts = {"count": far.size, "groups": counts.size, "feature": name, "mean": float(means[k]),
              "group": str(order.labels[k])}
-    return whole_column("bias_by_group", "likely", facts, also=("bias",),
-                        rows=np.flatnonzero(np.isin(codes, far)))
+    return _whole_column("bias_by_group", "likely", facts, also=("bias",),
+                         rows=np.flatnonzero(np.isin(codes, far)))
 
 # %% ../../nbs/errors/95_other_columns.ipynb #e7b33121
 def _units_of_groups(sample, name, order, keep):

@@ -15,26 +15,15 @@ from ..statistics.consistency import ConsistencyTest
 from .._base.page import Picture, Section, draw_picture
 from .._base.results import plain_text, three_digits
 from .._sample.sample import whole_run_bins
-from ..statistics.statistics import conditional_calibration_of
+from ..statistics.statistics import _conditional_calibration_of
 
 # %% auto #0
-__all__ = ['score_picture', 'validation_facts', 'validation_sections']
+__all__ = []
 
 # %% ../../nbs/errors/60_report.ipynb #cell-021
-def score_picture(validation: Any,  # what `validate` returned
+def _score_picture(validation: Any,  # what `validate` returned
                   ) -> Picture:  # a line for each statistic and reference
-    """The ζ-scores of a validation, with the band of agreement.
-
-    Parameters
-    ----------
-    validation : Any
-        What `validate` returned.
-
-    Returns
-    -------
-    Picture
-        A line for each statistic and reference.
-    """
+    "The ζ-scores of a validation, with the band of agreement."
     shown = [(score, one) for score in validation.scores.values() for one in score.comparisons]
     scores = "; ".join(f"{score.label}, {_reference(one)}: {three_digits(one.zeta)}"
                        for score, one in shown)
@@ -88,8 +77,8 @@ def _interval_picture(score):
 def _reliability_picture(validation):
     "Observed against predicted dispersion, bin by bin."
     settings = validation.settings
-    bins = conditional_calibration_of(validation.sample, n_bins=settings["n_bins"],
-                                      ties=settings["ties"], confidence=settings["confidence"])
+    bins = _conditional_calibration_of(validation.sample, n_bins=settings["n_bins"],
+                                       ties=settings["ties"], confidence=settings["confidence"])
     table = bins.to_frame()
     over, under = int((table["rmse_low"] > table["rmv"]).sum()), int(
         (table["rmse_high"] < table["rmv"]).sum())
@@ -238,20 +227,9 @@ def _causes_section(validation):
             f"{cause.strength.capitalize()}: {cause.sentence}" for cause in validation.causes))
 
 # %% ../../nbs/errors/60_report.ipynb #cell-050b
-def validation_facts(validation: Any,  # what `validate` returned
+def _validation_facts(validation: Any,  # what `validate` returned
                      ) -> dict[str, str]:  # names and values
-    """Settings of a validation, as text.
-
-    Parameters
-    ----------
-    validation : Any
-        What `validate` returned.
-
-    Returns
-    -------
-    dict[str, str]
-        Names and values.
-    """
+    "Settings of a validation, as text."
     settings = validation.settings
     distribution = (settings["distribution"]
                     or f"not known; compared: {', '.join(settings['n_mc'])}")
@@ -265,20 +243,9 @@ def validation_facts(validation: Any,  # what `validate` returned
             "Distribution of the errors": distribution}
 
 # %% ../../nbs/errors/60_report.ipynb #cell-051
-def validation_sections(validation: Any,  # what `validate` returned
+def _validation_sections(validation: Any,  # what `validate` returned
                         ) -> list[Section]:  # in the order of the page
-    """What a validation's page holds besides what every page holds.
-
-    Parameters
-    ----------
-    validation : Any
-        What `validate` returned.
-
-    Returns
-    -------
-    list[Section]
-        In the order of the page.
-    """
+    "What a validation's page holds besides what every page holds."
     scores = list(validation.scores.values())
     defined = [score for score in scores if score.interval is not None]
     binned = next((score for score in defined if score.statistic in ("ence", "zmse")), None)
@@ -288,7 +255,7 @@ def validation_sections(validation: Any,  # what `validate` returned
     parts = [
         _causes_section(validation),
         _graphs_section(validation) if is_tested else None,
-        Section("All scores", pictures=(score_picture(validation),), paragraphs=says) if defined
+        Section("All scores", pictures=(_score_picture(validation),), paragraphs=says) if defined
         else None,
         *(_statistic_section(validation, score, score is binned) for score in scores),
         Section("References", sources=_SOURCES)]

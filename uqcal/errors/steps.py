@@ -16,7 +16,7 @@ from ..reports import Finding, Step
 from .._words.text import value_text
 
 # %% auto #0
-__all__ = ['next_step', 'part_tables']
+__all__ = ['next_step']
 
 # %% ../../nbs/errors/160_steps.ipynb #cell-035
 def next_step(
@@ -74,24 +74,11 @@ def _check_rows(finding, why):
                                               "row_names": finding.facts["row_names"]})
 
 # %% ../../nbs/errors/160_steps.ipynb #cell-070
-def part_tables(
+def _part_tables(
     findings: Iterable[Finding],  # one for each question that was asked
     most: int = 40,  # rows of a table; of more groups those with the most rows
 ) -> dict[str, pd.DataFrame]:  # text, by title
-    """For each column the bias and the size of errors in its groups, or from its least value on.
-
-    Parameters
-    ----------
-    findings : Iterable[Finding]
-        One for each question that was asked.
-    most : int, default 40
-        Rows of a table; of more groups those with the most rows.
-
-    Returns
-    -------
-    dict[str, pd.DataFrame]
-        Text, by title.
-    """
+    "For each column the bias and the size of errors in its groups, or from its least value on."
     tables = {}
     for finding in findings:
         if finding.by is None or finding.parts is None: continue

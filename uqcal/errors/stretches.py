@@ -19,14 +19,14 @@ from .._sample.sample import Ordering, Sample
 from .._words.tests import factors_text, valid_bins_text
 from .factors import (_MARGIN, _Stretches, _block_starts, _interval,
                                   _is_heavy, _judged, _limits, _nothing, _resampled, _tail_index,
-                                  _units, points_for)
+                                  _units, _points_to_reach)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['FactorStretch', 'Factors', 'factors_along', 'factors_of', 'ValidBins', 'valid_bins']
+__all__ = ['FactorStretch', 'Factors', 'factors_along', 'ValidBins', 'valid_bins']
 
 # %% ../../nbs/errors/152_stretches.ipynb #cell-063
 @dataclass(frozen=True, kw_only=True)
@@ -152,9 +152,9 @@ class Factors(Result):
         Raises
         ------
         ValueError
-            As `points_for`.
+            As `_points_to_reach`.
         """
-        return points_for(self.relative_interval, 1.0, self.n, tolerance)
+        return _points_to_reach(self.relative_interval, 1.0, self.n, tolerance)
 
     @property
     def has_heavy_tails(self) -> bool:
@@ -274,11 +274,11 @@ def factors_along(
     Bootstrap-t after Efron (1981), balanced as by Beran (1988).
     """
     sample = Sample(error, uncertainty, groups)
-    return factors_of(sample, sample.along(by), n_boot=n_boot, confidence=confidence, rng=rng,
-                      n_jobs=n_jobs, progress=progress)
+    return _factors_of(sample, sample.along(by), n_boot=n_boot, confidence=confidence, rng=rng,
+                       n_jobs=n_jobs, progress=progress)
 
 # %% ../../nbs/errors/152_stretches.ipynb #cell-105
-def factors_of(
+def _factors_of(
     sample: Sample,  # errors and uncertainties, with groups where rows are clustered
     along: Ordering | None = None,  # what to sort by, from `sample.along`; None: the uncertainties
     *,
@@ -290,33 +290,7 @@ def factors_of(
 ) -> Factors:  # the result of `factors_along`
     """The factors along an order of a checked sample.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties, with groups where rows are clustered.
-    along : Ordering | None, optional
-        What to sort by, from `sample.along`; None: the uncertainties.
-    n_boot : int, default 5000
-        Number of resamples, ≥ 1.
-    confidence : float, default 0.95
-        Level at which all limits hold together, in (0, 1).
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    Factors
-        The result of `factors_along`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For options out of range.
-    """
+    Raises ValueError, TypeError for options out of range."""
     confidence, n_boot = check_fraction(confidence, "confidence"), check_count(n_boot, "n_boot")
     if along is None: along = sample.by_uncertainty
     else: along = along

@@ -16,26 +16,26 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ..statistics.bootstrap import BootstrapInterval, intervals_of
+from ..statistics.bootstrap import BootstrapInterval, _intervals_of
 from .known_causes import Cause
-from .causes import causes_of, read_observed
-from .other_columns import clear_of_limits
-from .conclusions import (ALONG_U, AVERAGE, RANKING, check_tolerance, conclusions_of,
-                                      planned_resamples, read_features)
+from .causes import _causes_of, _read_observed
+from .other_columns import _rows_clear_of_limits
+from .conclusions import (_ALONG_U, _AVERAGE, _RANKING, _check_tolerance,
+                                      _conclusions_of, _planned_resamples, _read_features)
 from .steps import next_step
 from .._chance.distributions import distribution_name, standard_distribution
 from .._sample.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_choices, check_count, check_fraction,
                                 check_generator)
-from ..statistics.references import SimulatedReference, check_n_mc, references_of, zeta_of
+from ..statistics.references import SimulatedReference, _check_n_mc, _references_of, _zeta_of
 from .._sample.repeats import Repeats, related_groups, repeats_of
 from .._chance.resampling import affordable
 from .._base.page import Section
 from .._base.results import Interval, Result, json_plain, new_axes
 from ..reports import Caution, Finding, Report, Step
 from .._sample.sample import Sample, equal_count_bins
-from ..statistics.statistics import (TIES, cc, conditional_calibration_of, ence,
-                                         skewness_gm, tied_bin_means, zms, zmse)
+from ..statistics.statistics import (_TIES, cc, _conditional_calibration_of, ence,
+                                         skewness_gm, _tied_bin_means, zms, zmse)
 from .._words.errors.conclusion import errors_conclusion, parts_lines
 from .._words.scores import score_sentence
 
@@ -148,7 +148,7 @@ class Score(Result):
     @property
     def direction(self) -> str | None:
         '"too small" or "too large", where the average size of uncertainties is wrong; else None.'
-        if self.status != "invalid" or self.statistic not in _ASKED[AVERAGE]: return None
+        if self.status != "invalid" or self.statistic not in _ASKED[_AVERAGE]: return None
         is_small = (self.comparisons[0].zeta > 0) != (self.statistic == "rce")
         if is_small: return "too small"
         return "too large"
@@ -156,7 +156,7 @@ class Score(Result):
     @property
     def factor(self) -> float | None:
         "How many times as large as predicted errors are on average; None of other statistics."
-        if self.statistic not in _ASKED[AVERAGE] or not self.comparisons: return None
+        if self.statistic not in _ASKED[_AVERAGE] or not self.comparisons: return None
         return _factor(self.statistic, self.estimate, self.comparisons[0])
 
     @property
@@ -199,11 +199,11 @@ def _compare(name, interval, reference, distribution="known"):
     if isinstance(reference, SimulatedReference):
         simulated = dict(reference_se=reference.standard_error,
                          simulated_interval=reference.simulated_interval,
-                         zeta_simulated=0.0 - zeta_of(reference.value, estimate,
-                                                      *reference.simulated_interval, 0.0))
+                         zeta_simulated=0.0 - _zeta_of(reference.value, estimate,
+                                                       *reference.simulated_interval, 0.0))
         reference = reference.value
-    zeta = zeta_of(estimate, reference, *interval.confidence_interval,
-                   simulated.get("reference_se", 0.0))
+    zeta = _zeta_of(estimate, reference, *interval.confidence_interval,
+                    simulated.get("reference_se", 0.0))
     return Comparison(statistic=name, distribution=distribution, reference=reference, zeta=zeta,
                       **simulated)
 
@@ -298,8 +298,8 @@ def _interval_cautions(score):
     if interval.n_dropped: yield Caution(code="undefined_in_resamples", facts=facts)
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-026d
-_ASKED = {AVERAGE: ("zms", "nll", "rce"), ALONG_U: ("ence", "zmse", "correlation"),
-          RANKING: ("cc",)}
+_ASKED = {_AVERAGE: ("zms", "nll", "rce"), _ALONG_U: ("ence", "zmse", "correlation"),
+          _RANKING: ("cc",)}
 _IN_THE_FILE = {"outlier", "unit_in_a_row", "code_for_missing", "duplicate_rows", "zero_errors",
                 "uncertainty_from_error", "sorted_columns", "swapped_columns", "squared_errors",
                 "absolute_errors", "shifted_rows", "reversed_rows", "mixed_units",
@@ -464,9 +464,9 @@ class Validation(Report):
         list[Section]
             Folded, in this order.
         """
-        from uqcal.errors.report import validation_sections
+        from uqcal.errors.report import _validation_sections
 
-        return [*super().sections(), *validation_sections(self)]
+        return [*super().sections(), *_validation_sections(self)]
 
     def facts(self) -> dict[str, str]:  # names and values
         """Rows, clusters and settings.
@@ -476,9 +476,9 @@ class Validation(Report):
         dict[str, str]
             Names and values.
         """
-        from uqcal.errors.report import validation_facts
+        from uqcal.errors.report import _validation_facts
 
-        return super().facts() | validation_facts(self)
+        return super().facts() | _validation_facts(self)
 
     def plot_scores(self, ax: Axes | None = None,  # axes to draw on; new ones unless given
                     ) -> Axes:  # the same axes
@@ -520,8 +520,8 @@ class Validation(Report):
 # %% ../../nbs/errors/51_validation.ipynb #plot-sizes
 def _plot_sizes(result, ax):
     "The size of errors against the predicted std, in up to ten bins of equal count."
-    bins = conditional_calibration_of(result.sample, n_bins=int(np.clip(result.n // 20, 1, 10)),
-                                      confidence=result.settings["confidence"])
+    bins = _conditional_calibration_of(result.sample, n_bins=int(np.clip(result.n // 20, 1, 10)),
+                                       confidence=result.settings["confidence"])
     ax = bins.plot(new_axes(ax, 5.2, 3.9))
     ax.set(xlabel="predicted std", ylabel="size of errors (root mean square)")
     return ax
@@ -654,28 +654,28 @@ def validate_errors(
     """
     whole = Sample(error, uncertainty, groups)
     given, repeats, doubts = _independent(whole)
-    observed = read_observed(observed, given, error=error, uncertainty=uncertainty, groups=groups)
+    observed = _read_observed(observed, given, error=error, uncertainty=uncertainty, groups=groups)
     orders = _check_features(by, given, conclusions)
     sample, judged_orders, off_limits = _clear_of_limits(given, orders, observed)
     looked_at, scored = given, sample
     if any(one.code == "stretches_as_groups" for one in doubts):  # rows of a stretch are no copies
         looked_at, scored = whole, Sample(sample.error, sample.uncertainty)
     names = _check_statistics(statistics, distribution, conclusions)
-    tolerance = check_tolerance(tolerance)
+    tolerance = _check_tolerance(tolerance)
     compared = _check_distributions(distribution, distributions)
     counts, planned, n_mc = _counts(sample.n, n_bins, ties, n_boot, n_resamples, n_mc)
     own, common = check_generator(rng), dict(
         confidence=check_fraction(confidence, "confidence"), n_jobs=n_jobs, progress=progress)
     again = copy.deepcopy(own)  # conclusions are those of `draw_conclusions` alone
     scores = _scores(names, scored, groups, compared, n_mc, counts, common | {"rng": own})
-    findings = conclusions_of(
+    findings = _conclusions_of(
         sample, judged_orders, tolerance=tolerance, n_boot=counts["n_boot"],
         n_resamples=n_resamples, n_calibration=n_calibration, rng=again,
         **common) if conclusions else {}
     settings = _settings(sample, scores, distribution, **counts, n_resamples=planned,
                          confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
     scores = _beside_a_fit(scores, n_calibration)
-    causes = causes_of(looked_at, orders, observed=observed)
+    causes = _causes_of(looked_at, orders, observed=observed)
     findings = list(findings.values()) or _score_findings(scores, sample.n)
     step = _next_step(findings, causes, repeats, conclusions)
     if scores: conditions = _cautions(scored, scores, n_bins, ties)
@@ -713,7 +713,7 @@ def _check_features(by, sample, conclusions):
         raise TypeError(f"conclusions must be True or False, got {conclusions!r:.40}")
     if by is not None and not conclusions:
         raise ValueError("by goes with conclusions=True, for which it is needed")
-    return read_features(by, sample)
+    return _read_features(by, sample)
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-033b
 _COMPARED = ("normal", "t6")  # unless others are given
@@ -770,7 +770,7 @@ _LEAST_CLEAR = 30  # rows that can be validated where others stand at a limit
 
 def _clear_of_limits(sample, orders, observed):
     "The rows predicted clear of limits of detection, their orders, and the caution that says so."
-    clear = clear_of_limits(sample, observed)
+    clear = _rows_clear_of_limits(sample, observed)
     if clear.all(): return sample, orders, ()
     place = np.flatnonzero(clear)
     at_limit = (observed == observed.min()) | (observed == observed.max())
@@ -795,9 +795,9 @@ def _is_too_few(sample, groups):
 # %% ../../nbs/errors/51_validation.ipynb #cell-052c
 def _counts(n, n_bins, ties, n_boot, n_resamples, n_mc):
     "Numbers of bins and draws, checked; fewer draws where points are many."
-    counts = dict(n_bins=check_count(n_bins, "n_bins"), ties=check_choice(ties, "ties", TIES),
+    counts = dict(n_bins=check_count(n_bins, "n_bins"), ties=check_choice(ties, "ties", _TIES),
                   n_boot=affordable(check_count(n_boot, "n_boot"), n, max(10**8, 999 * n)))
-    planned, n_mc = planned_resamples(n_resamples, n), check_n_mc(n_mc)
+    planned, n_mc = _planned_resamples(n_resamples, n), _check_n_mc(n_mc)
     if n_mc != "auto": n_mc = affordable(n_mc, n, 15 * 10**7)
     return counts, planned, n_mc
 
@@ -828,7 +828,7 @@ def _too_few(sample, n_bins, ties):
         facts = {"n_bins": n_bins, "needed": 2 * n_bins, "n": sample.n}
         return dict.fromkeys(("ence", "zmse"), ("few_bins", facts))
     along, start = sample.by_uncertainty, equal_count_bins(sample.n, n_bins)
-    empty = int(np.sum(tied_bin_means(sample.error[along.order]**2, along, start, ties) == 0))
+    empty = int(np.sum(_tied_bin_means(sample.error[along.order]**2, along, start, ties) == 0))
     if empty: return {"zmse": ("zero_bins", {"empty": empty, "n_bins": n_bins})}
     return {}
 
@@ -840,12 +840,12 @@ def _scores(names, sample, groups, distributions, n_mc, counts, common):
     reasons = _undefined(sample, n_bins, ties)
     usable = [name for name in names if name not in reasons]
     needed = dict.fromkeys("zms" if name == "nll" else name for name in usable)
-    if needed: intervals = intervals_of(tuple(needed), sample, **counts, **common)
+    if needed: intervals = _intervals_of(tuple(needed), sample, **counts, **common)
     else: intervals = {}
     if "nll" in usable: intervals["nll"] = _as_nll(intervals["zms"], sample)
     simulated = [name for name in usable if name != "correlation"]
-    references = references_of(simulated, sample, distributions, n_mc=n_mc, n_bins=n_bins,
-                               ties=ties, intervals=intervals, **common)
+    references = _references_of(simulated, sample, distributions, n_mc=n_mc, n_bins=n_bins,
+                                ties=ties, intervals=intervals, **common)
     heavy = _heavy_tails(sample)
     scores = {}
     for name in names:
@@ -864,7 +864,7 @@ def _beside_a_fit(scores, n_calibration):
     fitted = {"status": "inconclusive", "reason": "fitted",
               "facts": {"n_calibration": n_calibration}}
     return {name: dataclasses.replace(score, **fitted)
-            if name in _ASKED[AVERAGE] and score.status == "invalid" else score
+            if name in _ASKED[_AVERAGE] and score.status == "invalid" else score
             for name, score in scores.items()}
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-036b

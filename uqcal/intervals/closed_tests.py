@@ -14,53 +14,26 @@ import scipy
 
 from .._base.kernels import kernel
 from .._sample.sample import Ordering, Sample
-from ..statistics.consistency import (NothingToTest, check_groups, check_shuffles,
-                                          hypothesis_of, under_hypothesis)
+from ..statistics.consistency import (NothingToTest, _check_groups, _check_shuffles,
+                                          _hypothesis_of, _under_hypothesis)
 from .._chance.resampling import (affordable, as_observed, is_settled, shuffle_last)
 
 # %% auto #0
-__all__ = ['uniform_law', 'count_law', 'closed_pvalues', 'closed_levels', 'deciding_levels', 'StepDown', 'step_down',
-           'SharedShuffles', 'shared_shuffles']
+__all__ = []
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #uniform-law
-def uniform_law(chance: float = 1.0,  # that there is anything to test, in [0, 1]
+def _uniform_law(chance: float = 1.0,  # that there is anything to test, in [0, 1]
                 ) -> Callable:  # from x to the chance of a p-value of at most x
-    """The law of a p-value that is uniform where there is anything to test, and one elsewhere.
-
-    Parameters
-    ----------
-    chance : float, default 1.0
-        That there is anything to test, in [0, 1].
-
-    Returns
-    -------
-    Callable
-        From x to the chance of a p-value of at most x.
-    """
+    "The law of a p-value that is uniform where there is anything to test, and one elsewhere."
     return lambda x: chance * min(x, 1.0)
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #count-law
-def count_law(n: int,  # number of rows, ≥ 1
-              average: float,  # coverage, on average over calibrations, in (0, 1)
-              n_calibration: int | None = None,  # rows of the calibration; None for a known
-                                                 # coverage
+def _count_law(n: int,  # number of rows, ≥ 1
+               average: float,  # coverage, on average over calibrations, in (0, 1)
+               n_calibration: int | None = None,  # rows of the calibration; None for a known
+                                                  # coverage
               ) -> Callable:  # from x to the chance of a p-value of at most x
-    """The law of the two-sided p-value of a count of covered rows.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows, ≥ 1.
-    average : float
-        Coverage, on average over calibrations, in (0, 1).
-    n_calibration : int | None, optional
-        Rows of the calibration; None for a known coverage.
-
-    Returns
-    -------
-    Callable
-        From x to the chance of a p-value of at most x.
-    """
+    "The law of the two-sided p-value of a count of covered rows."
     count = np.arange(n + 1)
     if n_calibration is None: chance = scipy.stats.binom.pmf(count, n, average)
     else:
@@ -91,30 +64,13 @@ def _sets(number):
     return [those for size in range(2, number + 1) for those in combinations(range(number), size)]
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #closed-pvalues
-def closed_pvalues(pvalues: Sequence[float],  # of m families, in (0, 1]
-                   shares: Sequence[float],  # of the level, > 0
-                   laws: Sequence[Callable],  # of each p-value, if its hypothesis holds
+def _closed_pvalues(pvalues: Sequence[float],  # of m families, in (0, 1]
+                    shares: Sequence[float],  # of the level, > 0
+                    laws: Sequence[Callable],  # of each p-value, if its hypothesis holds
                    ) -> np.ndarray:  # shape (m,)
     """P-values adjusted by the closed test.
 
-    Parameters
-    ----------
-    pvalues : Sequence[float]
-        Of m families, in (0, 1].
-    shares : Sequence[float]
-        Of the level, > 0.
-    laws : Sequence[Callable]
-        Of each p-value, if its hypothesis holds.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (m,).
-
-    References
-    ----------
-    Marcus, Peritz & Gabriel (1976).
-    """
+    Source: Marcus, Peritz & Gabriel (1976)."""
     adjusted = np.array(pvalues, dtype=float)
     for those in _sets(adjusted.size):
         together = _size(min(pvalues[j] / shares[j] for j in those), those, shares, laws)
@@ -132,29 +88,12 @@ def _critical(those, shares, laws, level):
     return low
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #closed-levels
-def closed_levels(pvalues: Sequence[float],  # of m families, in (0, 1]
-                  shares: Sequence[float],  # of the level, > 0
-                  laws: Sequence[Callable],  # of each p-value, if its hypothesis holds
-                  level: float,  # of all families together, in (0, 1)
+def _closed_levels(pvalues: Sequence[float],  # of m families, in (0, 1]
+                   shares: Sequence[float],  # of the level, > 0
+                   laws: Sequence[Callable],  # of each p-value, if its hypothesis holds
+                   level: float,  # of all families together, in (0, 1)
                   ) -> np.ndarray:  # shape (m,)
-    """The level at which each p-value rejects alone, the others being as they are, equation (3).
-
-    Parameters
-    ----------
-    pvalues : Sequence[float]
-        Of m families, in (0, 1].
-    shares : Sequence[float]
-        Of the level, > 0.
-    laws : Sequence[Callable]
-        Of each p-value, if its hypothesis holds.
-    level : float
-        Of all families together, in (0, 1).
-
-    Returns
-    -------
-    np.ndarray
-        Shape (m,).
-    """
+    "The level at which each p-value rejects alone, the others being as they are, equation (3)."
     found = np.full(len(pvalues), float(level))
     for those in _sets(found.size):
         c = _critical(those, shares, laws, level)
@@ -164,28 +103,12 @@ def closed_levels(pvalues: Sequence[float],  # of m families, in (0, 1]
     return found
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #deciding-levels
-def deciding_levels(which: int,  # a family
-                    shares: Sequence[float],  # of the level, > 0
-                    laws: Sequence[Callable],  # of each p-value, if its hypothesis holds
-                    level: float,  # of all families together, in (0, 1)
+def _deciding_levels(which: int,  # a family
+                     shares: Sequence[float],  # of the level, > 0
+                     laws: Sequence[Callable],  # of each p-value, if its hypothesis holds
+                     level: float,  # of all families together, in (0, 1)
                     ) -> list[float]:
-    """All levels with which the p-value of a family is ever compared.
-
-    Parameters
-    ----------
-    which : int
-        A family.
-    shares : Sequence[float]
-        Of the level, > 0.
-    laws : Sequence[Callable]
-        Of each p-value, if its hypothesis holds.
-    level : float
-        Of all families together, in (0, 1).
-
-    Returns
-    -------
-    list[float]
-    """
+    "All levels with which the p-value of a family is ever compared."
     return [level, *(shares[which] * _critical(those, shares, laws, level)
                      for those in _sets(len(shares)) if which in those)]
 
@@ -253,67 +176,34 @@ def _least(table, ranks):
     return order, np.minimum.accumulate(finer[:, order[::-1]], axis=1)[:, ::-1]
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #stepped
-class StepDown(NamedTuple):
-    """P-values of columns from the same shuffles; what `step_down` returns.
-
-    Attributes
-    ----------
-    alone : np.ndarray
-        Of each column, shape (K,).
-    order : np.ndarray
-        Columns, the clearest first, shape (K,).
-    together : np.ndarray
-        `p_J` of equation (4), of each column in that order and all that follow.
-    """
+class _StepDown(NamedTuple):
+    "P-values of columns from the same shuffles; what `_step_down` returns."
 
     alone: np.ndarray  # of each column, shape (K,)
     order: np.ndarray  # columns, the clearest first, shape (K,)
     together: np.ndarray  # p_J of equation (4), of each column in that order and all that follow
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #step-down
-def step_down(table: np.ndarray,  # statistics, the larger the clearer: the data, then a row for
-                                  # each shuffle, shape (R + 1, K)
-              ) -> StepDown:
+def _step_down(table: np.ndarray,  # statistics, the larger the clearer: the data, then a row for
+                                   # each shuffle, shape (R + 1, K)
+              ) -> _StepDown:
     """P-values of all columns, and of what is left when the clearest ones are taken off.
 
-    Parameters
-    ----------
-    table : np.ndarray
-        Statistics, the larger the clearer: the data, then a row for each shuffle, shape (R
-        + 1, K).
-
-    Returns
-    -------
-    StepDown
-
-    References
-    ----------
-    Westfall & Young (1993), § 2.8.
-    """
+    Source: Westfall & Young (1993), § 2.8."""
     ranks = _ranked(table)
     order, least = _least(table, ranks)
-    return StepDown(ranks[0], order, np.mean(least <= least[0] * (1 + 1e-9), axis=0))
+    return _StepDown(ranks[0], order, np.mean(least <= least[0] * (1 + 1e-9), axis=0))
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #hypothesis
 def _drawn_as(sample):
     "How sets are drawn in which coverage depends on nothing."
-    found = hypothesis_of(sample, "signs", "kuiper")
+    found = _hypothesis_of(sample, "signs", "kuiper")
     if found == "group shuffles" and sample.groups.labels.size >= 20: return "whole signs"
     return found
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #shared
-class SharedShuffles(NamedTuple):
-    """Statistics along several columns; what `shared_shuffles` returns.
-
-    Attributes
-    ----------
-    table : np.ndarray
-        The data, then a row for each shuffle, shape (R + 1, K).
-    asked : list[int]
-        The columns, as positions in what was given.
-    method : str
-        How sets were drawn: "shuffles", "group shuffles", "signs" or "whole signs".
-    """
+class _SharedShuffles(NamedTuple):
+    "Statistics along several columns; what `_shared_shuffles` returns."
 
     table: np.ndarray  # the data, then a row for each shuffle, shape (R + 1, K)
     asked: list[int]  # the columns, as positions in what was given
@@ -332,7 +222,7 @@ def _plan(sample, orders, method):
     return _drawn_misses, rows, (int(sample.error.sum()), *fixed)
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #shared-shuffles
-def shared_shuffles(
+def _shared_shuffles(
     sample: Sample,  # the misses as errors of 0 and 1, uncertainties of 1, and their clusters
     orders: Sequence[Ordering],  # what is asked along
     *,
@@ -341,30 +231,8 @@ def shared_shuffles(
     levels: Sequence[float] = (),  # stop once it is settled on which side of each of these the
                                    # p-values of all shuffles lie; none: all are drawn
     **work: Any,  # rng, n_jobs, progress, as for `under_shuffles`
-) -> SharedShuffles | None:  # None where there is nothing to test
-    """The cumulative misses along several columns, from the same shuffles.
-
-    Parameters
-    ----------
-    sample : Sample
-        The misses as errors of 0 and 1, uncertainties of 1, and their clusters.
-    orders : Sequence[Ordering]
-        What is asked along.
-    by_signs : bool, default False
-        Whether rows stay in their order, and clusters get random signs.
-    n_resamples : int, default 9999
-        Number of shuffles, ≥ 1.
-    levels : Sequence[float], default ()
-        Stop once it is settled on which side of each of these the p-values of all shuffles
-        lie; none: all are drawn.
-    **work : Any
-        Rng, n_jobs, progress, as for `under_shuffles`.
-
-    Returns
-    -------
-    SharedShuffles | None
-        None where there is nothing to test.
-    """
+) -> _SharedShuffles | None:  # None where there is nothing to test
+    "The cumulative misses along several columns, from the same shuffles."
     asked = [k for k, along in enumerate(orders) if _is_testable(sample, along)]
     if not asked: return None
     if by_signs: method = "signs"
@@ -372,16 +240,16 @@ def shared_shuffles(
     plan = _plan(sample, [orders[k] for k in asked], method)
     observed = as_observed(*plan)
     n_resamples = affordable(n_resamples, sample.n * len(asked), 10**9)
-    null = under_hypothesis(plan, sample, np.arange(sample.n), method, n_resamples,
-                            is_enough=_settles_all(observed, n_resamples, levels), **work)
-    return SharedShuffles(np.vstack([observed, null]), asked, method)
+    null = _under_hypothesis(plan, sample, np.arange(sample.n), method, n_resamples,
+                             is_enough=_settles_all(observed, n_resamples, levels), **work)
+    return _SharedShuffles(np.vstack([observed, null]), asked, method)
 
 # %% ../../nbs/intervals/90_closed_tests.ipynb #testable
 def _is_testable(sample, along):
     "Whether shuffles can tell anything along a column."
     try:
-        check_shuffles(sample, along)
-        check_groups(sample, along)
+        _check_shuffles(sample, along)
+        _check_groups(sample, along)
     except NothingToTest: return False
     return True
 

@@ -16,18 +16,18 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 # %% auto #0
-__all__ = ['conformal_threshold', 'as_decimals', 'ConformalIntervals', 'ConformalBounds', 'ConformalSets']
+__all__ = ['conformal_threshold', 'ConformalIntervals', 'ConformalBounds', 'ConformalSets']
 
 # %% ../../nbs/intervals/31_conformal.ipynb #b73ea070
 from .._chance.coverage_counts import conformal_rank
 from .._base.inputs import (check_choice, check_column, check_fraction, check_generator,
                                 check_labels_agree, check_multiclass, plain_array,
                                 read_labels, read_vector, refuse)
-from .intervals import check_bounds, check_no_sets
+from .intervals import _check_interval_bounds, _check_no_sets
 from .._sample.repeats import copies_of, repeated_cases
 from .._base.results import enumerated
 from .._sample.sample import Sample, stable_order
-from ..corrections.scaling import ErrorMap, read_columns
+from ..corrections.scaling import ErrorMap, _read_columns
 from .._base.tickets import Storable
 from .._words.intervals import conformal as words
 
@@ -114,24 +114,11 @@ def _group_names(columns, by):
     return columns[by]
 
 # %% ../../nbs/intervals/31_conformal.ipynb #as-decimals
-def as_decimals(
+def _as_decimals(
     low: np.ndarray,  # lower bounds, shape (n,)
     up: np.ndarray,  # upper bounds, shape (n,)
 ) -> np.ndarray:  # shape (n, 2)
-    """Bounds to fourteen digits of the larger, in which decimals that should be equal are equal.
-
-    Parameters
-    ----------
-    low : np.ndarray
-        Lower bounds, shape (n,).
-    up : np.ndarray
-        Upper bounds, shape (n,).
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n, 2).
-    """
+    "Bounds to fourteen digits of the larger, in which decimals that should be equal are equal."
     size = np.max([np.where(np.isfinite(one), np.abs(one), 0.0) for one in (low, up)], axis=0)
     use = (size > 1e-8) & (size < 1e13)
     scale = 10.0**(13 - np.floor(np.log10(size, where=use, out=np.zeros(size.shape))))
@@ -361,8 +348,8 @@ class ConformalIntervals(_Told):
             For bad data, naming the argument.
         """
         sample = Sample(error, uncertainty, groups)
-        columns = read_columns(by, sample.n, error=error, uncertainty=uncertainty,
-                               groups=groups)
+        columns = _read_columns(by, sample.n, error=error, uncertainty=uncertainty,
+                                groups=groups)
         cell, labels = self._cells(columns, sample.n)
         unit = self._units_of(sample)
         if self.scaling is None: held = np.arange(sample.n)
@@ -406,12 +393,12 @@ class ConformalIntervals(_Told):
         check_is_fitted(self)
         check_labels_agree(prediction=prediction, uncertainty=uncertainty)
         u = read_vector(uncertainty, "uncertainty", positive=True)
-        columns = read_columns(by, u.size, prediction=prediction, uncertainty=uncertainty)
+        columns = _read_columns(by, u.size, prediction=prediction, uncertainty=uncertainty)
         middle = check_column(prediction, u.size, "prediction")
         if self.correction_ is not None:
             middle, u = self.correction_.apply(prediction, uncertainty, by)
         reach = self._thresholds(columns, u.size) * u[:, None]
-        return as_decimals(middle - reach[:, -1], middle + reach[:, 0])
+        return _as_decimals(middle - reach[:, -1], middle + reach[:, 0])
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-034
 class ConformalBounds(_Told):
@@ -461,7 +448,7 @@ class ConformalBounds(_Told):
 
     def _bounds(self, y_intervals):
         "Lower and upper bounds, and the length in which distances from them are measured."
-        low, up, _ = check_bounds(y_intervals)
+        low, up, _ = _check_interval_bounds(y_intervals)
         if low.shape[1] > 1:
             raise ValueError(f"y_intervals must have shape (n, 2), one level, got "
                              f"{low.shape[1]} levels; take one of them, y_intervals[:, :, 0]")
@@ -507,11 +494,11 @@ class ConformalBounds(_Told):
             For bad data, naming the argument; for crossed bounds too.
         """
         check_labels_agree(y_true=y_true, y_intervals=y_intervals, groups=groups)
-        check_no_sets(y_true, y_intervals)
+        _check_no_sets(y_true, y_intervals)
         low, up, unit_length = self._bounds(y_intervals)
         y = check_column(y_true, low.size, "y_true")
-        columns = read_columns(by, y.size, y_true=y_true, y_intervals=y_intervals,
-                               groups=groups)
+        columns = _read_columns(by, y.size, y_true=y_true, y_intervals=y_intervals,
+                                groups=groups)
         if self.scaling is not None:
             if self.per_width: raise ValueError("per_width must be left out beside scaling")
             self.inner_ = ConformalIntervals(self.level, self.by, self.scaling, self.symmetric,
@@ -555,14 +542,14 @@ class ConformalBounds(_Told):
         """
         check_is_fitted(self)
         low, up, unit_length = self._bounds(y_intervals)
-        columns = read_columns(by, low.size, y_intervals=y_intervals)
+        columns = _read_columns(by, low.size, y_intervals=y_intervals)
         if self.inner_ is not None:
             return self.inner_.predict((low + up) / 2, self._half(low, up), columns or None)
         reach = self._thresholds(columns, low.size)
         low, up = low - reach[:, -1] * unit_length, up + reach[:, 0] * unit_length
         crossed = low > up
         low[crossed] = up[crossed] = (low[crossed] + up[crossed]) / 2
-        return as_decimals(low, up)
+        return _as_decimals(low, up)
 
     @property
     def sentence(self) -> str:
@@ -719,7 +706,7 @@ class ConformalSets(_Told):
         """
         label, prob = check_multiclass(y_true, y_prob, classes)
         check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups)
-        columns = read_columns(by, label.size, y_true=y_true, y_prob=y_prob, groups=groups)
+        columns = _read_columns(by, label.size, y_true=y_true, y_prob=y_prob, groups=groups)
         if classes is None: self.classes_ = list(range(prob.shape[1]))
         else: self.classes_ = list(np.asarray(classes).tolist())
         self.edge_ = self._edge(y_prob)
@@ -769,7 +756,7 @@ class ConformalSets(_Told):
         if prob.shape[1] != len(self.classes_):
             raise ValueError(f"y_prob must have a column for each of the {len(self.classes_)} "
                              f"classes of the fit, got {prob.shape[1]}")
-        columns = read_columns(by, len(prob), y_prob=y_prob)
+        columns = _read_columns(by, len(prob), y_prob=y_prob)
         scores, edge = self._scores(prob, rng), max(self.edge_, self._edge(y_prob))
         if self.by_class: most = self.threshold_[:-1, 0]
         else: most = self._thresholds(columns, len(prob))

@@ -14,15 +14,15 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special
 
-from ..errors.conclusions import check_tolerance
-from .closed_tests import (closed_levels, closed_pvalues, count_law, deciding_levels,
-                                          uniform_law)
+from ..errors.conclusions import _check_tolerance
+from .closed_tests import (_closed_levels, _closed_pvalues, _count_law,
+                                          _deciding_levels, _uniform_law)
 from .._chance.coverage_counts import (count_tails, coverage_interval, harmless_coverages,
                                            promised_coverage, tail_pvalue)
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                                 plain_array, printable)
-from .intervals import (check_no_sets, check_statement, read_bound,
-                                       score_of_ends)
+from .intervals import (_check_no_sets, _check_statement, _read_bound,
+                                       _score_of_ends)
 from .._base.results import Interval, SignificanceTest, fault_status, three_digits
 from ..reports import Caution, Finding, Report, Step
 from .._sample.sample import eleven_digits
@@ -35,7 +35,7 @@ from .coverage_along import (_Answer, _SHARES, _along, _along_finding,
 if TYPE_CHECKING: from uqcal.intervals.conformal import ConformalBounds
 
 # %% auto #0
-__all__ = ['IntervalReport', 'shown_parts', 'interval_report']
+__all__ = ['IntervalReport', 'interval_report']
 
 # %% ../../nbs/intervals/55_coverage.ipynb #setup
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _swapped(y_intervals):
     "The bounds, lower first, and how many pairs were crossed."
     array = plain_array(y_intervals, "y_intervals", "an array of shape (n, 2)")
     if array.ndim != 2 or array.shape[1] != 2: return y_intervals, 0  # refused where it is checked
-    low, up = (read_bound(array[:, side], f"y_intervals[:, {side}]") for side in (0, 1))
+    low, up = (_read_bound(array[:, side], f"y_intervals[:, {side}]") for side in (0, 1))
     return np.column_stack([np.minimum(low, up), np.maximum(low, up)]), int(np.sum(low > up))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-020b
@@ -213,7 +213,7 @@ def _scored(y, made, level, unit):
     rows, first = [], None
     for name, one in made.items():
         width, below, above = one[:, 1] - one[:, 0], one[:, 0] - y, y - one[:, 1]
-        out, score = np.maximum(below, above), score_of_ends(below, above, level)
+        out, score = np.maximum(below, above), _score_of_ends(below, above, level)
         if np.isfinite(width).any(): width = width[np.isfinite(width)]
         else: width = np.array([np.inf])
         if first is None: first = score
@@ -500,25 +500,11 @@ def _why_unchanged(report):
     return "no_gain"
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-026
-def shown_parts(report: IntervalReport,  # what `interval_report` returned
-                most: int = 40,  # parts that are shown of each question; of more those that are
-                                 # farthest from the whole
+def _shown_parts(report: IntervalReport,  # what `interval_report` returned
+                 most: int = 40,  # parts that are shown of each question; of more those that are
+                                  # farthest from the whole
                 ) -> pd.DataFrame:  # of text
-    """The table of coverage by part as text, in percent.
-
-    Parameters
-    ----------
-    report : IntervalReport
-        What `interval_report` returned.
-    most : int, default 40
-        Parts that are shown of each question; of more those that are farthest from the
-        whole.
-
-    Returns
-    -------
-    pd.DataFrame
-        Of text.
-    """
+    "The table of coverage by part as text, in percent."
     table, rows = report.to_frame("parts"), []
     for question, part in table.groupby("question", sort=False):
         if len(part) > most:
@@ -634,7 +620,7 @@ def interval_report(
     bounds, n_crossed = _sorted(y_true, y_intervals, classes, sort_bounds)
     checked = _checked(given, bounds, classes)
     setup = _Setup(level, promised_coverage(level, n_calibration), n_calibration, confidence,
-                   check_tolerance(tolerance), draws)
+                   _check_tolerance(tolerance), draws)
     return _judged(given, checked, n_crossed, setup)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-030
@@ -670,13 +656,13 @@ def _sorted(y_true, y_intervals, classes, sort_bounds):
     "Bounds with crossed ones swapped, if that was asked for, and their number."
     if not sort_bounds or classes is not None or np.asarray(y_intervals).dtype.kind == "b":
         return y_intervals, 0
-    check_no_sets(y_true, y_intervals)
+    _check_no_sets(y_true, y_intervals)
     return _swapped(y_intervals)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #checked
 def _checked(given, y_intervals, classes):
     "Which rows are covered, and how large intervals or sets are."
-    checked = check_statement(given.y_true, y_intervals, classes)
+    checked = _check_statement(given.y_true, y_intervals, classes)
     if checked.covered.shape[1] != 1:
         raise ValueError("y_intervals must have one level, shape (n, 2) or (n, classes), got "
                          f"{checked.covered.shape[1]} levels; take one of them, "
@@ -691,7 +677,7 @@ def _judged(given, checked, n_crossed, setup):
     y, bounds, score = checked.y_true, None, None
     if y is not None:
         bounds = checked.bounds[:, :, 0]
-        score = score_of_ends(bounds[:, 0] - y, y - bounds[:, 1], setup.level)
+        score = _score_of_ends(bounds[:, 0] - y, y - bounds[:, 1], setup.level)
     rows = _rows(covered, y, bounds, score, given.groups, n_crossed, setup)
     questions = _questions(rows.missed, size, checked, given)
     findings = _findings(covered, y, bounds, size, checked, rows, questions, setup)
@@ -754,17 +740,17 @@ def _findings(covered, y, bounds, size, checked, rows, questions, setup):
 def _laws(n, group, has_sides, questions, setup):
     "Shares of the level and laws of the p-values, by family."
     shares = {"coverage": 1 - _SHARES["along"]}
-    laws: dict[str, Callable] = {"coverage": uniform_law()}
-    if group is None: laws["coverage"] = count_law(n, setup.promised, setup.n_calibration)
+    laws: dict[str, Callable] = {"coverage": _uniform_law()}
+    if group is None: laws["coverage"] = _count_law(n, setup.promised, setup.n_calibration)
     if has_sides:
         shares |= {"coverage": shares["coverage"] - _SHARES["sides"], "sides": _SHARES["sides"]}
-        laws["sides"] = uniform_law()
+        laws["sides"] = _uniform_law()
     if questions:
         shares["along"] = _SHARES["along"]
         varies = 1.0
         if group is None and setup.n_calibration is None:
             varies -= setup.promised**n + (1 - setup.promised)**n
-        laws["along"] = uniform_law(varies)
+        laws["along"] = _uniform_law(varies)
     return {name: (shares[name], law) for name, law in laws.items()}
 
 # %% ../../nbs/intervals/55_coverage.ipynb #answered
@@ -776,10 +762,10 @@ def _answered(counts, laws, together, setup):
     else: steps = list(together)
     shares, chances = zip(*laws.values())
     pvalues, adjusted = [*alone.values(), *steps[:1]], []
-    closed = closed_pvalues(pvalues, shares, chances)
-    levels = closed_levels(pvalues, shares, chances, setup.alpha)
+    closed = _closed_pvalues(pvalues, shares, chances)
+    levels = _closed_levels(pvalues, shares, chances, setup.alpha)
     for step in steps:
-        adjusted.append(closed_pvalues([*alone.values(), step], shares, chances)[-1])
+        adjusted.append(_closed_pvalues([*alone.values(), step], shares, chances)[-1])
     return ({name: _Answer(alone[name], float(p), float(level))
              for name, p, level in zip(alone, closed, levels)},
             [float(p) for p in np.maximum.accumulate(adjusted)])
@@ -789,7 +775,7 @@ def _stops(laws, alpha):
     "The levels with which joint p-values along columns may be compared."
     if "along" not in laws: return []
     shares, chances = zip(*laws.values())
-    return deciding_levels(len(shares) - 1, shares, chances, alpha)
+    return _deciding_levels(len(shares) - 1, shares, chances, alpha)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #answered-c
 def _null_of(rows):

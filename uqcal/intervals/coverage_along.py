@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..errors.conclusions import read_features
-from .closed_tests import shared_shuffles, step_down
+from ..errors.conclusions import _read_features
+from .closed_tests import _shared_shuffles, _step_down
 from .._chance.coverage_counts import harmless_coverages
 from .._base.inputs import check_column, printable
 from .._base.results import (Interval, Result, SignificanceTest, fault_status, new_axes,
@@ -51,7 +51,7 @@ def _questions(missed, size, checked, given):
         if np.ptp(prediction) > 0:
             asked.append(_Question("prediction", missed, missed.along(prediction, "y_pred")))
     names = {question.name for question in asked}
-    for name, along in read_features(given.features, missed).items():
+    for name, along in _read_features(given.features, missed).items():
         if name in names: unlike = f"{name} (feature)"
         else: unlike = name
         asked.append(_Question(unlike, missed, along, is_feature=True))
@@ -241,15 +241,15 @@ def _tested(questions, rows, setup, levels):
     if len(samples) > 1: levels = ()
     for key, sample in samples.items():
         those = [k for k, one in enumerate(questions) if id(one.missed) == key]
-        shared = shared_shuffles(sample, [questions[k].along for k in those],
-                                 by_signs=rows.in_blocks, levels=levels, **setup.draws)
+        shared = _shared_shuffles(sample, [questions[k].along for k in those],
+                                  by_signs=rows.in_blocks, levels=levels, **setup.draws)
         if shared is None: continue
         tables.append(shared.table)
         asked += [(those[k], shared.method, sample.n) for k in shared.asked]
     if not asked: return tests, [], None
     shortest = min(len(table) for table in tables)
     table = np.column_stack([one[:shortest] for one in tables])
-    steps = step_down(table)
+    steps = _step_down(table)
     for column, (k, method, n) in enumerate(asked):
         tests[k] = SignificanceTest(
             statistic=float(table[0, column]), pvalue=float(steps.alone[column]),

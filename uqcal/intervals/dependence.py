@@ -17,7 +17,7 @@ from .._chance.resampling import (affordable, chunk_size, monte_carlo_pvalue, ru
                                       shuffle_last, shuffle_state)
 from .._base.results import SignificanceTest, plot_null
 from .._words.intervals import findings as words
-from .intervals import _check_intervals, check_statement
+from .intervals import _check_intervals, _check_statement
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ def hsic_test(
     Gretton et al. (2007), with permutation.
     """
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    checked = check_statement(y_true, y_intervals)
+    checked = _check_statement(y_true, y_intervals)
     if checked.n_classes:
         raise TypeError("y_intervals must hold bounds, got booleans; compare label sets by "
                         "size_stratified_coverage")

@@ -19,34 +19,17 @@ from ..reports import Caution
 from .._sample.sample import Sample
 
 # %% auto #0
-__all__ = ['effective_number', 'clusters_of_rows']
+__all__ = []
 
 # %% ../../nbs/intervals/150_effective_rows.ipynb #cell-007
-def effective_number(
+def _effective_number(
     covered: np.ndarray,  # whether each row is covered, booleans, shape (n,)
     group: np.ndarray | None,  # the group of each row, whole numbers, shape (n,), or None
     confidence: float = 0.95,  # level of the interval that it is for, in (0, 1)
 ) -> float:  # from 1 to n
     """How many independent points say as much about a coverage as these rows.
 
-    Parameters
-    ----------
-    covered : np.ndarray
-        Whether each row is covered, booleans, shape (n,).
-    group : np.ndarray | None
-        The group of each row, whole numbers, shape (n,), or None.
-    confidence : float, default 0.95
-        Level of the interval that it is for, in (0, 1).
-
-    Returns
-    -------
-    float
-        From 1 to n.
-
-    References
-    ----------
-    Korn and Graubard (1998), with equation (1).
-    """
+    Source: Korn and Graubard (1998), with equation (1)."""
     n, share = covered.size, covered.mean()
     if group is None: return float(n)
     code = np.unique(group, return_inverse=True)[1]
@@ -70,7 +53,7 @@ def _few_groups(covered, group):
     same."""
     size = np.bincount(group)
     n_groups = covered.size**2 / (size @ size)
-    if not 9 <= n_groups <= 20 or effective_number(covered, group) > covered.size / 2: return []
+    if not 9 <= n_groups <= 20 or _effective_number(covered, group) > covered.size / 2: return []
     return [Caution(code="few_clusters_for_coverage", facts={"clusters": n_groups}, decides=True)]
 
 # %% ../../nbs/intervals/150_effective_rows.ipynb #cell-007b
@@ -120,7 +103,7 @@ class _Count:
 def _counted(hits, group, confidence, n_calibration=None):
     "The count of rows; of clustered ones, as of as many independent rows as they are worth."
     if group is None: return _Count(int(hits.sum()), hits.size, n_calibration)
-    worth = effective_number(hits, group, confidence)
+    worth = _effective_number(hits, group, confidence)
     return _Count(float(hits.mean()) * worth, worth, None, False)
 
 # %% ../../nbs/intervals/150_effective_rows.ipynb #groups-of
@@ -190,26 +173,12 @@ def _is_one(y, bounds):
     return bool((y == y[0]).all() and (bounds == bounds[0]).all())
 
 # %% ../../nbs/intervals/150_effective_rows.ipynb #clusters-of-rows
-def clusters_of_rows(y: np.ndarray,  # observed values, shape (n,)
-                     bounds: np.ndarray,  # shape (n, 2)
-                     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,)
+def _clusters_of_rows(y: np.ndarray,  # observed values, shape (n,)
+                      bounds: np.ndarray,  # shape (n, 2)
+                      groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,)
                      ) -> np.ndarray | None:  # a number for each row; None where each is its own
-    """The clusters that a report on these intervals counts: those given, or rows that repeat each other.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Observed values, shape (n,).
-    bounds : np.ndarray
-        Shape (n, 2).
-    groups : ArrayLike | None, optional
-        Clusters of rows, labels, shape (n,).
-
-    Returns
-    -------
-    np.ndarray | None
-        A number for each row; None where each is its own.
-    """
+    """The clusters that a report on these intervals counts: those given, or rows that repeat each
+    other."""
     missed = Sample(((y < bounds[:, 0]) | (y > bounds[:, 1])) * 1.0, np.ones(y.size), groups)
     if groups is None: missed, _, _ = _without_repeats(missed, y, bounds, False)
     return _groups_of(missed, missed.groups is None and _is_one(y, bounds))

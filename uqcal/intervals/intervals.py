@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['read_bound', 'check_order', 'check_bounds', 'check_no_sets', 'regression_mean_width_score',
-           'regression_coverage_score', 'classification_mean_width_score', 'classification_coverage_score', 'Statement',
-           'check_statement', 'CoverageTest', 'coverage_test', 'coverage_of_counts', 'coverage_width_based',
-           'regression_mwi_score', 'score_of_ends']
+__all__ = ['regression_mean_width_score', 'regression_coverage_score', 'classification_mean_width_score',
+           'classification_coverage_score', 'CoverageTest', 'coverage_test', 'coverage_width_based',
+           'regression_mwi_score']
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-007
 def _as_array(values, name, expected):
@@ -57,29 +56,13 @@ _ONE_SIDED = ("; of one-sided bounds the other side is infinite, np.column_stack
               "np.full(n, np.inf)]) or np.column_stack([np.full(n, -np.inf), upper])")
 
 # %% ../../nbs/intervals/30_intervals.ipynb #read-bound
-def read_bound(
+def _read_bound(
     values: ArrayLike,  # the bounds of one side, shape (n,); −∞ or ∞ where there is none
     name: str,  # what the caller calls them
 ) -> np.ndarray:  # float64, shape (n,)
     """Bounds of one side as numbers, infinite where there is none.
 
-    Parameters
-    ----------
-    values : ArrayLike
-        The bounds of one side, shape (n,); −∞ or ∞ where there is none.
-    name : str
-        What the caller calls them.
-
-    Returns
-    -------
-    np.ndarray
-        `float64`, shape (n,).
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `read_vector`, but for infinite values.
-    """
+    Raises ValueError, TypeError as `read_vector`, but for infinite values."""
     array = read_array(values, name)
     if array.dtype.kind == "f": is_open = np.isinf(array)
     else: is_open = np.array([isinstance(one, (float, np.floating)) and bool(np.isinf(one))
@@ -96,7 +79,7 @@ def read_bound(
     return found
 
 # %% ../../nbs/intervals/30_intervals.ipynb #check-order
-def check_order(
+def _check_order_of_bounds(
     low: np.ndarray,  # lower bounds, shape (n,)
     up: np.ndarray,  # upper bounds, shape (n,)
     names: Sequence[str],  # what the caller calls lower and upper bounds
@@ -104,22 +87,7 @@ def check_order(
 ) -> None:
     """Refuse pairs of bounds of which the lower one is above the upper one, or at the wrong end.
 
-    Parameters
-    ----------
-    low : np.ndarray
-        Lower bounds, shape (n,).
-    up : np.ndarray
-        Upper bounds, shape (n,).
-    names : Sequence[str]
-        What the caller calls lower and upper bounds.
-    pairs : str | None, optional
-        What the caller calls both, if they came in one array.
-
-    Raises
-    ------
-    ValueError
-        For them.
-    """
+    Raises ValueError for them."""
     refuse(names[0], "be finite, or -inf where there is no lower bound",
            (low == np.inf) & (up == np.inf), "infinite", low)
     refuse(names[1], "be finite, or inf where there is no upper bound",
@@ -139,31 +107,15 @@ def check_order(
         raise ValueError(f"{error}; {hint}") from None
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-191
-def check_bounds(
+def _check_interval_bounds(
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first, infinite where there
                              # is none
 ) -> tuple[np.ndarray, np.ndarray, bool]:  # lower and upper bounds, each of shape (n, k), and
                                            # whether there was but one level
     """Bounds as float64, none of them crossed.
 
-    Infinite bounds stand where there is none.
-
-    Parameters
-    ----------
-    y_intervals : ArrayLike
-        Bounds, shape (n, 2) or (n, 2, k), lower first, infinite where there is none.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray, bool]
-        Lower and upper bounds, each of shape (n, k), and whether there was but one level.
-
-    Raises
-    ------
-    ValueError
-        For crossed bounds and for what `read_bound` refuses. Raises TypeError for anything
-        but an array.
-    """
+    Infinite bounds stand where there is none. Raises ValueError for crossed bounds and for what
+    `_read_bound` refuses. Raises TypeError for anything but an array."""
     expected = "(n, 2) or (n, 2, k)"
     array = _as_array(y_intervals, "y_intervals", expected)
     if array.shape[1] != 2:
@@ -174,11 +126,12 @@ def check_bounds(
         if single: place = ""
         else: place = f", {level}"
         for side in (0, 1):
-            bounds[side].append(read_bound(array[:, side] if single else array[:, side, level],
-                                           f"y_intervals[:, {side}{place}]"))
-        check_order(bounds[0][-1], bounds[1][-1], [f"y_intervals[:, {side}{place}]" for side in
-                                                   (0, 1)],
-                    "y_intervals" if single else f"y_intervals[:, :{place}]")
+            bounds[side].append(_read_bound(array[:, side] if single else array[:, side, level],
+                                            f"y_intervals[:, {side}{place}]"))
+        _check_order_of_bounds(bounds[0][-1], bounds[1][-1],
+                               [f"y_intervals[:, {side}{place}]" for side in
+                                (0, 1)],
+                               "y_intervals" if single else f"y_intervals[:, :{place}]")
     low, up = (side[0][:, None] if len(side) == 1 else np.column_stack(side) for side in bounds)
     return low, up, single
 
@@ -199,24 +152,13 @@ def _is_marks(array):
     return array.dtype.kind in "iuO" and bool(np.all((array == 0) | (array == 1)))
 
 # %% ../../nbs/intervals/30_intervals.ipynb #check-no-sets
-def check_no_sets(
+def _check_no_sets(
     y_true: Any,  # true values, or classes, shape (n,)
     y_intervals: Any,  # what was claimed of them, shape (n, 2) or (n, 2, k)
 ) -> None:
     """Refuse integers 0 and 1 in two columns beside outcomes 0 and 1, which could be label sets.
 
-    Parameters
-    ----------
-    y_true : Any
-        True values, or classes, shape (n,).
-    y_intervals : Any
-        What was claimed of them, shape (n, 2) or (n, 2, k).
-
-    Raises
-    ------
-    ValueError
-        For them.
-    """
+    Raises ValueError for them."""
     claimed = _as_array(y_intervals, "y_intervals", "(n, 2) or (n, 2, k)")
     if claimed.shape[1] != 2 or not _is_marks(claimed): return
     y = plain_array(y_true, "y_true")
@@ -232,8 +174,8 @@ def _check_intervals(y_true, y_intervals, sample_weight=None):
     """True values (n,), bounds (n, k) each, which of them are covered (n, k), and whether there was
     but one level."""
     check_labels_agree(y_true=y_true, y_intervals=y_intervals, sample_weight=sample_weight)
-    check_no_sets(y_true, y_intervals)
-    y, (low, up, single) = read_vector(y_true, "y_true"), check_bounds(y_intervals)
+    _check_no_sets(y_true, y_intervals)
+    y, (low, up, single) = read_vector(y_true, "y_true"), _check_interval_bounds(y_intervals)
     if y.size != len(low):
         raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "
                          f"{len(low)}")
@@ -308,10 +250,10 @@ def regression_mean_width_score(
     Raises
     ------
     ValueError
-        For crossed bounds and for what `read_bound` refuses.
+        For crossed bounds and for what `_read_bound` refuses.
     """
     check_labels_agree(y_intervals=y_intervals, sample_weight=sample_weight)
-    low, up, single = check_bounds(y_intervals)
+    low, up, single = _check_interval_bounds(y_intervals)
     return _mean(up - low, sample_weight, single)
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-011b
@@ -414,24 +356,8 @@ def classification_coverage_score(
     return _mean(covered, sample_weight, single)
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-021
-class Statement(NamedTuple):
-    """Intervals or sets that were checked, of k levels.
-
-    Attributes
-    ----------
-    covered : np.ndarray
-        Booleans, shape (n, k).
-    size : np.ndarray
-        Widths, infinite where a bound is, or numbers of classes, shape (n, k).
-    rounding : np.ndarray
-        Rounding error of a size, shape (k,).
-    n_classes : int
-        0 for intervals.
-    y_true : np.ndarray | None
-        True values, shape (n,); None for sets.
-    bounds : np.ndarray | None
-        Shape (n, 2, k), lower first; None for sets.
-    """
+class _Statement(NamedTuple):
+    "Intervals or sets that were checked, of k levels."
 
     covered: np.ndarray  # booleans, shape (n, k)
     size: np.ndarray  # widths, infinite where a bound is, or numbers of classes, shape (n, k)
@@ -441,43 +367,24 @@ class Statement(NamedTuple):
     bounds: np.ndarray | None = None  # shape (n, 2, k), lower first; None for sets
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-021b
-def check_statement(
+def _check_statement(
     y_true: ArrayLike,  # true values, or classes for label sets, shape (n,)
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n,
                              # classes) or (n, classes, k)
     classes: ArrayLike | None = None,  # for label sets: the label of each column; 0, 1, … unless
                                        # given
-) -> Statement:  # which points are covered, and how large intervals or sets are
+) -> _Statement:  # which points are covered, and how large intervals or sets are
     """True values inside their intervals or sets, and the sizes of these.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        True values, or classes for label sets, shape (n,).
-    y_intervals : ArrayLike
-        Bounds, shape (n, 2) or (n, 2, k), or sets, booleans of shape (n, classes) or (n,
-        classes, k).
-    classes : ArrayLike | None, optional
-        For label sets: the label of each column; 0, 1, … unless given.
-
-    Returns
-    -------
-    Statement
-        Which points are covered, and how large intervals or sets are.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument.
-    """
+    Raises ValueError, TypeError for bad data, naming the argument."""
     array = _as_array(y_intervals, "y_intervals", "(n, 2), or (n, classes) of booleans")
     truths = array.dtype.kind == "b" or (array.dtype.kind == "O" and all(
         isinstance(v, (bool, np.bool_)) for v in array.ravel()))
     if truths or classes is not None:
         covered, member, _ = _check_sets(y_true, y_intervals, None, "y_intervals", classes)
-        return Statement(covered, member.sum(axis=1), np.zeros(member.shape[2]), member.shape[1])
+        return _Statement(covered, member.sum(axis=1), np.zeros(member.shape[2]), member.shape[1])
     y, low, up, covered, _ = _check_intervals(y_true, y_intervals)
-    return Statement(covered, up - low, _rounding(low, up), 0, y, np.stack([low, up], axis=1))
+    return _Statement(covered, up - low, _rounding(low, up), 0, y, np.stack([low, up], axis=1))
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-021c
 def _check_levels(level, k):
@@ -639,16 +546,16 @@ def coverage_test(
     confidence = check_fraction(confidence, "confidence")
     check_choice(alternative, "alternative", ALTERNATIVES)
     if n_calibration is not None: n_calibration = check_count(n_calibration, "n_calibration")
-    inside = check_statement(y_true, y_intervals, classes).covered
+    inside = _check_statement(y_true, y_intervals, classes).covered
     levels, single = _check_levels(level, inside.shape[1])
-    found = tuple(coverage_of_counts(
+    found = tuple(_coverage_of_counts(
         int(inside[:, j].sum()), len(inside), one, alternative=alternative, confidence=confidence,
         n_calibration=n_calibration) for j, one in enumerate(levels))
     if single: return found[0]
     return found
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-311
-def coverage_of_counts(
+def _coverage_of_counts(
     covered: int,  # number of covered points, from 0 to n
     n: int,  # number of points, ≥ 1
     level: float,  # the coverage that was claimed, in (0, 1)
@@ -659,31 +566,7 @@ def coverage_of_counts(
 ) -> CoverageTest:  # the same as of `coverage_test`
     """Exact test and interval of the coverage from two numbers, all that it depends on.
 
-    Parameters
-    ----------
-    covered : int
-        Number of covered points, from 0 to n.
-    n : int
-        Number of points, ≥ 1.
-    level : float
-        The coverage that was claimed, in (0, 1).
-    alternative : str, default "two-sided"
-        As of `coverage_test`.
-    confidence : float, default 0.95
-        Level of the interval, in (0, 1).
-    n_calibration : int | None, optional
-        As of `coverage_test`.
-
-    Returns
-    -------
-    CoverageTest
-        The same as of `coverage_test`.
-
-    Raises
-    ------
-    ValueError
-        For fewer points of calibration than the level needs.
-    """
+    Raises ValueError for fewer points of calibration than the level needs."""
     average = promised_coverage(level, n_calibration)
     tails = count_tails(covered, n, average, n_calibration)
     return CoverageTest(
@@ -737,11 +620,11 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
     level = check_fraction(confidence_level, "confidence_level")
     check_labels_agree(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up,
                        sample_weight=sample_weight)
-    low, up = read_bound(y_pred_low, "y_pred_low"), read_bound(y_pred_up, "y_pred_up")
+    low, up = _read_bound(y_pred_low, "y_pred_low"), _read_bound(y_pred_up, "y_pred_up")
     if low.size != up.size:
         raise ValueError(f"y_pred_low and y_pred_up must have the same length: {low.size} and "
                          f"{up.size}")
-    check_order(low, up, ("y_pred_low", "y_pred_up"))
+    _check_order_of_bounds(low, up, ("y_pred_low", "y_pred_up"))
     y, _, _, covered, _ = _check_intervals(y_true, np.column_stack([low, up]))
     (weight,) = read_vector([eta], "eta")
     if weight < -700:
@@ -810,29 +693,15 @@ def regression_mwi_score(
     return _mean(up - low + 2 / (1 - level) * missed_by, sample_weight, single)
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-062o
-def score_of_ends(
+def _score_of_ends(
     below: np.ndarray,  # how far values lie below the lower bound, shape (n,); −∞ where it is none
     above: np.ndarray,  # how far they lie above the upper one, shape (n,); −∞ where it is none
     level: float,  # the coverage that was claimed, in (0, 1)
 ) -> np.ndarray:  # penalties ≥ 0, shape (n,)
-    """The score of the bounds that there are: of two the Winkler score, of one the pinball loss of the quantile that it claims, over 1 − level, of none zero.
+    """The score of the bounds that there are: of two the Winkler score, of one the pinball loss of
+    the quantile that it claims, over 1 − level, of none zero.
 
-    It compares bounds that are finite in the same rows and at the same ends.
-
-    Parameters
-    ----------
-    below : np.ndarray
-        How far values lie below the lower bound, shape (n,); −∞ where it is none.
-    above : np.ndarray
-        How far they lie above the upper one, shape (n,); −∞ where it is none.
-    level : float
-        The coverage that was claimed, in (0, 1).
-
-    Returns
-    -------
-    np.ndarray
-        Penalties ≥ 0, shape (n,).
-    """
+    It compares bounds that are finite in the same rows and at the same ends."""
     has_low, has_up = np.isfinite(below), np.isfinite(above)
     per_unit = np.where(has_low & has_up, 2.0, 1.0) / (1 - level)
     return sum(np.where(there, per_unit * np.maximum(beyond, 0) - np.where(there, beyond, 0.0), 0.0)

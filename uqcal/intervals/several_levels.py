@@ -21,10 +21,10 @@ from .._base.results import fault_status, new_axes
 from .._chance.coverage_counts import count_tails, harmless_coverages, tail_pvalue
 from .._sample.sample import Sample
 from .._words.intervals import findings as words
-from ..errors.conclusions import check_tolerance, read_features
-from .closed_tests import closed_levels, closed_pvalues, uniform_law
+from ..errors.conclusions import _check_tolerance, _read_features
+from .closed_tests import _closed_levels, _closed_pvalues, _uniform_law
 from .coverage import IntervalReport, interval_report
-from .effective_rows import clusters_of_rows, effective_number
+from .effective_rows import _clusters_of_rows, _effective_number
 from ..reports import Caution, Finding, Report, Step
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -139,14 +139,14 @@ def _level_table(found, others, factor, alpha, smallest):
     "A row for each level: claimed, covered, limits, p-values alone and among all questions."
     names = list(others)
     shares = [1 - sum(_SHARES[name] for name in names), *(_SHARES[name] for name in names)]
-    laws, rest = [uniform_law()] * len(shares), list(others.values())
+    laws, rest = [_uniform_law()] * len(shares), list(others.values())
     alone = np.array([found.pvalue(j) for j in range(found.level.size)])
     among = _among(alone, smallest)
-    level = closed_levels([float(among.min()), *rest], shares, laws, alpha)[0]
+    level = _closed_levels([float(among.min()), *rest], shares, laws, alpha)[0]
     critical = float(smallest[max(int(np.floor(level * (smallest.size + 1))) - 1, 0)])
     rows = []
     for j, claimed in enumerate(found.level):
-        pvalue = float(closed_pvalues([float(among[j]), *rest], shares, laws)[0])
+        pvalue = float(_closed_pvalues([float(among[j]), *rest], shares, laws)[0])
         toward = min(critical, alpha) / 2
         tails = [alpha - toward, alpha - toward]
         if found.share[j] < claimed: tails[1] = toward
@@ -206,8 +206,8 @@ def _other(one, pvalues, families, alpha):
     if name not in pvalues or one.pvalue is None: return one
     theirs = [_SHARES[other] for other in families]
     shares = [1 - sum(theirs), *theirs]
-    closed = closed_pvalues([pvalues[other] for other in names], shares,
-                            [uniform_law()] * len(names))[names.index(name)]
+    closed = _closed_pvalues([pvalues[other] for other in names], shares,
+                             [_uniform_law()] * len(names))[names.index(name)]
     pvalue = max(float(one.pvalue), float(closed))
     if not one.shows_fault or pvalue <= alpha: return replace(one, pvalue=pvalue)
     if one.status == "minor": status = "valid"
@@ -454,19 +454,19 @@ def levels_report(
     """
     check_labels_agree(y_true=y_true, lower=lower, upper=upper, groups=groups)
     y, low, high, level = _read(y_true, lower, upper, levels)
-    read_features(by, Sample(np.zeros(y.size), np.ones(y.size)), y_true=y_true, groups=groups)
+    _read_features(by, Sample(np.zeros(y.size), np.ones(y.size)), y_true=y_true, groups=groups)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     n_jobs = check_jobs(n_jobs)
-    tolerance, n_resamples = check_tolerance(tolerance), check_count(n_resamples, "n_resamples")
+    tolerance, n_resamples = _check_tolerance(tolerance), check_count(n_resamples, "n_resamples")
     factor, alpha = 2 * tolerance - 1, 1 - confidence
     middle = int(np.argmin(np.abs(level - 0.5)))
     bounds = np.column_stack([low[:, middle], high[:, middle]])
     asked = interval_report(y, bounds, float(level[middle]), by=by, groups=groups,
                             tolerance=tolerance, confidence=confidence, n_resamples=n_resamples,
                             rng=rng, n_jobs=n_jobs, progress=progress)
-    group = clusters_of_rows(y, bounds, groups)
+    group = _clusters_of_rows(y, bounds, groups)
     covered = (low <= y[:, None]) & (y[:, None] <= high)
-    worth = [float(y.size) if group is None else effective_number(one, group, confidence)
+    worth = [float(y.size) if group is None else _effective_number(one, group, confidence)
              for one in covered.T]
     found = _Levels(level, covered, group, np.array(worth))
     families = _families(asked)

@@ -22,7 +22,7 @@ from .._base.results import SignificanceTest, new_axes, plain_text
 from .._sample.sample import stable_order
 from .._words.intervals import findings as words
 from .intervals import (_check_intervals, _check_levels, _check_sets, _rounding,
-                                       check_statement)
+                                       _check_statement)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -447,7 +447,7 @@ def size_stratified_coverage(
     Angelopoulos & Bates (2021); Westfall & Young (1993).
     """
     options = _checked_options(alternative, confidence, n_calibration)
-    checked = check_statement(y_true, y_intervals, classes)
+    checked = _check_statement(y_true, y_intervals, classes)
     levels, single = _check_levels(level, checked.size.shape[1])
     if checked.n_classes: maximum = checked.n_classes + 1
     else: maximum = None
@@ -540,7 +540,7 @@ def feature_stratified_coverage(
     """
     options = _checked_options(alternative, confidence, n_calibration)
     check_labels_agree(y_true=y_true, y_intervals=y_intervals, by=by)
-    checked = check_statement(y_true, y_intervals, classes)
+    checked = _check_statement(y_true, y_intervals, classes)
     levels, single = _check_levels(level, checked.size.shape[1])
     group, place, kind = _feature_groups(by, len(checked.covered), num_bins)
     found = tuple(_stratified(inside, group, place, kind, one, options)

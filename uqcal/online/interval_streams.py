@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ..intervals.conformal import as_decimals
+from ..intervals.conformal import _as_decimals
 from .._base.inputs import (boxed, check_count, check_errors, check_fraction,
                                 check_labels_agree, plain_array, read_vector, refuse)
-from ..intervals.intervals import check_bounds, check_no_sets
+from ..intervals.intervals import _check_interval_bounds, _check_no_sets
 from .._base.kernels import kernel
 from .._base.tickets import Desk, Storable, locked
 from .quantile_tracking import OnlineQuantiles
@@ -596,7 +596,7 @@ class OnlineIntervals(_Spoken):
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-033
 def _halves(y_intervals):
     "The middles of intervals, and half their widths."
-    low, up, _ = check_bounds(y_intervals)
+    low, up, _ = _check_interval_bounds(y_intervals)
     if low.shape[1] > 1:
         raise ValueError(f"y_intervals must have shape (n, 2), one level, got {low.shape[1]} "
                          "levels; take one of them, y_intervals[:, :, 0]")
@@ -621,7 +621,7 @@ def _bound_rows(y_intervals):
 def _bounds(middle, half, factor):
     "Bounds so many half-widths away from the middle; infinite half-widths stay so."
     half = np.where(np.isinf(half), np.inf, factor * np.where(np.isinf(half), 1.0, half))
-    return as_decimals(middle - half, middle + half)
+    return _as_decimals(middle - half, middle + half)
 
 # %% ../../nbs/online/57_interval_streams.ipynb #cell-033d
 def _distances(y, middle, half):
@@ -685,7 +685,7 @@ class OnlineBounds(_Spoken):
 
     def _told(self, made, y):
         "Bounds that were played, with fourteen digits; they are counted with their outcomes."
-        made = as_decimals(made[:, 0], made[:, 1])
+        made = _as_decimals(made[:, 0], made[:, 1])
         self.told_ = self.told_ + _counted(made, y)
         return made
 
@@ -762,7 +762,7 @@ class OnlineBounds(_Spoken):
         if sides is None: made = _bounds(middle, half, self._state(given, keys))
         else:
             played, held = sides.issue(np.array(given, float))
-            made = as_decimals(played[:, 0], played[:, 1])
+            made = _as_decimals(played[:, 0], played[:, 1])
             self.__dict__.setdefault("tickets_", {}).update(
                 zip(keys, zip(given.tolist(), made.tolist(), held)))
         if several: return made
@@ -793,7 +793,7 @@ class OnlineBounds(_Spoken):
         given, several = _bound_rows(y_intervals)
         (middle, half), sides = _halves(given), self._sides()
         if sides is None: made = _bounds(middle, half, self._now()._threshold())
-        else: made = as_decimals(*sides.issue(np.array(given, float))[0].T)
+        else: made = _as_decimals(*sides.issue(np.array(given, float))[0].T)
         if several: return made
         return made[0]
 
@@ -863,7 +863,7 @@ class OnlineBounds(_Spoken):
             For crossed bounds, for those of no width, and for bad data.
         """
         check_labels_agree(y_true=y_true, y_intervals=y_intervals)
-        if plain_array(y_true, "y_true").size > 1: check_no_sets(y_true, y_intervals)
+        if plain_array(y_true, "y_true").size > 1: _check_no_sets(y_true, y_intervals)
         (middle, half), y = _halves(y_intervals), read_vector(y_true, "y_true")
         if y.size != half.size:
             raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "

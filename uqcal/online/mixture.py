@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from .._base.inputs import boxed, check_binary, check_choice, check_fraction
 from .._base.kernels import kernel
 from .._chance.logistic import inner_ends, inner_scores, map_scores, sigmoid
-from ..probabilities.recalibration import plot_map
+from ..probabilities.recalibration import _plot_map
 from .._base.tickets import OnlineForecaster, locked
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -326,7 +326,7 @@ class OnlineMixture(OnlineForecaster):
         -------
         Axes
         """
-        return plot_map(self, ax)
+        return _plot_map(self, ax)
 
     @locked
     def predict(self,

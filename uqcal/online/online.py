@@ -24,7 +24,7 @@ from .._base.inputs import (boxed, check_binary, check_choice, check_count, chec
 from .._base.kernels import kernel
 from .._chance.logistic import (beta_features, fit_logistic, inner_ends, inner_scores,
                                     map_scores, platt_features, sigmoid)
-from ..probabilities.recalibration import plot_map
+from ..probabilities.recalibration import _plot_map
 from .._base.tickets import OnlineForecaster, Storable, locked
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -766,7 +766,7 @@ class _OnlineScaling(OnlineForecaster):
         -------
         Axes
         """
-        return plot_map(self, ax)
+        return _plot_map(self, ax)
 
     def _engine(self): return _make_engine(self)
 

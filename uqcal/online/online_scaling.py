@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 # %% auto #0
-__all__ = ['gain_finding', 'OnlineScaling']
+__all__ = ['OnlineScaling']
 
 # %% ../../nbs/online/59_online_scaling.ipynb #aea95c62
 from .._chance.distributions import has_heavy_tails
@@ -135,40 +135,17 @@ def _state_all(u, maps, weight, told, moved, out):
         out[t] = u[t] * np.exp(moved[t, 0])
 
 # %% ../../nbs/online/59_online_scaling.ipynb #cell-013st
-def gain_finding(gain: float,  # by how much the score of what was written is better, per row
-                 error: float,  # its standard error
-                 is_heavy: bool,  # whether tails are too heavy for a gain to be shown
-                 *,
-                 score: str,  # "log" or "brier"
-                 n: int,  # outcomes
+def _gain_finding(gain: float,  # by how much the score of what was written is better, per row
+                  error: float,  # its standard error
+                  is_heavy: bool,  # whether tails are too heavy for a gain to be shown
+                  *,
+                  score: str,  # "log" or "brier"
+                  n: int,  # outcomes
     is_selected: bool = False,  # whether outcomes that came differ from those that are out
                  ) -> Finding:  # "valid" for a gain, "invalid" for a loss, of more than 1.96 errors
     """What online recalibration gained in a proper score.
 
-    Parameters
-    ----------
-    gain : float
-        By how much the score of what was written is better, per row.
-    error : float
-        Its standard error.
-    is_heavy : bool
-        Whether tails are too heavy for a gain to be shown.
-    score : str
-        "log" or "brier".
-    n : int
-        Outcomes.
-    is_selected : bool, default False
-        Whether outcomes that came differ from those that are out.
-
-    Returns
-    -------
-    Finding
-        "valid" for a gain, "invalid" for a loss, of more than 1.96 errors.
-
-    References
-    ----------
-    Lai, Gross & Shen (2011).
-    """
+    Source: Lai, Gross & Shen (2011)."""
     if not n: status, reason = "inconclusive", "no outcomes"
     elif not gain: status, reason = "inconclusive", "equal"
     elif abs(gain) <= 1.96 * error: status, reason = "inconclusive", "chance"
@@ -255,7 +232,7 @@ class OnlineScaling(Desk):
         middle = math.exp(centre)
         if n: factor = math.exp(self._stated(np.array([middle]))[1][0, 0])
         else: factor = 1.0
-        gain = gain_finding(*self.gain_, score="log", n=int(n))
+        gain = _gain_finding(*self.gain_, score="log", n=int(n))
         return scaling_sentence(int(n), factor, middle, _NAMES[int(weight.argmax())], gain)
 
     @locked

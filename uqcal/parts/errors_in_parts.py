@@ -18,20 +18,20 @@ from .._base.results import Interval
 from .._chance.resampling import holm
 from .._words.errors.conclusion import errors_in_parts_conclusion
 from .._words.text import parts_text
-from ..errors.conclusions import check_tolerance
-from .partitions import (CELL_RULES, Cells, bars_of_parts, finer_edges, in_part,
-                                    over_parts, parts_of, reach_of_walk, step_in_parts,
-                                    tabulated_cells)
+from ..errors.conclusions import _check_tolerance
+from .partitions import (_CELL_RULES, _Cells, _bars_of_parts, _finer_edges, _in_part,
+                                    _over_parts, _parts_of, _reach_of_walk, _step_in_parts,
+                                    _tabulated_cells)
 from ..reports import Caution, Finding, Report
 from .._sample.sample import stable_order
 
 # %% auto #0
-__all__ = ['PartitionedErrors', 'errors_of_partitions']
+__all__ = ['PartitionedErrors']
 
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-012
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartitionedErrors(Report):
-    """Errors and uncertainties in a table of many parts; what `errors_of_partitions` returns.
+    """Errors and uncertainties in a table of many parts; what `_errors_of_partitions` returns.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ def _with_findings(found):
     if found.copies > 1:
         cautions.insert(0, Caution(code="copies_in_parts", facts={"copies": found.copies}))
     return replace(found, findings=findings, cautions=tuple(cautions),
-                   step=step_in_parts(findings, ("few", "single_row")))
+                   step=_step_in_parts(findings, ("few", "single_row")))
 
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-014
 def _errors_of(columns, place, error, uncertainty):
@@ -212,7 +212,7 @@ def _errors_of(columns, place, error, uncertainty):
     if isinstance(error, str): first, *second = [error]
     else: first, *second = error
     if not len(columns[first]): return None
-    with in_part(place):
+    with _in_part(place):
         e = read_vector(columns[first], first)
         for name in second: e = e - check_column(columns[name], e.size, name)
         u = check_column(columns[uncertainty], e.size, uncertainty)
@@ -265,7 +265,7 @@ def _cells_of(columns, place, options):
     if len(means) > 1:
         signed = z - square * means[1]
         others = signed, np.maximum(signed, 0)
-    return tuple(tabulated_cells(u, square / means[0] - 1, edges, *others))
+    return tuple(_tabulated_cells(u, square / means[0] - 1, edges, *others))
 
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-014d
 class _Walked(NamedTuple):
@@ -273,32 +273,32 @@ class _Walked(NamedTuple):
     sums: np.ndarray  # rows, sums of z, of its squares, of its fourth powers
     ends: tuple[float, float]  # smallest and largest z
     ranges: list[float] | None  # of the walks of squares and of signs, over the rows
-    cells: Cells  # of the walk of squares
+    cells: _Cells  # of the walk of squares
     n_passes: int
 
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-014d-b
 def _walked(parts, asked, bias):
     "Sums of powers and the ranges of the walks of z, or of one of them for z less a bias."
-    found = over_parts(parts, _powers, (np.add, min, max, min, max), *asked, bias)
+    found = _over_parts(parts, _powers, (np.add, min, max, min, max), *asked, bias)
     if found is None: raise ValueError("frame must hold at least one row, got none")
     sums, lowest, highest, *ends = found
     n, mean, zms = int(sums[0]), *(sums[1:3] / sums[0]).tolist()
     if bias is None and not zms > 0: raise ValueError("error must not be zero in all rows")
-    one = Cells(np.array([[float(n), 0, 0]]), *(np.array([float(end)]) for end in ends))
+    one = _Cells(np.array([[float(n), 0, 0]]), *(np.array([float(end)]) for end in ends))
     if ends[0] == ends[1] or not zms > 0: return _Walked(sums, (lowest, highest), None, one, 1)
-    edges = np.unique(np.append(finer_edges(one, np.array([True])), ends[1]))
+    edges = np.unique(np.append(_finer_edges(one, np.array([True])), ends[1]))
     means, asked = (zms, mean / zms)[:2 if bias is None else 1], (*asked, bias)
-    both = Cells(*over_parts(parts, _cells_of, CELL_RULES, means, asked, edges))
+    both = _Cells(*_over_parts(parts, _cells_of, _CELL_RULES, means, asked, edges))
     ranges, n_passes = [], 2
     for k, (of, average) in enumerate(zip(("squares", "signs"), means)):
-        cells = Cells(both.sums[:, [0, 1 + 2 * k, 2 + 2 * k]], *both[1:])
+        cells = _Cells(both.sums[:, [0, 1 + 2 * k, 2 + 2 * k]], *both[1:])
         rows = functools.partial(_steps, of=of, mean=average)
-        high, low, more = reach_of_walk(parts, rows, asked, edges, cells)
+        high, low, more = _reach_of_walk(parts, rows, asked, edges, cells)
         ranges, n_passes = [*ranges, (high - low) / n], n_passes + more
     return _Walked(sums, (lowest, highest), ranges, both, n_passes)
 
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-015
-def errors_of_partitions(
+def _errors_of_partitions(
     frame: Any,  # as of `calibration_of_partitions`
     error: str | tuple[str, str] = "error",  # the column of errors; or those of true and of
                                              # predicted values, of which it is the difference
@@ -311,41 +311,14 @@ def errors_of_partitions(
 ) -> PartitionedErrors:  # `.verdict`, `.conclusion`, `.zms`, `.mean`, `.kuiper`
     """Bias, average size and consistency of errors in a table that no memory holds.
 
-    Parameters
-    ----------
-    frame : Any
-        As of `calibration_of_partitions`.
-    error : str | tuple[str, str], default "error"
-        The column of errors; or those of true and of predicted values, of which it is the
-        difference.
-    uncertainty : str, default "uncertainty"
-        The column of standard uncertainties > 0, in the same unit.
-    confidence : float, default 0.95
-        Level of intervals and verdict, in (0, 1).
-    tolerance : float, default 1.25
-        Largest factor between errors and uncertainties that does no harm, > 1.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    PartitionedErrors
-        `.verdict`, `.conclusion`, `.zms`, `.mean`, `.kuiper`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, with the partition in which it is; ImportError without Dask.
-
-    References
-    ----------
-    Kuiper (1960) for the limit of the walk's range, Hall (1992) for those of the means.
-    """
+    Raises ValueError or TypeError for bad input, with the partition in which it is; ImportError
+    without Dask. Source: Kuiper (1960) for the limit of the walk's range, Hall (1992) for
+    those of the means."""
     confidence, asked = check_fraction(confidence, "confidence"), (error, uncertainty)
-    tolerance = check_tolerance(tolerance)
-    parts = parts_of(frame, [*([error] if isinstance(error, str) else error), uncertainty])
+    tolerance = _check_tolerance(tolerance)
+    parts = _parts_of(frame, [*([error] if isinstance(error, str) else error), uncertainty])
     counts = {"n_partitions": len(parts), "tolerance": tolerance}
-    with bars_of_parts(progress):
+    with _bars_of_parts(progress):
         walked = _walked(parts, asked, None)
         copies, looked = _copies(parts, asked)
         found, passes = _errors_found(walked, confidence, copies, n_passes=walked.n_passes + looked,
@@ -503,7 +476,7 @@ def _bias_along(parts, asked, cells, copies):
     groups = int(np.clip(count[-1] / copies / 500, 1, 4096))
     ends = np.searchsorted(count, count[-1] * np.arange(1, groups + 1) / groups)
     edges = np.unique(cells.most[ends])
-    (found,) = over_parts(parts, _line_sums, (np.add,), *asked, edges)
+    (found,) = _over_parts(parts, _line_sums, (np.add,), *asked, edges)
     mean, square, z, zt = found[1:] / found[0]
     spread = square - mean**2
     slope = np.where(spread > 1e-9 * square, (zt - mean * z) / np.where(spread > 0, spread, 1), 0)
@@ -551,10 +524,10 @@ def _occurring(columns, place, options):
 # %% ../../nbs/parts/87_errors_in_parts.ipynb #cell-017f-b
 def _copies(parts, asked):
     "Rows to each case, (5), and how many passes that took."
-    ((_, error, number),) = over_parts(parts, _sample, (_smallest,), *asked)
+    ((_, error, number),) = _over_parts(parts, _sample, (_smallest,), *asked)
     if number.max() == 1: return 1.0, 1
     values = np.unique(error)
-    (times,) = over_parts(parts, _occurring, (np.add,), *asked, values)
+    (times,) = _over_parts(parts, _occurring, (np.add,), *asked, values)
     alone, number = number == times[np.searchsorted(values, error)], number.astype(float)
     copies = float(np.sum(np.where(alone, number**2, number)) / number.sum())
     return (copies if copies > 1.01 else 1.0), 2

@@ -24,12 +24,13 @@ from .._chance.brownian import kuiper_null
 from .._chance.resampling import ALTERNATIVES, holm
 from .._words.probabilities.findings import calibration_in_parts_conclusion
 from .._words.text import parts_text
-from ..intervals.intervals import CoverageTest, check_order, coverage_of_counts, read_bound
-from ..probabilities.calibration_tests import CalibrationTest, testable, tests_of
-from ..probabilities.calibration_errors import CalibrationError, calibration_error_of
-from ..probabilities.reliability import (ReliabilityDiagram, bin_sums, diagram_of,
-                                             with_seen_scatter)
-from ..probabilities.walk import Walk, as_seen, limit_serves, walk_of
+from ..intervals.intervals import (CoverageTest, _check_order_of_bounds, _coverage_of_counts,
+                                       _read_bound)
+from ..probabilities.calibration_tests import CalibrationTest, _testable, _tests_of
+from ..probabilities.calibration_errors import CalibrationError, _calibration_error_of
+from ..probabilities.reliability import (ReliabilityDiagram, _sums_in_bins, _diagram_of,
+                                             _with_seen_scatter)
+from ..probabilities.walk import Walk, _as_seen, _limit_serves, _walk_of
 from ..reports import Caution, Finding, Report, Step
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -37,9 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['CELL_RULES', 'parts_of', 'over_parts', 'in_part', 'positive_parts', 'Cells', 'tabulated_cells', 'finer_edges',
-           'reach_of_walk', 'PartitionedCalibration', 'step_in_parts', 'calibration_of_partitions', 'bars_of_parts',
-           'coverage_of_partitions']
+__all__ = ['PartitionedCalibration']
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-074
 def _dask():
@@ -62,33 +61,14 @@ def _by_name(names, *columns):
     return dict(zip(names, columns))
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-074p
-def parts_of(
+def _parts_of(
     frame: Any,  # a Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series
     names: list[str],  # the columns that are wanted, all different
 ) -> list[Any]:  # a promise of Dask for each part, of its columns by name
     """The parts of a table, each a promise of some of its columns.
 
-    Parameters
-    ----------
-    frame : Any
-        A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series.
-    names : list[str]
-        The columns that are wanted, all different.
-
-    Returns
-    -------
-    list[Any]
-        A promise of Dask for each part, of its columns by name.
-
-    Raises
-    ------
-    TypeError
-        For another kind of table.
-    ValueError
-        For a column that is missing or named twice and for columns in different chunks.
-    ImportError
-        Without Dask.
-    """
+    Raises TypeError for another kind of table, ValueError for a column that is missing or named
+    twice and for columns in different chunks, ImportError without Dask."""
     delayed = _dask().delayed
     if isinstance(frame, Mapping): columns = frame
     else: columns = getattr(frame, "columns", None)
@@ -115,8 +95,8 @@ def _merged(rules, parts):
     return tuple(functools.reduce(rule, column) for rule, column in zip(rules, zip(*parts)))
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-075p
-def over_parts(
-    parts: list[Any],  # what `parts_of` returns
+def _over_parts(
+    parts: list[Any],  # what `_parts_of` returns
     task: Callable,  # called as task(columns, place, options) on each part; a tuple of what it has
                      # to say, or None
     rules: tuple[Callable, ...],  # for each of these, what merges that of two parts
@@ -124,28 +104,7 @@ def over_parts(
 ) -> tuple | None:  # what the table has to say; None where no part said anything
     """What all parts of a table say together, merged in their order, eight at a time.
 
-    Parameters
-    ----------
-    parts : list[Any]
-        What `parts_of` returns.
-    task : Callable
-        Called as task(columns, place, options) on each part; a tuple of what it has to say,
-        or None.
-    rules : tuple[Callable, ...]
-        For each of these, what merges that of two parts.
-    *options : Any
-        What the task is told, the same for all parts.
-
-    Returns
-    -------
-    tuple | None
-        What the table has to say; None where no part said anything.
-
-    Raises
-    ------
-    ImportError
-        Without Dask.
-    """
+    Raises ImportError without Dask."""
     delayed = _dask().delayed
     shared = delayed(options, traverse=False)  # sent to a worker once, not with each part
     found = [delayed(task)(part, place, shared) for place, part in enumerate(parts)]
@@ -155,20 +114,9 @@ def over_parts(
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-076p
 @contextlib.contextmanager
-def in_part(place: int,  # number of the part, from 0
+def _in_part(place: int,  # number of the part, from 0
             ) -> Iterator[None]:  # for a with statement
-    """A context in which refusals say in which part something was wrong.
-
-    Parameters
-    ----------
-    place : int
-        Number of the part, from 0.
-
-    Yields
-    ------
-    Iterator[None]
-        For a with statement.
-    """
+    """A context in which refusals say in which part something was wrong."""
     try: yield
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} (in partition {place}, counted from 0)") from None
@@ -178,7 +126,7 @@ def _labels_of(columns, place, options):
     "The different labels of a part; None where it has no rows."
     name = options[0]
     if not len(columns[name]): return None
-    with in_part(place): return ({*read_labels(columns[name], len(columns[name]), name).tolist()},)
+    with _in_part(place): return ({*read_labels(columns[name], len(columns[name]), name).tolist()},)
 
 
 def _flagged(columns, name, pos_label):
@@ -187,34 +135,16 @@ def _flagged(columns, name, pos_label):
             for one, column in columns.items()}
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-076t
-def positive_parts(
-    parts: list[Any],  # what `parts_of` returns
+def _positive_parts(
+    parts: list[Any],  # what `_parts_of` returns
     name: str,  # the column of outcomes
     pos_label: Any,  # the label that counts as 1; None leaves all as they are
-) -> list[Any]:  # as `parts_of` returns them; outcomes are 0.0 and 1.0
+) -> list[Any]:  # as `_parts_of` returns them; outcomes are 0.0 and 1.0
     """The parts of a table whose outcomes are two labels, of which a part may hold one alone.
 
-    Parameters
-    ----------
-    parts : list[Any]
-        What `parts_of` returns.
-    name : str
-        The column of outcomes.
-    pos_label : Any
-        The label that counts as 1; None leaves all as they are.
-
-    Returns
-    -------
-    list[Any]
-        As `parts_of` returns them; outcomes are 0.0 and 1.0.
-
-    Raises
-    ------
-    ValueError, TypeError
-        Where the table holds more labels than two, or not this one.
-    """
+    Raises ValueError or TypeError where the table holds more labels than two, or not this one."""
     if pos_label is None: return parts
-    found = over_parts(parts, _labels_of, (set.union,), name)
+    found = _over_parts(parts, _labels_of, (set.union,), name)
     if found is None: return parts
     check_outcomes(np.array(sorted(found[0], key=str), object), name, pos_label)
     return [_dask().delayed(_flagged)(part, name, pos_label) for part in parts]
@@ -232,14 +162,14 @@ def _heaviest(columns, place, options):
     "The largest weight of a part, and the smallest that is not zero."
     (name,) = options
     if not len(columns[name]): return None
-    with in_part(place): weight = _weight(columns, name, len(columns[name]))
+    with _in_part(place): weight = _weight(columns, name, len(columns[name]))
     return weight.max(), weight.min(where=weight > 0, initial=np.inf)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-078b
 def _largest_weight(parts, name):
     "The largest weight of a table; 1 without weights."
     if name is None: return 1.0
-    largest, smallest = over_parts(parts, _heaviest, (max, min), name) or (0.0, np.inf)
+    largest, smallest = _over_parts(parts, _heaviest, (max, min), name) or (0.0, np.inf)
     if not largest > 0: raise ValueError(f"{name} must be positive somewhere")
     if smallest < 1e-150 * largest:
         raise ValueError(f"{name} must be zero or within a factor 1e150 of the largest, got "
@@ -251,7 +181,7 @@ def _binary(columns, place, names, largest):
     "Outcomes, probabilities and weights of a part; None where it has no rows."
     outcome, probability, weight = names
     if not len(columns[outcome]): return None
-    with in_part(place):
+    with _in_part(place):
         y = check_outcomes(columns[outcome], outcome, None)
         p = check_probabilities(columns[probability], probability)
         if p.size != y.size:
@@ -265,54 +195,27 @@ _EDGES = np.unique(np.concatenate([np.arange(2**16 + 1) / 2**16, _HALVINGS, 1 - 
 _MOST_ROWS = 2**22  # that are fetched, to be sorted
 
 # %% ../../nbs/parts/64_partitions.ipynb #f8c40005
-class Cells(NamedTuple):
-    """What is known of the rows in each cell.
-
-    Attributes
-    ----------
-    sums : np.ndarray
-        Count, sum of the steps, sum of the steps up, …, shape (cells, 3 or more).
-    least : np.ndarray
-        Smallest score, infinite without rows, shape (cells,).
-    most : np.ndarray
-        Largest, shape (cells,).
-    """
+class _Cells(NamedTuple):
+    "What is known of the rows in each cell."
     sums: np.ndarray  # count, sum of the steps, sum of the steps up, …, shape (cells, 3 or more)
     least: np.ndarray  # smallest score, infinite without rows, shape (cells,)
     most: np.ndarray  # largest, shape (cells,)
 
 # %% ../../nbs/parts/64_partitions.ipynb #f8c40004
-CELL_RULES = (np.add, np.minimum, np.maximum)  # what merges the cells of two parts
+_CELL_RULES = (np.add, np.minimum, np.maximum)  # what merges the cells of two parts
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-080b
-def tabulated_cells(key: np.ndarray,  # of rows, ascending, shape (n,)
-                    steps: np.ndarray,  # of a walk, shape (n,)
-                    edges: np.ndarray,  # where cells end, ascending, shape (m,)
-                    *others: np.ndarray,  # more columns to be added up, shape (n,)
-                    ) -> Cells:  # one for each edge
-    """The cells of rows that are sorted by their key.
-
-    Parameters
-    ----------
-    key : np.ndarray
-        Of rows, ascending, shape (n,).
-    steps : np.ndarray
-        Of a walk, shape (n,).
-    edges : np.ndarray
-        Where cells end, ascending, shape (m,).
-    *others : np.ndarray
-        More columns to be added up, shape (n,).
-
-    Returns
-    -------
-    Cells
-        One for each edge.
-    """
+def _tabulated_cells(key: np.ndarray,  # of rows, ascending, shape (n,)
+                     steps: np.ndarray,  # of a walk, shape (n,)
+                     edges: np.ndarray,  # where cells end, ascending, shape (m,)
+                     *others: np.ndarray,  # more columns to be added up, shape (n,)
+                    ) -> _Cells:  # one for each edge
+    "The cells of rows that are sorted by their key."
     stop = np.searchsorted(key, edges, side="right")
     start = np.concatenate([[0], stop[:-1]])
     held = np.flatnonzero(stop > start)
-    cells = Cells(np.zeros((edges.size, 3 + len(others))), np.full(edges.size, np.inf),
-                  np.full(edges.size, -np.inf))
+    cells = _Cells(np.zeros((edges.size, 3 + len(others))), np.full(edges.size, np.inf),
+                   np.full(edges.size, -np.inf))
     cells.sums[:, 0] = stop - start
     for k, column in enumerate((steps, np.maximum(steps, 0), *others), 1):
         cells.sums[held, k] = np.add.reduceat(column, start[held])
@@ -320,7 +223,7 @@ def tabulated_cells(key: np.ndarray,  # of rows, ascending, shape (n,)
     return cells
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-081
-_FIRST = (np.add, np.add, np.maximum, min, *CELL_RULES)
+_FIRST = (np.add, np.add, np.maximum, min, *_CELL_RULES)
 
 
 def _first_pass(columns, place, options):
@@ -329,7 +232,7 @@ def _first_pass(columns, place, options):
     read = _binary(columns, place, names, largest)
     if read is None: return None
     y, p, w = read
-    walk, against = walk_of(y, p, w), np.flatnonzero((p == 1 - y) & (w > 0))
+    walk, against = _walk_of(y, p, w), np.flatnonzero((p == 1 - y) & (w > 0))
     if walk.n == 0: return None
     sums = np.array([walk.n, walk.total_weight, walk.brier_total, walk.variance,
                      walk.brier_variance, walk.contradicted, w @ (y - p)**2, w @ p, w @ y,
@@ -338,9 +241,9 @@ def _first_pass(columns, place, options):
         (walk.variance, walk.n_bets), (walk.brier_variance, walk.n_brier_bets))])
     kept = w > 1e-100  # as in memory, where errors within bins leave out the others
     if not kept.all(): y, p, w = y[kept], p[kept], w[kept]
-    binned = np.array([bin_sums(y, p, w, bins), bin_sums(y, p, w * w, bins)])
+    binned = np.array([_sums_in_bins(y, p, w, bins), _sums_in_bins(y, p, w * w, bins)])
     y, p, w = walk.outcome, walk.score, walk.weight
-    cells = tabulated_cells(p, w * (y - p), _EDGES, w * w * p * (1 - p), w)
+    cells = _tabulated_cells(p, w * (y - p), _EDGES, w * w * p * (1 - p), w)
     return sums, binned, bets, (place, int(against[0])) if against.size else (np.inf, 0), *cells
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-081s
@@ -355,7 +258,7 @@ def _scored(columns, place, names, largest):
     "Scores of a part in their order, and the steps of the walk that belong to them."
     read = _binary(columns, place, names, largest)
     if read is None: return None
-    walk = walk_of(*read)
+    walk = _walk_of(*read)
     if walk.n: return (walk.score, walk.weight * (walk.outcome - walk.score))
     return None
 
@@ -373,26 +276,13 @@ def _finer(columns, place, options):
     "The cells of the rows in open cells, cut anew."
     found = _open_rows(columns, place, options)
     if found is None or not found[0].size: return None
-    return tuple(tabulated_cells(*found, options[-1]))
+    return tuple(_tabulated_cells(*found, options[-1]))
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-083d
-def finer_edges(cells: Cells,  # what is known of them
-                is_open: np.ndarray,  # those to be cut, shape (m,)
+def _finer_edges(cells: _Cells,  # what is known of them
+                 is_open: np.ndarray,  # those to be cut, shape (m,)
                 ) -> np.ndarray:  # without those that are there
-    """More edges, within open cells, in proportion to their rows.
-
-    Parameters
-    ----------
-    cells : Cells
-        What is known of them.
-    is_open : np.ndarray
-        Those to be cut, shape (m,).
-
-    Returns
-    -------
-    np.ndarray
-        Without those that are there.
-    """
+    "More edges, within open cells, in proportion to their rows."
     count = cells.sums[is_open, 0]
     wanted = min(count.sum() / 64, 2**20)
     low, high = (ends[is_open].view(np.int64) for ends in (cells.least, cells.most))
@@ -409,34 +299,15 @@ def _is_open(cells, total, high, low):
     return ((end - step + rise > high) | (end - rise < low)) & (cells.least < cells.most)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-085b
-def reach_of_walk(parts: list[Any],  # what `parts_of` returns
-                  rows: Callable,  # keys of a part in their order and the steps of its rows
-                  asked: tuple,  # what `rows` is told beside columns and place
-                  edges: np.ndarray,  # where cells end, shape (m,)
-                  cells: Cells,  # what is known of them
+def _reach_of_walk(parts: list[Any],  # what `_parts_of` returns
+                   rows: Callable,  # keys of a part in their order and the steps of its rows
+                   asked: tuple,  # what `rows` is told beside columns and place
+                   edges: np.ndarray,  # where cells end, shape (m,)
+                   cells: _Cells,  # what is known of them
                   ) -> tuple[float, float, int]:  # in the unit of the steps
-    """Highest and lowest point of the walk, and how many times all parts were read for them.
-
-    Parameters
-    ----------
-    parts : list[Any]
-        What `parts_of` returns.
-    rows : Callable
-        Keys of a part in their order and the steps of its rows.
-    asked : tuple
-        What `rows` is told beside columns and place.
-    edges : np.ndarray
-        Where cells end, shape (m,).
-    cells : Cells
-        What is known of them.
-
-    Returns
-    -------
-    tuple[float, float, int]
-        In the unit of the steps.
-    """
+    "Highest and lowest point of the walk, and how many times all parts were read for them."
     high = low = n_passes = 0
-    cells, before = Cells(cells.sums[:, :3], cells.least, cells.most.copy()), np.inf
+    cells, before = _Cells(cells.sums[:, :3], cells.least, cells.most.copy()), np.inf
     while True:
         total = np.concatenate([[0.0], np.cumsum(cells.sums[:, 1])])
         high, low = max(high, total.max()), min(low, total.min())
@@ -446,14 +317,14 @@ def reach_of_walk(parts: list[Any],  # what `parts_of` returns
         n_passes, left = n_passes + 1, count.sum()
         now = is_open & (np.cumsum(count) <= _MOST_ROWS)
         if now.any() and (now.sum() == is_open.sum() or left > before / 2):
-            found = over_parts(parts, _open_rows, (_join, _join), rows, asked, edges, now, None)
+            found = _over_parts(parts, _open_rows, (_join, _join), rows, asked, edges, now, None)
             at = _inside(*found, edges, cells.sums[:, 1] * now, total[1:])
             high, low = max(high, at.max()), min(low, at.min())
             cells.most[now] = cells.least[now]  # nothing is left to be known there
         else:
-            finer = np.union1d(edges, finer_edges(cells, is_open))
-            found = over_parts(parts, _finer, CELL_RULES, rows, asked, edges, is_open, finer)
-            found = Cells(*map(np.array, found))  # a copy: what a worker sends is read-only
+            finer = np.union1d(edges, _finer_edges(cells, is_open))
+            found = _over_parts(parts, _finer, _CELL_RULES, rows, asked, edges, is_open, finer)
+            found = _Cells(*map(np.array, found))  # a copy: what a worker sends is read-only
             kept = np.searchsorted(finer, edges[~is_open])
             for new, old in zip(found, cells): new[kept] = old[~is_open]
             edges, cells = finer, found
@@ -497,7 +368,7 @@ _FEWEST_BETS = 100
 
 def _served(walk):
     "The tests whose limits say something true about this walk."
-    names = testable(walk)
+    names = _testable(walk)
     if walk.contradicted: return names
     bets = {"spiegelhalter": walk.n_brier_bets}
     return tuple(name for name in names if bets.get(name, walk.n_bets) >= _FEWEST_BETS)
@@ -525,21 +396,21 @@ def _limit(walk, binned, confidence, wide=1.0):
 # %% ../../nbs/parts/64_partitions.ipynb #cell-094
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartitionedCalibration(Report):
-    """The calibration of probabilities in a table of many parts; what `calibration_of_partitions` returns.
+    """The calibration of probabilities in a table of many parts; what `_calibration_of_partitions` returns.
 
-    Attributes
+    Parameters
     ----------
-    findings : tuple[Finding, ...]
+    findings : tuple[Finding, ...], default ()
         One for each question.
-    cautions : tuple[Caution, ...]
+    cautions : tuple[Caution, ...], default ()
         What could mislead.
-    step : Step | None
+    step : Step | None, optional
         What to do next.
-    statement : Any
+    statement : Any, optional
         What was predicted.
-    python : str
+    python : str, optional
         The next step as a line of Python.
-    settings : dict[str, Any]
+    settings : dict[str, Any], optional
         What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
         called.
     limit : float
@@ -576,9 +447,9 @@ class PartitionedCalibration(Report):
         Their p-values adjusted by Holm's method.
     error : CalibrationError
         Calibration errors within bins, with intervals.
-    diagram : ReliabilityDiagram
+    diagram : ReliabilityDiagram, optional
         Observed against predicted.
-    graph : pd.DataFrame
+    graph : pd.DataFrame, optional
         The walk at some thousand scores: score, share of the weight up to it, cumulative
         difference.
     """
@@ -717,23 +588,10 @@ def _cautions(found):
     return (*cautions, Caution(code="calibration_in_parts"))
 
 # %% ../../nbs/parts/64_partitions.ipynb #f8c40000
-def step_in_parts(findings: Sequence[Finding],  # of a table in parts
-                  few: tuple[str, ...] = ("few",),  # reasons for which a sample in memory helps
+def _step_in_parts(findings: Sequence[Finding],  # of a table in parts
+                   few: tuple[str, ...] = ("few",),  # reasons for which a sample in memory helps
                   ) -> Step | None:  # None where there is nothing to do
-    """What to do next; None where sums say all that is asked.
-
-    Parameters
-    ----------
-    findings : Sequence[Finding]
-        Of a table in parts.
-    few : tuple[str, ...], default ("few",)
-        Reasons for which a sample in memory helps.
-
-    Returns
-    -------
-    Step | None
-        None where there is nothing to do.
-    """
+    "What to do next; None where sums say all that is asked."
     if any(finding.facts.get("contradicted") for finding in findings):
         return Step(verb="check", why="certain_in_parts")
     if any(finding.status == "invalid" for finding in findings):
@@ -758,7 +616,7 @@ def _frame_of(found):
             "number").astype({name: "Float64" for name in ("low", "high", "pvalue", "adjusted")})
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-100
-def calibration_of_partitions(
+def _calibration_of_partitions(
     frame: Any,  # a Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
                  # chunks
     y_true: str = "outcome",  # the column of outcomes, each 0 or 1
@@ -779,81 +637,41 @@ def calibration_of_partitions(
 ) -> PartitionedCalibration:  # `.verdict`, `.conclusion`, `.tests`, `.error`, `.plot()`
     """Tests, errors, score and verdict for probabilities in a table that no memory holds.
 
-    Parameters
-    ----------
-    frame : Any
-        A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
-        chunks.
-    y_true : str, default "outcome"
-        The column of outcomes, each 0 or 1.
-    y_prob : str, default "score"
-        The column of predicted probabilities of 1.
-    sample_weight : str | None, optional
-        The column of weights ≥ 0; None for equal ones.
-    pos_label : Any, optional
-        Which of two labels in the column of outcomes counts as 1, unless it holds 0 and 1.
-    n_bins : int, default 15
-        Bins of equal width for the calibration error and the diagram.
-    local_tolerance : float, default 0.05
-        Mean difference over a fifth of the rows that does no harm, in (0, 1).
-    confidence : float, default 0.95
-        Level of intervals and verdict, in (0, 1).
-    n_boot : int, default 5000
-        Sets of noise drawn for the lower ends of the errors' intervals.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores, for the noise; the parts go where Dask sends them.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    PartitionedCalibration
-        `.verdict`, `.conclusion`, `.tests`, `.error`, `.plot()`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, with the partition in which it is; ImportError without Dask.
-
-    References
-    ----------
-    Arrieta-Ibarra et al. (2022) for the two tests that follow the walk.
-    """
+    Raises ValueError or TypeError for bad input, with the partition in which it is; ImportError
+    without Dask. Source: Arrieta-Ibarra et al. (2022) for the two tests that follow the walk."""
     local_tolerance = check_fraction(local_tolerance, "local_tolerance")
     confidence = check_fraction(confidence, "confidence")
     bins = np.arange(check_count(n_bins, "n_bins", maximum=10_000) + 1) / n_bins
     n_boot, names = check_count(n_boot, "n_boot"), (y_true, y_prob, sample_weight)
-    parts = parts_of(frame, [name for name in names if name is not None])
-    with bars_of_parts(progress):
-        parts = positive_parts(parts, y_true, pos_label)
+    parts = _parts_of(frame, [name for name in names if name is not None])
+    with _bars_of_parts(progress):
+        parts = _positive_parts(parts, y_true, pos_label)
         largest = _largest_weight(parts, sample_weight)
-        found = over_parts(parts, _first_pass, _FIRST, names, largest, bins)
+        found = _over_parts(parts, _first_pass, _FIRST, names, largest, bins)
         if found is None: raise ValueError("frame must hold at least one row, got none")
-        extent = reach_of_walk(parts, _scored, (names, largest), _EDGES, Cells(*found[4:]))
+        extent = _reach_of_walk(parts, _scored, (names, largest), _EDGES, _Cells(*found[4:]))
     binned = found[1]
     n_passes = 1 + extent[2] + (sample_weight is not None) + (pos_label is not None)
     calibration = PartitionedCalibration(
         **_answer(found, extent, confidence), n_partitions=len(parts), n_passes=n_passes,
-        diagram=diagram_of(with_seen_scatter(*binned), bins, confidence=confidence),
+        diagram=_diagram_of(_with_seen_scatter(*binned), bins, confidence=confidence),
         local_tolerance=local_tolerance,
-        error=calibration_error_of(binned[0], None if sample_weight is None else binned[1],
-                                   confidence=confidence, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
-                                   progress=progress))
+        error=_calibration_error_of(binned[0], None if sample_weight is None else binned[1],
+                                    confidence=confidence, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
+                                    progress=progress))
     findings = (_finding_of_sums(calibration),)
     return replace(calibration, findings=findings, cautions=_cautions(calibration),
-                   step=step_in_parts(findings))
+                   step=_step_in_parts(findings))
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-101
 def _answer(found, extent, confidence):
     "Tests and means from what the parts said and from the ends of the walk."
     sums, binned, bets, first, *cells = found
-    cells = Cells(*cells)
+    cells = _Cells(*cells)
     walk, total = _walk_of_sums(sums, bets, cells, *extent[:2]), float(cells.sums[:, 1].sum())
     wide = _seen_over_stated(walk, sums[9:].tolist())
-    tests = tuple(as_seen(one, one.name, wide[one.name]) if wide[one.name] > 1 else one
-                  for one in tests_of(walk, _served(walk), method="asymptotic"))
+    tests = tuple(_as_seen(one, one.name, wide[one.name]) if wide[one.name] > 1 else one
+                  for one in _tests_of(walk, _served(walk), method="asymptotic"))
     brier, predicted, observed = (sums[6:9] / walk.total_weight).tolist()
     deviation = float(np.sqrt(walk.variance)) * wide.get("kuiper", 1.0)
     return dict(
@@ -863,23 +681,12 @@ def _answer(found, extent, confidence):
         observed=observed, n=walk.n, n_bets=walk.n_bets, confidence=confidence,
         drift=total / deviation if deviation > 0 else 0.0,
         contradicted=walk.contradicted, first_contradiction=first if walk.contradicted else None,
-        is_rounded=walk.variance > 0 and not limit_serves(walk, "kuiper"))
+        is_rounded=walk.variance > 0 and not _limit_serves(walk, "kuiper"))
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-101p
-def bars_of_parts(progress: bool,  # whether bars are wanted
+def _bars_of_parts(progress: bool,  # whether bars are wanted
                   ) -> Any:  # for a with statement
-    """A context in which Dask shows bars on standard error, where they are wanted.
-
-    Parameters
-    ----------
-    progress : bool
-        Whether bars are wanted.
-
-    Returns
-    -------
-    Any
-        For a with statement.
-    """
+    "A context in which Dask shows bars on standard error, where they are wanted."
     if not progress: return contextlib.nullcontext()
     from dask.diagnostics import ProgressBar
     return ProgressBar(out=sys.stderr)
@@ -896,8 +703,8 @@ def _graph(cells):
                          "cumulative": np.r_[0, total[shown]] / share[-1]})
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-104
-def coverage_of_partitions(
-    frame: Any,  # as of `calibration_of_partitions`
+def _coverage_of_partitions(
+    frame: Any,  # as of `_calibration_of_partitions`
     y_true: str = "value",  # the column of true values
     lower: str = "lower",  # the column of lower bounds, in the same unit; −∞ where there is none
     upper: str = "upper",  # the column of upper bounds, in the same unit; ∞ where there is none
@@ -908,58 +715,27 @@ def coverage_of_partitions(
     n_calibration: int | None = None,  # number of points on which a split conformal method was
                                        # calibrated; None asks about these very intervals
 ) -> CoverageTest:  # the same as of `coverage_test` in memory
-    """Exact test and interval of the coverage, for independent rows of a table that no memory holds.
+    """Exact test and interval of the coverage, for independent rows of a table that no memory
+    holds.
 
-    Parameters
-    ----------
-    frame : Any
-        As of `calibration_of_partitions`.
-    y_true : str, default "value"
-        The column of true values.
-    lower : str, default "lower"
-        The column of lower bounds, in the same unit; −∞ where there is none.
-    upper : str, default "upper"
-        The column of upper bounds, in the same unit; ∞ where there is none.
-    level : float
-        The claimed level, in (0, 1).
-    alternative : str, default "two-sided"
-        "two-sided", or coverage "less" or "greater" than claimed.
-    confidence : float, default 0.95
-        Level of the interval of the coverage, in (0, 1).
-    n_calibration : int | None, optional
-        Number of points on which a split conformal method was calibrated; None asks about
-        these very intervals.
-
-    Returns
-    -------
-    CoverageTest
-        The same as of `coverage_test` in memory.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, with the partition in which it is; ImportError without Dask.
-
-    References
-    ----------
-    Clopper & Pearson (1934).
-    """
+    Raises ValueError or TypeError for bad input, with the partition in which it is; ImportError
+    without Dask. Source: Clopper & Pearson (1934)."""
     options = dict(alternative=check_choice(alternative, "alternative", ALTERNATIVES),
                    confidence=check_fraction(confidence, "confidence"),
                    n_calibration=None if n_calibration is None else check_count(
                        n_calibration, "n_calibration"))
     level, names = check_fraction(level, "level"), [y_true, lower, upper]
-    found = over_parts(parts_of(frame, names), _covered, (np.add,), names)
+    found = _over_parts(_parts_of(frame, names), _covered, (np.add,), names)
     if found is None: raise ValueError("frame must hold at least one row, got none")
-    return coverage_of_counts(*map(int, found[0]), level, **options)
+    return _coverage_of_counts(*map(int, found[0]), level, **options)
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-104b
 def _covered(columns, place, options):
     "How many rows of a part are covered, and how many there are."
     value, lower, upper = options[0]
     if not len(columns[value]): return None
-    with in_part(place):
+    with _in_part(place):
         y = read_vector(columns[value], value)
-        low, high = (read_bound(columns[name], name) for name in (lower, upper))
-        check_order(low, high, (lower, upper))
+        low, high = (_read_bound(columns[name], name) for name in (lower, upper))
+        _check_order_of_bounds(low, high, (lower, upper))
     return (np.array([np.sum((low <= y) & (y <= high)), y.size]),)

@@ -17,12 +17,12 @@ from .._base.results import Result
 from ..statements import Distribution, Quantiles, Samples, read_statement
 
 # %% auto #0
-__all__ = ['ForecastCells', 'cell_polynomials', 'pit_polynomials', 'forecast_cells', 'placed_at', 'below_levels']
+__all__ = ['ForecastCells']
 
 # %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-class
 @dataclass(frozen=True, kw_only=True)
 class ForecastCells(Result):
-    """The cell of each row, with the probabilities of all cells; what `forecast_cells` returns.
+    """The cell of each row, with the probabilities of all cells; what `_forecast_cells` returns.
 
     Attributes
     ----------
@@ -94,24 +94,11 @@ class ForecastCells(Result):
         return f"{self.n:,} rows in {self.probability.size} {cells}, {self.n_tied:,} tied"
 
 # %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-poly-code
-def cell_polynomials(edges: np.ndarray,  # PIT at the edges of the cells, from 0 to 1, shape (K +
-                                         # 1,)
-                     degree: int = 4,  # the highest degree; at most K − 1
+def _cell_polynomials(edges: np.ndarray,  # PIT at the edges of the cells, from 0 to 1, shape (K +
+                                          # 1,)
+                      degree: int = 4,  # the highest degree; at most K − 1
                      ) -> np.ndarray:  # shape (K, J): a column for each degree from 1
-    """Polynomials of the middle PIT, orthonormal under the cells' probabilities, leading sign +.
-
-    Parameters
-    ----------
-    edges : np.ndarray
-        PIT at the edges of the cells, from 0 to 1, shape (K + 1,).
-    degree : int, default 4
-        The highest degree; at most K − 1.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (K, J): a column for each degree from 1.
-    """
+    "Polynomials of the middle PIT, orthonormal under the cells' probabilities, leading sign +."
     probability, middle = np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
     degree = min(degree, probability.size - 1)
     at = 2 * middle - 1
@@ -121,23 +108,10 @@ def cell_polynomials(edges: np.ndarray,  # PIT at the edges of the cells, from 0
     return (basis * signs / np.sqrt(probability)[:, None])[:, 1:]
 
 # %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-poly-code-b
-def pit_polynomials(pit: np.ndarray,  # from 0 to 1, shape (n,)
-                    degree: int = 4,  # the highest degree
+def _pit_polynomials(pit: np.ndarray,  # from 0 to 1, shape (n,)
+                     degree: int = 4,  # the highest degree
                     ) -> np.ndarray:  # shape (n, degree)
-    """Legendre polynomials, orthonormal under the uniform law on [0, 1].
-
-    Parameters
-    ----------
-    pit : np.ndarray
-        From 0 to 1, shape (n,).
-    degree : int, default 4
-        The highest degree.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n, degree).
-    """
+    "Legendre polynomials, orthonormal under the uniform law on [0, 1]."
     scale = np.sqrt(2 * np.arange(1, degree + 1) + 1)
     return np.polynomial.legendre.legvander(2 * pit - 1, degree)[:, 1:] * scale
 
@@ -179,7 +153,7 @@ def _of_table(y, statement):
     "Cells between quantiles; ties are spread so that they speak for the forecast."
     edges = np.r_[0.0, statement.levels, 1.0]
     lowest, highest = _counted(statement.values, y)
-    polynomials, middle = cell_polynomials(edges), 0.5 * (edges[1:] + edges[:-1])
+    polynomials, middle = _cell_polynomials(edges), 0.5 * (edges[1:] + edges[:-1])
     share, which = _placed(lowest, highest, polynomials)
     return ForecastCells(
         kind="table", edges=edges, lowest=lowest, highest=highest, pit=(share @ middle)[which],
@@ -193,7 +167,7 @@ def _of_ranks(y, statement, rng):
     lowest, highest = _counted(statement.values, y)
     cell, tied = lowest.copy(), lowest < highest
     if tied.any(): cell[tied] = rng.integers(lowest[tied], highest[tied] + 1)
-    polynomials = cell_polynomials(edges)
+    polynomials = _cell_polynomials(edges)
     return ForecastCells(
         kind="ranks", edges=edges, lowest=lowest, highest=highest, pit=(cell + 0.5) / (m + 1),
         rows=polynomials[cell], placement=np.eye(m + 1), pattern=cell)
@@ -218,10 +192,10 @@ def _of_pit(y, statement, rng):
     return ForecastCells(
         kind="pit", edges=edges, lowest=np.where(jumps, np.minimum(least, cell), cell),
         highest=np.where(jumps, np.maximum(most, cell), cell), pit=pit,
-        rows=pit_polynomials(pit), placement=np.eye(_CELLS), pattern=cell)
+        rows=_pit_polynomials(pit), placement=np.eye(_CELLS), pattern=cell)
 
 # %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-cells
-def forecast_cells(
+def _forecast_cells(
     y_true: ArrayLike,  # what happened, shape (n,), n ≥ 2
     statement: Any,  # Quantiles, Samples or Distribution, n rows
     *,
@@ -230,31 +204,8 @@ def forecast_cells(
 ) -> ForecastCells:
     """The cell of each outcome under its predictive distribution, and what it says.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        What happened, shape (n,), n ≥ 2.
-    statement : Any
-        Quantiles, Samples or Distribution, n rows.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator, for outcomes that equal members or lie at a jump; None draws
-        fresh entropy: numbers differ from run to run.
-
-    Returns
-    -------
-    ForecastCells
-
-    Raises
-    ------
-    TypeError
-        For another kind of statement.
-    ValueError
-        For other lengths and for a cdf that is none.
-
-    References
-    ----------
-    Neyman (1937); Jolliffe & Primo (2008).
-    """
+    Raises TypeError for another kind of statement, ValueError for other lengths and for a cdf
+    that is none. Source: Neyman (1937); Jolliffe & Primo (2008)."""
     statement = read_statement(statement)
     if not isinstance(statement, (Quantiles, Samples, Distribution)):
         raise TypeError("statement must be Quantiles, Samples or Distribution, got "
@@ -266,23 +217,11 @@ def forecast_cells(
     return _of_pit(y, statement, rng)
 
 # %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-extreme
-def placed_at(cells: ForecastCells,  # of a table, from `forecast_cells`
-              where: str,  # "lowest", "highest", "inner" or "outer": of the cells that a row
-                           # touches
+def _placed_at(cells: ForecastCells,  # of a table, from `_forecast_cells`
+               where: str,  # "lowest", "highest", "inner" or "outer": of the cells that a row
+                            # touches
               ) -> ForecastCells:
-    """The cells with all tied outcomes at one end of what they touch: what ties leave open.
-
-    Parameters
-    ----------
-    cells : ForecastCells
-        Of a table, from `forecast_cells`.
-    where : str
-        "lowest", "highest", "inner" or "outer": of the cells that a row touches.
-
-    Returns
-    -------
-    ForecastCells
-    """
+    "The cells with all tied outcomes at one end of what they touch: what ties leave open."
     middle = 0.5 * (cells.edges[1:] + cells.edges[:-1])
     is_far = np.abs(middle[cells.highest] - 0.5) > np.abs(middle[cells.lowest] - 0.5)
     between = (cells.edges[cells.lowest + 1] <= 0.5) & (cells.edges[cells.highest] >= 0.5)
@@ -293,27 +232,14 @@ def placed_at(cells: ForecastCells,  # of a table, from `forecast_cells`
     cell = {"lowest": cells.lowest, "highest": cells.highest, "inner": nearest,
             "outer": farthest}[where]
     return replace(cells, placement=np.eye(middle.size), pattern=cell, pit=middle[cell],
-                   rows=cell_polynomials(cells.edges)[cell])
+                   rows=_cell_polynomials(cells.edges)[cell])
 
 # %% ../../nbs/predictive/115_forecast_cells.ipynb #fc-shares-code
-def below_levels(
-    cells: ForecastCells,  # from `forecast_cells`
+def _below_levels(
+    cells: ForecastCells,  # from `_forecast_cells`
     level: float,  # one of the levels of a table; of ranks and PITs any between 0 and 1
 ) -> tuple[np.ndarray, np.ndarray]:  # shape (n,) each, from 0 to 1
-    """Which outcomes lie below the quantile of a level, and which at most there.
-
-    Parameters
-    ----------
-    cells : ForecastCells
-        From `forecast_cells`.
-    level : float
-        One of the levels of a table; of ranks and PITs any between 0 and 1.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray]
-        Shape (n,) each, from 0 to 1.
-    """
+    "Which outcomes lie below the quantile of a level, and which at most there."
     if cells.kind == "table":
         k = int(np.abs(cells.levels - level).argmin())
         return (cells.highest <= k).astype(float), (cells.lowest <= k).astype(float)

@@ -16,9 +16,9 @@ from scipy import optimize, stats
 from .._base.inputs import check_count, check_fraction, check_generator
 from .._base.results import counted
 from .._chance.distributions import read_number
-from ..comparison.model_comparison import (ModelComparison, check_order_of_time,
-                                               compared_models)
-from ..comparison.statements import row_table, shown_names, with_repeats
+from ..comparison.model_comparison import (ModelComparison, _check_order_of_time,
+                                               _compared_models)
+from ..comparison.statements import _row_table, _shown_names, _table_with_repeats
 from .forecast_validation import forecast_report
 from .predictive_scores import (crps_of_quantiles, crps_of_samples,
                                                 level_weights)
@@ -26,25 +26,15 @@ from ..reports import Caution
 from ..statements import Distribution, MeanStd, Quantiles, Samples, Statement
 
 # %% auto #0
-__all__ = ['ForecastScoring', 'RowScoring', 'compare_forecasts']
+__all__ = ['compare_forecasts']
 
 # %% ../../nbs/predictive/128_forecast_comparison.ipynb #fc-scoring
 _ROWS = 10_000  # of the rows that sizes and tolerances are found from
 
 
 @dataclass(frozen=True)
-class ForecastScoring:
-    """How rows of quantiles or members are scored, and what corrects them.
-
-    Parameters
-    ----------
-    levels : tuple[float, ...] | None, optional
-        Of quantiles; None: members.
-    fair : bool, default False
-        Whether members are a sample.
-    name : str, default "crps"
-        Of the score.
-    """
+class _ForecastScoring:
+    "How rows of quantiles or members are scored, and what corrects them."
 
     levels: tuple[float, ...] | None = None  # of quantiles; None: members
     fair: bool = False  # whether members are a sample
@@ -255,14 +245,8 @@ def _least(loss, low, high):
 
 # %% ../../nbs/predictive/128_forecast_comparison.ipynb #fc-rows
 @dataclass(frozen=True)
-class RowScoring:
-    """Rows whose scores are known, of distributions that nothing is fitted to.
-
-    Parameters
-    ----------
-    name : str, default "crps"
-        Of the score.
-    """
+class _RowScoring:
+    "Rows whose scores are known, of distributions that nothing is fitted to."
 
     name: str = "crps"  # of the score
 
@@ -366,20 +350,20 @@ def _columns_of(y, models, shown):
     "How models are scored, the columns of each, and cautions."
     kinds = {type(one) for one in models.values()}
     if kinds <= {MeanStd, Distribution}:
-        return RowScoring(), {name: (one.crps(y),) for name, one in models.items()}, _told(
+        return _RowScoring(), {name: (one.crps(y),) for name, one in models.items()}, _told(
             models, None, shown)
     if kinds == {Samples}:
         members = {shown[name]: one.values.shape[1] for name, one in models.items()}
         fair = len(set(members.values())) > 1
         caution = Caution(code="models_members", facts={"members": members}, decides=True)
-        return ForecastScoring(fair=fair), {name: (y, one.values) for name, one in
-                                            models.items()}, (caution,) * fair
+        return _ForecastScoring(fair=fair), {name: (y, one.values) for name, one in
+                                             models.items()}, (caution,) * fair
     levels, tables = _common_levels(models), {}
     for name, one in models.items():
         try: tables[name] = y, _table(one, levels)
         except (TypeError, ValueError) as error:
             raise type(error)(f"models[{shown[name]!r}]: {error}") from None
-    return ForecastScoring(levels), tables, _told(models, levels, shown)
+    return _ForecastScoring(levels), tables, _told(models, levels, shown)
 
 # %% ../../nbs/predictive/128_forecast_comparison.ipynb #fc-read
 def _read(y_true, models):
@@ -476,17 +460,17 @@ def compare_forecasts(
     y, models = _read(y_true, models)
     if margin is not None and not read_number(margin, "margin", minimum=0) > 0:
         raise ValueError("margin must be above 0, got 0")
-    in_time, confidence = check_order_of_time(in_time, groups), check_fraction(confidence,
-                                                                               "confidence")
-    shown, rng = shown_names(models), check_generator(rng)
+    in_time, confidence = _check_order_of_time(in_time, groups), check_fraction(confidence,
+                                                                                "confidence")
+    shown, rng = _shown_names(models), check_generator(rng)
     scoring, columns, cautions = _columns_of(y, models, shown)
-    table, copies = row_table(y_true, {}, groups, y.size), ()
+    table, copies = _row_table(y_true, {}, groups, y.size), ()
     if not in_time:
         scores = {name: (y, scoring.points(*one)) for name, one in columns.items()}
-        table, copies = with_repeats(scores, table, scoring)
+        table, copies = _table_with_repeats(scores, table, scoring)
     options = dict(n_boot=check_count(n_boot, "n_boot"), confidence=confidence, n_jobs=n_jobs,
                    progress=progress, in_time=in_time)
-    found = compared_models(scoring, columns, table, margin, copies, rng, options)
+    found = _compared_models(scoring, columns, table, margin, copies, rng, options)
     own = _by_itself(y, models, shown, dict(groups=groups, in_time=in_time or None,
                                             confidence=confidence, rng=rng))
     return replace(found, cautions=(*cautions, *found.cautions), validations=own)

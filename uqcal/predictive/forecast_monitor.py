@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 # %% auto #0
-__all__ = ['pit_bets', 'member_bets', 'table_bets', 'ForecastAlarm', 'ForecastMonitor']
+__all__ = ['ForecastAlarm', 'ForecastMonitor']
 
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-rivals
 _SHAPES = np.array([0.5, 0.65, 0.8, 1.0, 1.25, 1.6, 2.2])
@@ -50,45 +50,18 @@ def _mean_density(low, high):
     return made
 
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-pit-bets
-def pit_bets(low: np.ndarray,  # cdf just below each outcome, shape (n,)
-             high: np.ndarray,  # cdf at each outcome, shape (n,)
+def _pit_bets(low: np.ndarray,  # cdf just below each outcome, shape (n,)
+              high: np.ndarray,  # cdf at each outcome, shape (n,)
              ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # the middle of the PIT, its
              # expected distance from .5, times two, each (n,); what rivals win, shape (n, 48)
-    """Bets on densities, Eq. 1; where the cdf has no jump, low and high are the same.
-
-    Parameters
-    ----------
-    low : np.ndarray
-        Cdf just below each outcome, shape (n,).
-    high : np.ndarray
-        Cdf at each outcome, shape (n,).
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray, np.ndarray]
-        The middle of the PIT, its expected distance from .5, times two, each (n,); what
-        rivals win, shape (n, 48).
-    """
+    "Bets on densities, Eq. 1; where the cdf has no jump, low and high are the same."
     return (low + high) / 2, np.full(low.size, 0.5), _mean_density(low, high)
 
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-member-bets
-def member_bets(y: np.ndarray,  # outcomes, shape (n,)
-                rows: np.ndarray,  # members, shape (n, m), in any order
-                ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # as `pit_bets`
-    """Bets on the rank of an outcome among members; of tied ranks each is as likely as the other.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Outcomes, shape (n,).
-    rows : np.ndarray
-        Members, shape (n, m), in any order.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray, np.ndarray]
-        As `pit_bets`.
-    """
+def _member_bets(y: np.ndarray,  # outcomes, shape (n,)
+                 rows: np.ndarray,  # members, shape (n, m), in any order
+                ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # as `_pit_bets`
+    "Bets on the rank of an outcome among members; of tied ranks each is as likely as the other."
     m = rows.shape[1]
     low, high = (rows < y[:, None]).sum(axis=1), (rows <= y[:, None]).sum(axis=1) + 1
     code = low * (m + 2) + high
@@ -103,26 +76,11 @@ def _distance(edge):
     return float(np.diff(edge) @ np.abs(edge[1:] + edge[:-1] - 1))
 
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-table-bets
-def table_bets(y: np.ndarray,  # outcomes, shape (n,)
-               rows: np.ndarray,  # quantiles, shape (n, q), rising
-               levels: np.ndarray,  # their levels, shape (q,)
-               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # as `pit_bets`
-    """Bets on the cell of an outcome among quantiles; for ties, the least over atoms there may be.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Outcomes, shape (n,).
-    rows : np.ndarray
-        Quantiles, shape (n, q), rising.
-    levels : np.ndarray
-        Their levels, shape (q,).
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray, np.ndarray]
-        As `pit_bets`.
-    """
+def _table_bets(y: np.ndarray,  # outcomes, shape (n,)
+                rows: np.ndarray,  # quantiles, shape (n, q), rising
+                levels: np.ndarray,  # their levels, shape (q,)
+               ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # as `_pit_bets`
+    "Bets on the cell of an outcome among quantiles; for ties, the least over atoms there may be."
     edge = np.r_[0.0, levels, 1.0]
     low, high = (rows < y[:, None]).sum(axis=1), (rows <= y[:, None]).sum(axis=1)
     cells, where = np.unique(low * edge.size + high, return_inverse=True)
@@ -142,14 +100,14 @@ def _cell_bets(edge, low, high):
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-bets
 def _bets(y, statement):
     "What rivals win on the rows of a statement."
-    if isinstance(statement, Samples): return member_bets(y, statement.values)
-    if isinstance(statement, Quantiles): return table_bets(y, statement.values, statement.levels)
+    if isinstance(statement, Samples): return _member_bets(y, statement.values)
+    if isinstance(statement, Quantiles): return _table_bets(y, statement.values, statement.levels)
     if not isinstance(statement, Distribution):
         raise TypeError("statement must be Quantiles, Samples or Distribution, got "
                         f"{type(statement).__name__}")
     high = statement.cdf(y)
     low = np.minimum(statement.cdf(np.nextafter(y, -np.inf)), high)
-    return pit_bets(np.where(high - low > 1e-9, low, high), high)
+    return _pit_bets(np.where(high - low > 1e-9, low, high), high)
 
 # %% ../../nbs/predictive/122_forecast_monitor.ipynb #fm-watch
 @kernel
@@ -303,7 +261,7 @@ class ForecastMonitor(Bell):
         return float(self.state_[3].sum())
 
     def watch(self,
-              given: tuple[np.ndarray, ...],  # middles, distances and bets, as `pit_bets` gives
+              given: tuple[np.ndarray, ...],  # middles, distances and bets, as `_pit_bets` gives
               first: int,  # position to begin from
               path: np.ndarray,  # gets the sum after each, shape (n,)
               ) -> int:
@@ -312,7 +270,7 @@ class ForecastMonitor(Bell):
         Parameters
         ----------
         given : tuple[np.ndarray, ...]
-            Middles, distances and bets, as `pit_bets` gives.
+            Middles, distances and bets, as `_pit_bets` gives.
         first : int
             Position to begin from.
         path : np.ndarray

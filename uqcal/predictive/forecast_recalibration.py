@@ -17,9 +17,9 @@ from .._base.inputs import (check_count, check_fraction, check_generator, check_
                                 read_labels)
 from .._base.results import json_plain, new_axes
 from .._words.predictive import corrections as words
-from ..corrections.error_recalibration import random_folds
-from .forecast_cells import below_levels, forecast_cells
-from .forecast_tests import NAMES, components_test, row_dependence
+from ..corrections.error_recalibration import _random_folds
+from .forecast_cells import _below_levels, _forecast_cells
+from .forecast_tests import _NAMES, _components_test, _row_dependence
 from .predictive_scores import crps_of_quantiles, crps_of_samples
 from ..reports import Caution, Finding, Report, Step
 from ..statements import Distribution, Quantiles, Samples, Statement, read_statement
@@ -141,15 +141,15 @@ def _crps(rows, values):
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-faults
 def _faults(cells, dependence, rng):
     "For each question its component and its p-value, adjusted for all of them."
-    test = components_test(cells, dependence, n_resamples=1999, rng=rng)
+    test = _components_test(cells, dependence, n_resamples=1999, rng=rng)
     return {name: (float(t), float(p))
-            for name, t, p in zip(NAMES, test.components, test.adjusted)}
+            for name, t, p in zip(_NAMES, test.components, test.adjusted)}
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-shown
 def _shown(faults, alpha):
     "The faults that are shown: bias and spread first, skew and tails only without these."
     shown = [name for name, (_, p) in faults.items() if p < alpha]
-    return tuple([one for one in shown if one in NAMES[:2]] or shown)
+    return tuple([one for one in shown if one in _NAMES[:2]] or shown)
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-candidates
 def _candidates(rows, share):
@@ -199,7 +199,7 @@ def _folds(rows, dependence, n_folds, rng):
     "The fold of each row: at random with whole clusters, or stretches, in each group of `by`."
     n = rows.y.size
     if dependence.kind != "time":
-        return random_folds(rows.units, n_folds, rng)
+        return _random_folds(rows.units, n_folds, rng)
     fold, code = np.zeros(n, int), rows.code
     if code is None: code = np.zeros(n, int)
     for one in np.unique(code):
@@ -276,7 +276,7 @@ def _shown_levels(cells):
 def _reliability(cells, levels):
     "The share of outcomes at or below each level; ties where validation places them."
     if cells.kind != "table":
-        return np.array([below_levels(cells, one)[1].mean() for one in levels])
+        return np.array([_below_levels(cells, one)[1].mean() for one in levels])
     share = np.cumsum(cells.counts)[:-1] / cells.n
     return share[[int(np.abs(cells.levels - one).argmin()) for one in levels]]
 
@@ -286,7 +286,7 @@ def _central_share(cells):
     first, last = 0.05, 0.95
     if cells.kind == "table": first, last = cells.levels[0], cells.levels[-1]
     if first == last: return None, None
-    below, upto = below_levels(cells, first)[0], below_levels(cells, last)[1]
+    below, upto = _below_levels(cells, first)[0], _below_levels(cells, last)[1]
     return float(upto.mean() - below.mean()), float(last - first)
 
 # %% ../../nbs/predictive/119_forecast_recalibration.ipynb #fr-findings
@@ -569,8 +569,8 @@ def recalibrate_forecasts(
         if groups is None: what = "rows"
         else: what = "clusters"
         raise ValueError(f"y_true must hold at least ten {what} to recalibrate, got {rows.worth}")
-    cells = forecast_cells(y, statement, rng=rng)
-    dependence = row_dependence(cells, unit)
+    cells = _forecast_cells(y, statement, rng=rng)
+    dependence = _row_dependence(cells, unit)
     faults = _faults(cells, dependence, rng)
     shown = _shown(faults, alpha)
     found = _chosen(rows, dependence, faults, shown, names, n_folds, rng)
@@ -598,14 +598,14 @@ def _answer(statement, rows, cells, dependence, faults, shown, chosen, base, tab
         else: names = None
         fold = _folds(rows, dependence, n_folds, rng)
         made = _held_statement(base, names, statement, rows, fold)
-        held = forecast_cells(rows.y, made, rng=rng)
+        held = _forecast_cells(rows.y, made, rng=rng)
         after = _faults(held, dependence, rng)
         left = _shown(after, alpha)
     levels = _shown_levels(cells)
     shares = {"level": levels, "before": _reliability(cells, levels)}
     if held is not None: shares["after"] = _reliability(held, levels)
     else: shares["after"] = shares["before"]
-    asked = [name for name in faults if name in NAMES[:2] or name in shown + left]
+    asked = [name for name in faults if name in _NAMES[:2] or name in shown + left]
     before = tuple(_finding(name, faults, None, cells, None, alpha) for name in asked)
     each = tuple(_finding(name, faults, after, cells, held, alpha) for name in asked)
     gain, error = table.loc[chosen or "as stated", ["gain", "gain_error"]]

@@ -20,16 +20,15 @@ from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_findi
 from .._base.inputs import check_choice
 from .._words.predictive.streams import forecast_title
 from .._words.streams import curve_lines
-from ..online.online_scaling import gain_finding
+from ..online.online_scaling import _gain_finding
 from ..online.quantile_tracking import OnlineMembers, OnlineQuantiles
-from .forecast_monitor import (ForecastAlarm, ForecastMonitor, member_bets,
-                                               table_bets)
+from .forecast_monitor import (ForecastAlarm, ForecastMonitor, _member_bets,
+                                               _table_bets)
 from ..reports import Caution
 from ..statements import Distribution
 
 # %% auto #0
-__all__ = ['HUB_LEVELS', 'ForecastStreamSummary', 'ForecastRows', 'recalibrate_forecast_rows', 'density_quantiles',
-           'MovedDensity', 'columns_like']
+__all__ = ['ForecastStreamSummary', 'ForecastRows', 'recalibrate_forecast_rows']
 
 # %% ../../nbs/predictive/129_forecast_streams.ipynb #fs-table-score
 def _table_scores(y, rows, levels):
@@ -191,8 +190,8 @@ class _ForecastTally(StreamTally):
         y
         rows
         """
-        if self.of == "ensembles": return member_bets(y, rows)
-        return table_bets(y, rows, np.array(self.levels))
+        if self.of == "ensembles": return _member_bets(y, rows)
+        return _table_bets(y, rows, np.array(self.levels))
 
     def count(self, predicted, y, made):
         """Take in forecasts, outcomes y and what was made of the forecasts; alarms as predicted.
@@ -429,8 +428,8 @@ class ForecastRows(KeyedRows):
             for name, alarm, monitor, covered, below, above in zip(
                 ("as predicted", "corrected"), (first, second), (tally.monitor_, tally.after_),
                 tally.covered(), tally.below_, tally.above_))
-        gain = gain_finding(before - after, tally.gain_error(), False, score="crps",
-                            n=tally.learnt_)
+        gain = _gain_finding(before - after, tally.gain_error(), False, score="crps",
+                             n=tally.learnt_)
         is_late = tally.is_late_ or tally.booked_ > 0
         bound = None
         if not is_late: bound = self.forecaster_.bound_
@@ -515,26 +514,13 @@ def recalibrate_forecast_rows(
                        **options)
 
 # %% ../../nbs/predictive/129_forecast_streams.ipynb #fs-hub
-HUB_LEVELS = (0.01, 0.025, *(round(0.05 * k, 2) for k in range(1, 20)), 0.975, 0.99)
+_HUB_LEVELS = (0.01, 0.025, *(round(0.05 * k, 2) for k in range(1, 20)), 0.975, 0.99)
 
 
-def density_quantiles(statement: Distribution,  # n rows
-                      levels: Sequence[float] = HUB_LEVELS,  # in (0, 1), rising
+def _density_quantiles(statement: Distribution,  # n rows
+                       levels: Sequence[float] = _HUB_LEVELS,  # in (0, 1), rising
                       ) -> np.ndarray:  # shape (n, q)
-    """Quantiles of a density, by its ppf, or by halving where it has none.
-
-    Parameters
-    ----------
-    statement : Distribution
-        `n` rows.
-    levels : Sequence[float], default HUB_LEVELS
-        In (0, 1), rising.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n, q).
-    """
+    "Quantiles of a density, by its ppf, or by halving where it has none."
     dist, n = statement.dist, len(statement)
     if callable(getattr(dist, "ppf", None)) or callable(getattr(dist, "icdf", None)):
         pairs = [statement.interval(abs(1 - 2 * one) or 1e-12) for one in np.asarray(levels)]
@@ -561,18 +547,8 @@ def _halved(statement, level, n):
     return high
 
 # %% ../../nbs/predictive/129_forecast_streams.ipynb #fs-moved
-class MovedDensity:
-    """A density whose quantiles were moved: its cdf at a value is that of where the value came from.
-
-    Parameters
-    ----------
-    statement : Distribution
-        As predicted, n rows.
-    predicted : np.ndarray
-        Its quantiles, shape (n, q).
-    moved : np.ndarray
-        The corrected ones, shape (n, q), rising.
-    """
+class _MovedDensity:
+    "A density whose quantiles were moved: its cdf at a value is that of where the value came from."
 
     def __init__(self,
                  statement: Distribution,  # as predicted, n rows
@@ -613,9 +589,9 @@ class MovedDensity:
             Shape (n,).
         """
         level = np.broadcast_to(np.asarray(level, float), len(self.moved))
-        if np.ptp(level): made = np.array([density_quantiles(self.statement.take([k]), [one])[0, 0]
+        if np.ptp(level): made = np.array([_density_quantiles(self.statement.take([k]), [one])[0, 0]
                                            for k, one in enumerate(level.tolist())])
-        else: made = density_quantiles(self.statement, [float(level[0])])[:, 0]
+        else: made = _density_quantiles(self.statement, [float(level[0])])[:, 0]
         return _carried(made, self.predicted, self.moved)
 
 # %% ../../nbs/predictive/129_forecast_streams.ipynb #fs-carried
@@ -630,28 +606,10 @@ def _carried(y, begin, end):
     return np.where(y >= begin[:, -1], y - begin[:, -1] + end[:, -1], made)
 
 # %% ../../nbs/predictive/129_forecast_streams.ipynb #fs-chosen
-def columns_like(header: list[str],  # names of all columns
-                 pattern: str,  # such as "q*"
+def _columns_like(header: list[str],  # names of all columns
+                  pattern: str,  # such as "q*"
                  ) -> tuple[str, ...]:  # those that fit, in their order
-    """Columns of a table by a pattern.
-
-    Parameters
-    ----------
-    header : list[str]
-        Names of all columns.
-    pattern : str
-        Such as "q*".
-
-    Returns
-    -------
-    tuple[str, ...]
-        Those that fit, in their order.
-
-    Raises
-    ------
-    ValueError
-        Where none fits.
-    """
+    "Columns of a table by a pattern. Raises ValueError where none fits."
     found = tuple(name for name in header if fnmatch.fnmatchcase(name, pattern))
     if not found:
         raise ValueError(f"no column fits {pattern!r}; the columns are "

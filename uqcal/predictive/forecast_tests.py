@@ -19,19 +19,17 @@ from .._base.inputs import (check_count, check_fraction, check_generator,
 from .._base.results import Result, SignificanceTest
 from .._chance.resampling import affordable, holm
 from .._sample.groups import sum_variance
-from ..intervals.closed_tests import step_down
-from .forecast_cells import (ForecastCells, below_levels,
-                                             cell_polynomials, forecast_cells, pit_polynomials)
+from ..intervals.closed_tests import _step_down
+from .forecast_cells import (ForecastCells, _below_levels,
+                                             _cell_polynomials, _forecast_cells, _pit_polynomials)
 
 # %% auto #0
-__all__ = ['NAMES', 'RowDependence', 'row_dependence', 'ForecastTest', 'null_components', 'components_test', 'forecast_test',
-           'LocationSpread', 'pit_reach', 'location_spread', 'joint_tail', 'share_limits', 'shown_levels',
-           'level_limits']
+__all__ = ['RowDependence', 'ForecastTest', 'forecast_test', 'LocationSpread']
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-dep-code
 @dataclass(frozen=True, kw_only=True)
 class RowDependence(Result):
-    """How rows depend on each other, and what a mean over them is worth; from `row_dependence`.
+    """How rows depend on each other, and what a mean over them is worth; from `_row_dependence`.
 
     Attributes
     ----------
@@ -127,34 +125,15 @@ class RowDependence(Result):
                 "time": "rows in the order of time"}[self.kind]
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-dep-of
-def row_dependence(
-    cells: ForecastCells,  # from `forecast_cells`
+def _row_dependence(
+    cells: ForecastCells,  # from `_forecast_cells`
     groups: ArrayLike | None = None,  # clusters of rows, labels, shape (n,)
     in_time: bool | None = None,  # whether rows follow each other; None: the rows decide
     horizon: int = 1,  # steps between a forecast and its outcome; more than one: in time
 ) -> RowDependence:
     """How rows are taken: as clusters, in the order of time, as independent, or as they look.
 
-    Parameters
-    ----------
-    cells : ForecastCells
-        From `forecast_cells`.
-    groups : ArrayLike | None, optional
-        Clusters of rows, labels, shape (n,).
-    in_time : bool | None, optional
-        Whether rows follow each other; None: the rows decide.
-    horizon : int, default 1
-        Steps between a forecast and its outcome; more than one: in time.
-
-    Returns
-    -------
-    RowDependence
-
-    Raises
-    ------
-    ValueError
-        For groups of rows in the order of time, and for one group alone.
-    """
+    Raises ValueError for groups of rows in the order of time, and for one group alone."""
     n, horizon = cells.n, check_count(horizon, "horizon")
     if not isinstance(in_time, (bool, np.bool_)) and in_time is not None:
         raise TypeError(f"in_time must be True, False or None, got {in_time!r:.40}")
@@ -187,7 +166,7 @@ def _adjacent(rows):
     return float(found.max()), float(holm(pvalues).min())
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-test-class
-NAMES = ("bias", "spread", "skew", "tails")  # of the components, in their order
+_NAMES = ("bias", "spread", "skew", "tails")  # of the components, in their order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,74 +211,43 @@ class ForecastTest(SignificanceTest):
         -------
         pd.DataFrame
         """
-        return pd.DataFrame({"component": NAMES[:self.components.size], "T": self.components,
+        return pd.DataFrame({"component": _NAMES[:self.components.size], "T": self.components,
                              "alone": self.alone, "adjusted": self.adjusted})
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-null
-def null_components(
-    cells: ForecastCells,  # from `forecast_cells`
+def _null_components(
+    cells: ForecastCells,  # from `_forecast_cells`
     n_resamples: int = 9999,  # sets to draw
     rng: int | np.random.Generator | None = None,  # seed or generator
 ) -> np.ndarray:  # shape (n_resamples, J)
-    """Components of calibrated forecasts with these cells, rows being independent.
-
-    Parameters
-    ----------
-    cells : ForecastCells
-        From `forecast_cells`.
-    n_resamples : int, default 9999
-        Sets to draw.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n_resamples, J).
-    """
+    "Components of calibrated forecasts with these cells, rows being independent."
     rng, n, size = check_generator(rng), cells.n, cells.rows.shape[1]
     if cells.kind != "pit":
-        polynomials = cell_polynomials(cells.edges)
+        polynomials = _cell_polynomials(cells.edges)
         drawn = rng.multinomial(n, cells.probability / cells.probability.sum(), n_resamples)
         return drawn @ polynomials / np.sqrt(n)
     if n > 2000: return rng.normal(size=(n_resamples, size))  # sums of so many are normal
     out, step = np.empty((n_resamples, size)), max(1, 2**21 // n)
     for start in range(0, n_resamples, step):
         some = rng.random((min(step, n_resamples - start), n))
-        out[start:start + len(some)] = pit_polynomials(some.ravel(), size).reshape(
+        out[start:start + len(some)] = _pit_polynomials(some.ravel(), size).reshape(
             len(some), n, size).sum(axis=1) / np.sqrt(n)
     return out
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-test-of
-def components_test(
-    cells: ForecastCells,  # from `forecast_cells`
-    dependence: RowDependence,  # from `row_dependence`
+def _components_test(
+    cells: ForecastCells,  # from `_forecast_cells`
+    dependence: RowDependence,  # from `_row_dependence`
     *,
     n_resamples: int = 9999,  # sets drawn for independent rows
     rng: int | np.random.Generator | None = None,  # seed or generator
 ) -> ForecastTest:
-    """The test of components that were computed already.
-
-    Parameters
-    ----------
-    cells : ForecastCells
-        From `forecast_cells`.
-    dependence : RowDependence
-        From `row_dependence`.
-    n_resamples : int, default 9999
-        Sets drawn for independent rows.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-
-    Returns
-    -------
-    ForecastTest
-    """
+    "The test of components that were computed already."
     found = cells.components
     if dependence.kind != "independent":
         return _by_errors(cells, dependence, found)
-    null = null_components(cells, n_resamples, rng)
-    steps = step_down(np.abs(np.vstack([found, null])))
+    null = _null_components(cells, n_resamples, rng)
+    steps = _step_down(np.abs(np.vstack([found, null])))
     adjusted = np.empty(found.size)
     adjusted[steps.order] = np.maximum.accumulate(steps.together)
     if cells.kind == "table" and cells.n_tied:  # the placement is least in the sum of squares
@@ -369,7 +317,7 @@ def forecast_test(
     Raises
     ------
     TypeError, ValueError
-        As `forecast_cells`; ValueError for groups of rows in the order of time.
+        As `_forecast_cells`; ValueError for groups of rows in the order of time.
 
     References
     ----------
@@ -378,15 +326,15 @@ def forecast_test(
     check_count(n_resamples, "n_resamples")
     check_labels_agree(y_true=y_true, groups=groups)
     rng = check_generator(rng)
-    cells = forecast_cells(y_true, statement, rng=rng)
-    found = row_dependence(cells, groups, in_time, horizon)
+    cells = _forecast_cells(y_true, statement, rng=rng)
+    found = _row_dependence(cells, groups, in_time, horizon)
     drawn = affordable(n_resamples, cells.probability.size)
-    return components_test(cells, found, n_resamples=drawn, rng=rng)
+    return _components_test(cells, found, n_resamples=drawn, rng=rng)
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-loc
 @dataclass(frozen=True, kw_only=True)
 class LocationSpread(Result):
-    """How far forecasts have to be moved and stretched; from `location_spread`.
+    """How far forecasts have to be moved and stretched; from `_location_spread`.
 
     Attributes
     ----------
@@ -462,46 +410,21 @@ def _fitted(edges, counts, free):
     return at
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-reach
-def pit_reach(cells: ForecastCells,  # from `forecast_cells`
-              bias: float,  # in predicted standard deviations, > 0
+def _pit_reach(cells: ForecastCells,  # from `_forecast_cells`
+               bias: float,  # in predicted standard deviations, > 0
               ) -> float:  # from 0 to 0.5
-    """How far such a bias, up or down, moves the mean PIT of these cells at least, equation (2).
-
-    Parameters
-    ----------
-    cells : ForecastCells
-        From `forecast_cells`.
-    bias : float
-        In predicted standard deviations, > 0.
-
-    Returns
-    -------
-    float
-        From 0 to 0.5.
-    """
+    "How far such a bias, up or down, moves the mean PIT of these cells at least, equation (2)."
     if cells.kind == "pit": return float(special.ndtr(bias / np.sqrt(2)) - 0.5)
     middle = 0.5 * (cells.edges[1:] + cells.edges[:-1])
     means = [_cell_scores(cells.edges, one, 0.0)[0] @ middle for one in (-bias, bias)]
     return float(np.abs(np.array(means) - 0.5).min())
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-loc-of
-def location_spread(
-    cells: ForecastCells,  # from `forecast_cells`
-    dependence: RowDependence,  # from `row_dependence`
+def _location_spread(
+    cells: ForecastCells,  # from `_forecast_cells`
+    dependence: RowDependence,  # from `_row_dependence`
 ) -> LocationSpread:
-    """Bias and spread together, equation (2), with standard errors of rows as they depend.
-
-    Parameters
-    ----------
-    cells : ForecastCells
-        From `forecast_cells`.
-    dependence : RowDependence
-        From `row_dependence`.
-
-    Returns
-    -------
-    LocationSpread
-    """
+    "Bias and spread together, equation (2), with standard errors of rows as they depend."
     free = [0, 1][:cells.probability.size - 1]
     at = _fitted(cells.edges, cells.counts, free)
     probability, score = _cell_scores(cells.edges, *at)
@@ -520,29 +443,12 @@ def location_spread(
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-joint
 @functools.lru_cache(maxsize=256)
-def joint_tail(levels: tuple[float, ...],  # rising, each in (0, 1)
-               n: int,  # independent rows
-               confidence: float = 0.95,  # of all limits together
-               n_draws: int = 10_000,  # sets of counts, always the same ones
+def _joint_tail(levels: tuple[float, ...],  # rising, each in (0, 1)
+                n: int,  # independent rows
+                confidence: float = 0.95,  # of all limits together
+                n_draws: int = 10_000,  # sets of counts, always the same ones
                ) -> float:  # at most (1 − confidence) / 2
-    """The chance on either side at which limits of all levels hold together.
-
-    Parameters
-    ----------
-    levels : tuple[float, ...]
-        Rising, each in (0, 1).
-    n : int
-        Independent rows.
-    confidence : float, default 0.95
-        Of all limits together.
-    n_draws : int, default 10_000
-        Sets of counts, always the same ones.
-
-    Returns
-    -------
-    float
-        At most (1 − confidence) / 2.
-    """
+    "The chance on either side at which limits of all levels hold together."
     from scipy import stats
     rng = np.random.default_rng(0)
     probability = np.diff(np.r_[0.0, levels, 1.0])
@@ -556,30 +462,13 @@ def joint_tail(levels: tuple[float, ...],  # rising, each in (0, 1)
     return float(min(np.sort(least)[place], (1 - confidence) / 2))
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-joint-b
-def share_limits(
+def _limits_of_share(
     below: float,  # share that sets the lower limit
     above: float,  # share that sets the upper limit; the same without ties
     worth: float,  # independent rows
     tails: tuple[float, float],  # chance below the lower and above the upper limit
 ) -> tuple[float, float]:  # from 0 to 1
-    """Clopper and Pearson's limits of a share, for a number of rows that need not be whole.
-
-    Parameters
-    ----------
-    below : float
-        Share that sets the lower limit.
-    above : float
-        Share that sets the upper limit; the same without ties.
-    worth : float
-        Independent rows.
-    tails : tuple[float, float]
-        Chance below the lower and above the upper limit.
-
-    Returns
-    -------
-    tuple[float, float]
-        From 0 to 1.
-    """
+    "Clopper and Pearson's limits of a share, for a number of rows that need not be whole."
     low, high = 0.0, 1.0
     if below > 0: low = float(special.betaincinv(below * worth, (1 - below) * worth + 1, tails[0]))
     if above < 1: high = float(special.betaincinv(above * worth + 1, (1 - above) * worth,
@@ -590,20 +479,9 @@ def share_limits(
 _SHOWN = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # levels of ranks and PITs
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-limits-b
-def shown_levels(cells: ForecastCells,  # from `forecast_cells`
+def _levels_shown(cells: ForecastCells,  # from `_forecast_cells`
                  ) -> tuple[float, ...]:  # rising
-    """The levels of a table; of ranks and PITs seven of them, as far as there are members enough.
-
-    Parameters
-    ----------
-    cells : ForecastCells
-        From `forecast_cells`.
-
-    Returns
-    -------
-    tuple[float, ...]
-        Rising.
-    """
+    "The levels of a table; of ranks and PITs seven of them, as far as there are members enough."
     if cells.kind == "table": return tuple(cells.levels.tolist())
     if cells.kind == "pit": return _SHOWN
     least = 1 / cells.probability.size - 1e-9
@@ -615,33 +493,19 @@ def _rounded(worth):
     return int(np.clip(float(f"{worth:.2g}"), 2, 5000))
 
 # %% ../../nbs/predictive/116_forecast_tests.ipynb #ft-limits-d
-def level_limits(
-    cells: ForecastCells,  # from `forecast_cells`
-    dependence: RowDependence,  # from `row_dependence`
+def _level_limits(
+    cells: ForecastCells,  # from `_forecast_cells`
+    dependence: RowDependence,  # from `_row_dependence`
     *,
     confidence: float = 0.95,  # of single limits, and of all joint ones together
 ) -> pd.DataFrame:  # a row for each level
-    """The share of outcomes at or below each quantile: level, observed, low, high (single limits), least, most (joint ones), worth (independent rows).
-
-    Parameters
-    ----------
-    cells : ForecastCells
-        From `forecast_cells`.
-    dependence : RowDependence
-        From `row_dependence`.
-    confidence : float, default 0.95
-        Of single limits, and of all joint ones together.
-
-    Returns
-    -------
-    pd.DataFrame
-        A row for each level.
-    """
+    """The share of outcomes at or below each quantile: level, observed, low, high (single limits),
+    least, most (joint ones), worth (independent rows)."""
     check_fraction(confidence, "confidence")
-    levels, rows, single = shown_levels(cells), [], (1 - confidence) / 2
-    pairs = [below_levels(cells, level) for level in levels]
+    levels, rows, single = _levels_shown(cells), [], (1 - confidence) / 2
+    pairs = [_below_levels(cells, level) for level in levels]
     worth = [dependence.effective(weak, single) for _, weak in pairs]
-    joint = joint_tail(levels, _rounded(np.median(worth)), confidence)
+    joint = _joint_tail(levels, _rounded(np.median(worth)), confidence)
     cumulative = np.cumsum(cells.counts) / cells.n
     fewer = np.minimum(worth, [dependence.effective(weak, joint) for _, weak in pairs])
     fewer = np.minimum(fewer, np.sqrt(fewer * np.median(fewer)))  # variances of few rows vary
@@ -649,8 +513,8 @@ def level_limits(
         if cells.kind == "table": observed = float(cumulative[k])
         else: observed = float(weak.mean())
         ends = (float(strict.mean()), float(weak.mean()))
-        low, high = share_limits(*ends, worth[k], (single, single))
-        least, most = share_limits(*ends, fewer[k], (joint, joint))
+        low, high = _limits_of_share(*ends, worth[k], (single, single))
+        least, most = _limits_of_share(*ends, fewer[k], (joint, joint))
         rows.append({"level": levels[k], "observed": observed, "low": low, "high": high,
                      "least": least, "most": most, "worth": worth[k]})
     return pd.DataFrame(rows)

@@ -20,16 +20,17 @@ from .._chance.resampling import affordable
 from .._sample.sample import Sample, whole_run_bins
 from .._words.predictive import findings as words
 from .._words.text import value_text
-from ..errors.conclusions import check_tolerance, read_features
-from .forecast_cells import ForecastCells, below_levels, forecast_cells, placed_at
+from ..errors.conclusions import _check_tolerance, _read_features
+from .forecast_cells import (ForecastCells, _below_levels, _forecast_cells,
+                                             _placed_at)
 from uqcal.predictive.forecast_tests import (
-    LocationSpread, RowDependence, components_test, level_limits, location_spread, pit_reach,
-    row_dependence)
+    LocationSpread, RowDependence, _components_test, _level_limits, _location_spread, _pit_reach,
+    _row_dependence)
 from ..reports import Caution, Finding, Place, Report, Step
 from ..statements import Samples, read_statement
 
 # %% auto #0
-__all__ = ['ForecastAlong', 'ForecastReport', 'plot_levels', 'plot_cells', 'forecast_report']
+__all__ = ['ForecastAlong', 'ForecastReport', 'forecast_report']
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-setup
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class _Setup:
     @property
     def pit_reach(self) -> float:
         "How far the mean PIT may lie from one half without harm."
-        return pit_reach(self.cells, self.tolerance - 1)
+        return _pit_reach(self.cells, self.tolerance - 1)
 
     @property
     def has_ties(self) -> bool:
@@ -113,8 +114,8 @@ def _bias_finding(test, size, setup):
                  mean - special.stdtrit(freedom, tails[1]) * error)
     was_excluded = max(0.5 - low, high - 0.5) <= reach
     if setup.has_ties:  # what placements leave open is left open
-        low += float(placed_at(setup.cells, "lowest").pit.mean()) - mean
-        high += float(placed_at(setup.cells, "highest").pit.mean()) - mean
+        low += float(_placed_at(setup.cells, "lowest").pit.mean()) - mean
+        high += float(_placed_at(setup.cells, "highest").pit.mean()) - mean
     low, high = _agreeing(max(low, 0.0), min(high, 1.0), mean, 0.5, is_shown)
     farthest = max(0.5 - low, high - 0.5)
     status = fault_status(is_shown, farthest <= reach)
@@ -123,7 +124,7 @@ def _bias_finding(test, size, setup):
     if status == "inconclusive":
         reason = _reason(setup, was_excluded)
         needed = _needed(pit.size, error, mean - 0.5, reach, setup.alpha)
-    strict, weak = below_levels(setup.cells, _middle(setup.cells))
+    strict, weak = _below_levels(setup.cells, _middle(setup.cells))
     return Finding(
         name="bias", kind="forecast_bias", status=status, reason=reason, direction=direction,
         estimate=mean, low=low, high=high, pvalue=pvalue, unit="mean PIT", tolerance=reach,
@@ -161,7 +162,7 @@ def _pair(cells):
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-pair-b
 def _covered(cells, pair):
     "How much of each outcome lies within two quantiles, from 0 to 1."
-    return below_levels(cells, pair[1])[1] - below_levels(cells, pair[0])[0]
+    return _below_levels(cells, pair[1])[1] - _below_levels(cells, pair[0])[0]
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-spread
 def _spread_finding(test, size, is_biased, setup):
@@ -175,7 +176,7 @@ def _spread_finding(test, size, is_biased, setup):
                                                   test.adjusted.size))
     was_excluded = max(high, 1 / max(low, 1e-9)) <= tolerance
     if setup.has_ties:
-        ends = [location_spread(placed_at(setup.cells, where), setup.dependence).factor
+        ends = [_location_spread(_placed_at(setup.cells, where), setup.dependence).factor
                 for where in ("inner", "outer")]
         low, high = low * min(ends[0] / factor, 1.0), high * max(ends[1] / factor, 1.0)
     if is_narrow == (factor > 1): low, high = _agreeing(low, high, factor, 1.0, is_shown)
@@ -549,7 +550,7 @@ class ForecastReport(Report):
     dependence : RowDependence
         How rows were taken.
     levels : pd.DataFrame
-        From `level_limits`.
+        From `_level_limits`.
     mean_score : Any
         Gives the mean CRPS.
     spread : LocationSpread
@@ -565,7 +566,7 @@ class ForecastReport(Report):
     confidence: float  # level of limits and verdict
     cells: ForecastCells = field(repr=False, compare=False)  # of all rows
     dependence: RowDependence = field(repr=False, compare=False)  # how rows were taken
-    levels: pd.DataFrame = field(repr=False, compare=False)  # from `level_limits`
+    levels: pd.DataFrame = field(repr=False, compare=False)  # from `_level_limits`
     mean_score: Any = field(default=None, repr=False, compare=False)  # gives the mean CRPS
     spread: LocationSpread = field(repr=False, compare=False)  # bias and factor together
 
@@ -634,8 +635,8 @@ class ForecastReport(Report):
             The same axes.
         """
         if finding.kind == "forecast_by": return finding.test.plot(ax)
-        if finding.kind == "forecast_bias": return plot_levels(self, ax)
-        return plot_cells(self, ax)
+        if finding.kind == "forecast_bias": return _plot_levels(self, ax)
+        return _plot_cells(self, ax)
 
     def facts(self) -> dict[str, str]:  # names and values
         """Rows, size and settings.
@@ -648,23 +649,10 @@ class ForecastReport(Report):
         return super().facts() | words.page_facts(self)
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-plot
-def plot_levels(report: ForecastReport,  # from `forecast_report`
-                ax: Any = None,  # axes to draw on; new ones unless given
+def _plot_levels(report: ForecastReport,  # from `forecast_report`
+                 ax: Any = None,  # axes to draw on; new ones unless given
                 ) -> Any:  # the same axes
-    """The observed share at or below each quantile, with limits that hold for all levels together.
-
-    Parameters
-    ----------
-    report : ForecastReport
-        From `forecast_report`.
-    ax : Any, optional
-        Axes to draw on; new ones unless given.
-
-    Returns
-    -------
-    Any
-        The same axes.
-    """
+    "The observed share at or below each quantile, with limits that hold for all levels together."
     ax, table = new_axes(ax, 5.2, 4.2), report.levels
     level, seen = table["level"], table["observed"]
     off = (table["least"] > level) | (table["most"] < level)
@@ -688,23 +676,10 @@ def _merged(cells, most=20):
     return edges, counts
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-plot-c
-def plot_cells(report: ForecastReport,  # from `forecast_report`
-               ax: Any = None,  # axes to draw on; new ones unless given
+def _plot_cells(report: ForecastReport,  # from `forecast_report`
+                ax: Any = None,  # axes to draw on; new ones unless given
                ) -> Any:  # the same axes
-    """Observed over predicted frequency of each cell, with the band of calibrated forecasts.
-
-    Parameters
-    ----------
-    report : ForecastReport
-        From `forecast_report`.
-    ax : Any, optional
-        Axes to draw on; new ones unless given.
-
-    Returns
-    -------
-    Any
-        The same axes.
-    """
+    "Observed over predicted frequency of each cell, with the band of calibrated forecasts."
     ax = new_axes(ax, 5.2, 3.8)
     edges, counts = _merged(report.cells)
     probability, worth = np.diff(edges), int(max(2, report.levels["worth"].median()))
@@ -813,19 +788,19 @@ def forecast_report(
     Raises
     ------
     TypeError, ValueError
-        As `forecast_cells` and `row_dependence`.
+        As `_forecast_cells` and `_row_dependence`.
     ValueError
         For fewer than ten rows.
     """
-    tolerance, confidence = check_tolerance(tolerance), check_fraction(confidence, "confidence")
+    tolerance, confidence = _check_tolerance(tolerance), check_fraction(confidence, "confidence")
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     check_jobs(n_jobs)
     statement = read_statement(statement)
-    cells = forecast_cells(y_true, statement, rng=rng)
+    cells = _forecast_cells(y_true, statement, rng=rng)
     if cells.n < 10: raise ValueError(f"y_true must hold at least ten values, got {cells.n}")
-    dependence = row_dependence(cells, groups, in_time, horizon)
+    dependence = _row_dependence(cells, groups, in_time, horizon)
     sample = Sample(cells.pit - 0.5, np.ones(cells.n))
-    columns = read_features(by, sample, y_true=y_true, groups=groups)
+    columns = _read_features(by, sample, y_true=y_true, groups=groups)
     has_place = dependence.kind == "time" and cells.n >= 100
     setup = _Setup(cells, dependence, tolerance, 1 - confidence,
                    _shares(bool(columns), has_place),
@@ -837,9 +812,9 @@ def forecast_report(
 def _answered(statement, columns, has_place, confidence, setup):
     "All questions asked and answered."
     cells, dependence = setup.cells, setup.dependence
-    test = components_test(cells, dependence, n_resamples=setup.n_resamples, rng=setup.rng)
-    size = location_spread(cells, dependence)
-    table = level_limits(cells, dependence, confidence=confidence)
+    test = _components_test(cells, dependence, n_resamples=setup.n_resamples, rng=setup.rng)
+    size = _location_spread(cells, dependence)
+    table = _level_limits(cells, dependence, confidence=confidence)
     setup = replace(setup, levels=table)
     findings, first = [_bias_finding(test, size, setup)], setup.shares
     is_biased, has_spread = findings[0].shows_fault, test.adjusted.size > 1

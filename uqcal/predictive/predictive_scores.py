@@ -17,7 +17,7 @@ from .._base.kernels import kernel
 
 # %% auto #0
 __all__ = ['crps_of_samples', 'level_weights', 'pinball_loss', 'crps_of_quantiles', 'WeightedIntervalScore',
-           'weighted_interval_score', 'integrated_crps']
+           'weighted_interval_score']
 
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-read
 def _shaped(y_true, values):
@@ -409,27 +409,12 @@ def _adaptive(function, edges, accuracy, splits):
     return value.sum(axis=0), error.sum(axis=0)
 
 # %% ../../nbs/predictive/114_predictive_scores.ipynb #ps-dist
-def integrated_crps(
+def _integrated_crps(
     y: np.ndarray,  # observed values, shape (n,), from `read_observed`
     dist: Any,  # a `Distribution` of as many rows
     accuracy: float = 1e-10,  # largest error of each score, relative to it, in (0, 1)
 ) -> np.ndarray:  # for each row, shape (n,), in the unit of the values; smaller is better
-    """The integral behind `crps_of_distribution`, of checked arguments.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Observed values, shape (n,), from `read_observed`.
-    dist : Any
-        A `Distribution` of as many rows.
-    accuracy : float, default 1e-10
-        Largest error of each score, relative to it, in (0, 1).
-
-    Returns
-    -------
-    np.ndarray
-        For each row, shape (n,), in the unit of the values; smaller is better.
-    """
+    """The integral behind `crps_of_distribution`, of checked arguments."""
     cdf = _checked(dist)
     low, high = _bracket(cdf, y)
     levels = 0.25, 0.5, 0.75

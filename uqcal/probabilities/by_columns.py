@@ -18,13 +18,13 @@ from .._base.results import Result
 from .._chance.logistic import inner_ends, inner_scores
 from .._chance.resampling import affordable
 from .._sample.sample import Ordering, Sample, whole_run_bins
-from ..errors.conclusions import read_features
-from .slope import coefficients_of, held_together
-from .walk import walk_of
+from ..errors.conclusions import _read_features
+from .slope import _coefficients_of, _held_together
+from .walk import _walk_of
 from ..reports import Finding, Place
 
 # %% auto #0
-__all__ = ['ColumnTest', 'along_column', 'column_tests', 'finding_along']
+__all__ = ['ColumnTest']
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-cut
 _PARTS = 5  # ranges of a column of numbers
@@ -75,8 +75,8 @@ class _Fit:
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-fit-1
 def _fit(y, p, w, unit):
     "The line through all rows; None where outcomes or predictions leave none."
-    walk = walk_of(y, p, w, unit)
-    found = coefficients_of(walk)
+    walk = _walk_of(y, p, w, unit)
+    found = _coefficients_of(walk)
     at = special.logit(inner_scores(p, inner_ends(p), False))
     if "calibration slope" in found:
         intercept, slope = (found[f"calibration {one}"].estimate for one in ("intercept", "slope"))
@@ -177,7 +177,7 @@ def _drawn_parts(fit, code, size, scatter, n_resamples, rng):
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-test
 @dataclass(frozen=True, kw_only=True)
 class ColumnTest(Result):
-    """Whether calibration differs along a column; what `column_tests` returns.
+    """Whether calibration differs along a column; what `_column_tests` returns.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class ColumnTest(Result):
     @property
     def sentence(self) -> str:
         "Whether calibration differs along the column, and where most."
-        return finding_along(self).sentence
+        return _finding_along(self).sentence
 
     @property
     def is_shown(self) -> bool:
@@ -252,14 +252,14 @@ def _relative(observed, expected, spread, z, shown, critical, level):
     "Observed over expected with limits that leave out 1 if and only if the difference is shown."
     if not expected > 0 or not spread > 0: return np.nan, np.nan, np.nan
     ratio = observed / expected
-    found = held_together(lambda tail, side: _limits(observed, expected, spread, tail, side),
-                          ratio, 1.0,
-                          shown=shown, alone=2 * special.ndtr(-z),
-                          critical=2 * special.ndtr(-critical), level=level)
+    found = _held_together(lambda tail, side: _limits(observed, expected, spread, tail, side),
+                           ratio, 1.0,
+                           shown=shown, alone=2 * special.ndtr(-z),
+                           critical=2 * special.ndtr(-critical), level=level)
     return ratio, found.low, found.high
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-along
-def along_column(
+def _along_column(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
     p: np.ndarray,  # predicted probabilities, shape (n,)
     w: np.ndarray,  # weights, shape (n,)
@@ -273,35 +273,7 @@ def along_column(
     n_resamples: int = 1999,  # sets of sums to draw
     rng: np.random.Generator,  # moves on
 ) -> ColumnTest:
-    """`column_tests` for one column that is checked and sorted already.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Outcomes, 0.0 or 1.0, shape (n,).
-    p : np.ndarray
-        Predicted probabilities, shape (n,).
-    w : np.ndarray
-        Weights, shape (n,).
-    groups : np.ndarray | None
-        The cluster of each row, whole numbers from 0; None where each is its own.
-    along : Ordering
-        The rows in the order of the column.
-    name : str
-        What the column is called.
-    share : float, default 1.0
-        Of the level, for this column.
-    level : float, default 0.05
-        At which differences are shown.
-    n_resamples : int, default 1999
-        Sets of sums to draw.
-    rng : np.random.Generator
-        Moves on.
-
-    Returns
-    -------
-    ColumnTest
-    """
+    "`_column_tests` for one column that is checked and sorted already."
     code, first, last, by_group = _cut(along)
     size, unit = first.size, groups
     fit = _fit(y, p, w, unit)
@@ -349,12 +321,12 @@ def _slope_of_rows(y, p, w, unit, rows):
     "The calibration slope of some rows; NaN where there is none."
     if unit is None: some = None
     else: some = np.unique(unit[rows], return_inverse=True)[1]
-    found = coefficients_of(walk_of(y[rows], p[rows], w[rows], some))
+    found = _coefficients_of(_walk_of(y[rows], p[rows], w[rows], some))
     if "calibration slope" in found: return found["calibration slope"].estimate
     return np.nan
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-tests
-def column_tests(
+def _column_tests(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     by: Any,  # DataFrame or dict of name → column, shape (n,) each: numbers, or text,
@@ -369,54 +341,22 @@ def column_tests(
 ) -> dict[str, ColumnTest]:  # by name of the column
     """Whether calibration differs along columns, relative to all rows.
 
-    Parameters
-    ----------
-    y_true : ArrayLike
-        Outcomes, shape (n,), each 0 or 1.
-    y_prob : ArrayLike
-        Predicted probabilities of 1, shape (n,).
-    by : Any
-        DataFrame or dict of name → column, shape (n,) each: numbers, or text, categories,
-        truth values as groups.
-    sample_weight : ArrayLike | None, optional
-        Weights ≥ 0, shape (n,).
-    groups : ArrayLike | None, optional
-        Labels of clusters, shape (n,).
-    pos_label : Any, optional
-        Which of two labels in y_true counts as 1, unless it holds 0 and 1.
-    confidence : float, default 0.95
-        One minus the level of all columns together, in (0, 1).
-    n_resamples : int, default 1999
-        Sets of sums to draw.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-
-    Returns
-    -------
-    dict[str, ColumnTest]
-        By name of the column.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad data, naming the argument.
-
-    References
-    ----------
-    Score tests after Cox's (1958) line; maxima of Westfall & Young (1993).
-    """
+    Raises ValueError, TypeError for bad data, naming the argument. Source: score tests after Cox's
+    (1958) line; maxima of Westfall & Young (1993)."""
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
     level = 1 - check_fraction(confidence, "confidence")
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
-    columns = read_features(by, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob,
-                            sample_weight=sample_weight, groups=groups)
+    columns = _read_features(by, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob,
+                             sample_weight=sample_weight, groups=groups)
     if not columns:
         raise ValueError(f"by must hold at least one column, got {by!r:.40}")
-    walk = walk_of(y, p, w, groups)
+    walk = _walk_of(y, p, w, groups)
     if walk.n_clusters is None: unit = None
     else: unit = np.unique(groups, return_inverse=True)[1]
-    return {name: along_column(y, p, w, unit, along, name=name, share=1 / len(columns), level=level,
-                               n_resamples=n_resamples, rng=rng) for name, along in columns.items()}
+    return {name: _along_column(y, p, w, unit, along, name=name, share=1 / len(columns),
+                                level=level,
+                                n_resamples=n_resamples, rng=rng) for name,
+            along in columns.items()}
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-worst
 def _worst(test):
@@ -441,23 +381,11 @@ def _needed(parts, n, tolerance):
     return int(float(f"{n * (most / np.log(tolerance))**2:.2g}"))
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-finding
-def finding_along(test: ColumnTest,  # along one column
-                  tolerance: float = 1.25,  # factor of events beside those expected that does no
-                                            # harm
+def _finding_along(test: ColumnTest,  # along one column
+                   tolerance: float = 1.25,  # factor of events beside those expected that does no
+                                             # harm
                   ) -> Finding:
-    """What a report says of a column.
-
-    Parameters
-    ----------
-    test : ColumnTest
-        Along one column.
-    tolerance : float, default 1.25
-        Factor of events beside those expected that does no harm.
-
-    Returns
-    -------
-    Finding
-    """
+    "What a report says of a column."
     parts, (statistic, k) = test.parts, _worst(test)
     limits = parts[["low", "high"]].to_numpy()
     excluded = bool(np.isfinite(limits).all() and limits[:, 0].min() >= 1 / tolerance

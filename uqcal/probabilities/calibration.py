@@ -18,29 +18,29 @@ from scipy.special import ndtr
 from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
                                 check_labels_agree,
                                 read_labels)
-from .by_columns import ColumnTest, along_column, finding_along
-from .joint_tests import JointTests, joint_tests, log_odds_of
-from .calibration_errors import CalibrationError, ECETest, errors_of_columns
+from .by_columns import ColumnTest, _along_column, _finding_along
+from .joint_tests import JointTests, joint_tests, _log_odds_of
+from .calibration_errors import CalibrationError, ECETest, _errors_of_columns
 from .reliability import ReliabilityDiagram
-from .slope import Coefficient, coefficients_of, held_together, ratio_of
+from .slope import Coefficient, _coefficients_of, _held_together, _ratio_of
 from .._sample.repeats import pearson_tail, related_cases
 from .._sample.sample import Ordering, Sample
 from .._base.results import Interval, SignificanceTest, fault_status, json_plain
 from .._words.probabilities.findings import (conclusion_text, fifths_lines, parts_lines,
                                                  title_text)
-from ..errors.conclusions import check_tolerance, read_features
+from ..errors.conclusions import _check_tolerance, _read_features
 from ..reports import Caution, Finding, Report, Step
-from .walk import Walk, walk_of, widening
+from .walk import Walk, _walk_of, _widening
 from .differences import (BrierDecomposition, EventRatio, LargestDifference,
-                                             _rare, _rare_event, brier_of, event_ratio_of,
-                                             largest_difference_of)
+                                             _rare, _rare_event, _brier_of, _event_ratio_of,
+                                             _largest_difference_of)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['CalibrationReport', 'report_of', 'with_caution', 'calibration_report', 'ratio_limits', 'shown_numbers']
+__all__ = ['CalibrationReport', 'calibration_report']
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-053
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -250,7 +250,7 @@ class CalibrationReport(Report):
         return super().facts() | _page_facts(self)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012r
-def report_of(
+def _report_of(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
     p: np.ndarray,  # predicted probabilities, shape (n,)
     w: np.ndarray,  # weights, shape (n,)
@@ -269,52 +269,12 @@ def report_of(
     n_jobs: int = 1,  # parallel jobs
     progress: bool = False,  # show a bar on standard error
 ) -> CalibrationReport:
-    """The report of `calibration_report` on checked columns; looks for no repeats.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Outcomes, 0.0 or 1.0, shape (n,).
-    p : np.ndarray
-        Predicted probabilities, shape (n,).
-    w : np.ndarray
-        Weights, shape (n,).
-    groups : np.ndarray | None
-        Labels of clusters, shape (n,); None: rows are independent.
-    tolerance : float
-        Factor of O/E and slope that does no harm.
-    local_tolerance : float
-        Mean difference over a fifth of the rows that does no harm.
-    confidence : float
-        Level of the intervals and of the verdict.
-    along : Mapping[str, Ordering] | None, optional
-        The rows in the order of named columns.
-    n_bins : int, default 15
-        Bins, as for `reliability_diagram`.
-    strategy : Any, default "uniform"
-        How they are placed.
-    method : str, default "auto"
-        Of the p-values.
-    n_resamples : int, default 9999
-        Sets of outcomes drawn for the tests, at least 999.
-    n_boot : int, default 5000
-        Sets of noise drawn for the errors' intervals.
-    rng : np.random.Generator
-        Moves on.
-    n_jobs : int, default 1
-        Parallel jobs.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CalibrationReport
-    """
-    walk = walk_of(y, p, w, groups)
+    "The report of `calibration_report` on checked columns; looks for no repeats."
+    walk = _walk_of(y, p, w, groups)
     drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
     if walk.n_clusters is None: code = None
     else: code = walk.cluster
-    error, diagram, edges = errors_of_columns(
+    error, diagram, edges = _errors_of_columns(
         walk.outcome, walk.score, walk.weight, code, n_bins=n_bins, strategy=strategy,
         confidence=confidence, n_boot=n_boot, **drawn)
     n_resamples = max(check_count(n_resamples, "n_resamples"), _LEAST)
@@ -322,17 +282,17 @@ def report_of(
     else: share = 1.0
     tests = joint_tests(walk, edges, method=method, confidence=confidence, share=share,
                         n_resamples=n_resamples, **drawn)
-    largest = largest_difference_of(walk, confidence=confidence)
-    ratio = event_ratio_of(walk, confidence=confidence)
+    largest = _largest_difference_of(walk, confidence=confidence)
+    ratio = _event_ratio_of(walk, confidence=confidence)
     rows = np.flatnonzero((p == 1 - y) & (w > 0))
-    coefficients = coefficients_of(walk)
+    coefficients = _coefficients_of(walk)
     held = _held_limits(walk, tests, coefficients)
     overall = _overall(walk, tests, ratio, largest, rows, tolerance)
     slope = _slope(walk, tests, coefficients, held, largest, rows, tolerance)
     locally = _locally(walk, tests, largest, local_tolerance, rows, (overall, slope))
     ece = _error_finding(error, tests)
     columns = _along_columns((y, p, w, groups), along, 1 - confidence, rng)
-    parts = tuple(finding_along(one, tolerance) for one in columns.values())
+    parts = tuple(_finding_along(one, tolerance) for one in columns.values())
     asked = tuple(one for one in (overall, slope, locally) if one is not None)
     recalibrated_by = None
     if any(one.status == "invalid" for one in asked) and not rows.size and not _too_few(walk):
@@ -343,7 +303,7 @@ def report_of(
         step=_next_step(asked, parts, walk, largest, recalibrated_by, tolerance),
         tests=tests,
         coefficients=coefficients,
-        held=held, largest=largest, error=error, brier=brier_of(walk), ratio=ratio, walk=walk,
+        held=held, largest=largest, error=error, brier=_brier_of(walk), ratio=ratio, walk=walk,
         fifths=_fifths(walk), along=columns, confidence=confidence, tolerance=tolerance,
         local_tolerance=local_tolerance, recalibrated_by=recalibrated_by,
         diagram=diagram, null=_ece_null(tests, error))
@@ -359,7 +319,7 @@ def _along_columns(columns, along, level, rng):
     if cluster is None or np.unique(cluster).size == y.size: unit = None
     else: unit = np.unique(cluster, return_inverse=True)[1]
     share = (1 - _SHARE) / len(along)
-    return {name: along_column(y, p, w, unit, one, name=name, share=share, level=level, rng=rng)
+    return {name: _along_column(y, p, w, unit, one, name=name, share=share, level=level, rng=rng)
             for name, one in along.items()}
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012n
@@ -374,23 +334,10 @@ def _ece_null(tests, error):
                    n_bins=error.n_bins)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012w
-def with_caution(report: CalibrationReport,  # as `report_of` returns it
-                 caution: Caution | None,  # on rows that repeat each other; None for none
+def _with_caution(report: CalibrationReport,  # as `_report_of` returns it
+                  caution: Caution | None,  # on rows that repeat each other; None for none
                  ) -> CalibrationReport:  # the same, with the caution before its own
-    """A report that says what was found of clustered rows.
-
-    Parameters
-    ----------
-    report : CalibrationReport
-        As `report_of` returns it.
-    caution : Caution | None
-        On rows that repeat each other; None for none.
-
-    Returns
-    -------
-    CalibrationReport
-        The same, with the caution before its own.
-    """
+    "A report that says what was found of clustered rows."
     if caution is None: return report
     return replace(report, cautions=(caution, *report.cautions))
 
@@ -471,18 +418,18 @@ def calibration_report(
     """
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
     y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
-    along = read_features(by, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob)
+    along = _read_features(by, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     groups, caution = _counted_together(y, p, groups, method)
-    tolerance = check_tolerance(tolerance)
+    tolerance = _check_tolerance(tolerance)
     local_tolerance = check_fraction(local_tolerance, "local_tolerance")
-    report = report_of(
+    report = _report_of(
         y, p, w, groups, along=along, n_bins=n_bins, strategy=strategy, method=method,
         tolerance=tolerance, local_tolerance=local_tolerance,
         confidence=confidence, n_resamples=n_resamples, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
         progress=progress)
-    if groups is None: report = with_caution(report, _shared_cases(report))
-    return with_caution(report, caution)
+    if groups is None: report = _with_caution(report, _shared_cases(report))
+    return _with_caution(report, caution)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012
 _LEAST = 999  # sets of drawn outcomes: fewer tell little of the smallest of eight p-values
@@ -512,23 +459,10 @@ def _rows_for(walk, reach, goal, seen):
     return int(float(f"{walk.n * (reach / goal)**2:.2g}"))
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012o
-def ratio_limits(walk: Walk,  # outcomes along their predicted probabilities
-                 ratio: EventRatio,  # of these outcomes, by `event_ratio_of`
+def _ratio_limits(walk: Walk,  # outcomes along their predicted probabilities
+                  ratio: EventRatio,  # of these outcomes, by `_event_ratio_of`
                  ) -> Callable[[float, int], float]:  # of a tail and a side, −1 or 1
-    """Limits of O/E by a tail and a side: by its scatter, exact where events are few.
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-    ratio : EventRatio
-        Of these outcomes, by `event_ratio_of`.
-
-    Returns
-    -------
-    Callable[[float, int], float]
-        Of a tail and a side, −1 or 1.
-    """
+    "Limits of O/E by a tail and a side: by its scatter, exact where events are few."
     common = ratio.events != "events"
     events = walk.weight * (walk.outcome if not common else 1 - walk.outcome)
     if walk.n_clusters is not None: events = np.bincount(walk.cluster, events)
@@ -536,10 +470,10 @@ def ratio_limits(walk: Walk,  # outcomes along their predicted probabilities
 
     def exact(tail, side):
         "Of O/E, exact."
-        interval = event_ratio_of(walk, confidence=1 - 2 * tail).confidence_interval
+        interval = _event_ratio_of(walk, confidence=1 - 2 * tail).confidence_interval
         return interval[(side + 1) // 2]
 
-    if many: return ratio_of(walk, common).limit
+    if many: return _ratio_of(walk, common).limit
     return exact
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012o-b
@@ -547,15 +481,15 @@ def _overall(walk, tests, ratio, largest, rows, tolerance):
     "Observed over predicted events; None where nothing is predicted."
     if ratio is None: return None
     shown, alone = tests.shown("offset"), tests.by_itself("offset")
-    limit, common = ratio_limits(walk, ratio), ratio.events != "events"
+    limit, common = _ratio_limits(walk, ratio), ratio.events != "events"
     direction, pvalue, needed, factor = None, tests.of("offset"), None, tolerance
     if rows.size or "offset" not in tests.names:
         level = (1 - largest.confidence) / 2
         low, high = limit(level, -1), limit(level, 1)
         status, pvalue, tolerance = "fact", None, None
     else:
-        low, high = held_together(limit, ratio.ratio, 1.0, shown=shown, alone=alone,
-                                  critical=tests.critical, level=tests.level)
+        low, high = _held_together(limit, ratio.ratio, 1.0, shown=shown, alone=alone,
+                                   critical=tests.critical, level=tests.level)
         excluded = low >= 1 / factor and high <= factor
         status = fault_status(shown, excluded)
         if low > 0: reach = max(np.log(high), -np.log(low))
@@ -624,7 +558,7 @@ def _held_limits(walk, tests, coefficients):
     for name, found in coefficients.items():
         if name in by and tests.method != "contradiction" and "offset" in tests.names:
             pvalue, alone, critical = by[name]
-            held[name] = held_together(
+            held[name] = _held_together(
                 found.limit, found.estimate, found.null, shown=pvalue <= tests.level + 1e-12,
                 alone=alone, critical=critical, level=tests.level)
         else:
@@ -666,7 +600,7 @@ def _units_in_a_row(largest):
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-035c
 def _tilt(walk, offset):
     "Score test of the slope, once an offset has set the mean right, by the scale that says less."
-    at, y = log_odds_of(walk), walk.outcome
+    at, y = _log_odds_of(walk), walk.outcome
     if np.ptp(at) == 0: return 0.0
     return _scored(walk, special.expit(at + offset), y - walk.score)
 
@@ -674,7 +608,7 @@ def _tilt(walk, offset):
 def _scored(walk, q, left):
     """Score test of a slope beside chances q with the right mean, along the log-odds, or along the
     probabilities with what is `left`: the smaller of both, 0 where they differ in sign."""
-    at, w, wide = log_odds_of(walk), walk.weight, widening(walk)
+    at, w, wide = _log_odds_of(walk), walk.weight, _widening(walk)
     noise = w * q * (1 - q)
     if not wide > 0 or not noise.sum() > 0: return 0.0
     found = [(w * rest) @ lever / np.sqrt(max((w * noise) @ lever**2 * wide, 1e-300))
@@ -730,7 +664,7 @@ def _recalibrated_by(walk, diagram, level):
     else: code = walk.cluster
     for name, scaling in (("Platt scaling", PlattScaling), ("beta scaling", BetaScaling)):
         p = scaling().fit(walk.score, y, w).predict(walk.score)
-        tests = joint_tests(walk_of(y, p, w, code), edges, confidence=1 - level, n_resamples=999,
+        tests = joint_tests(_walk_of(y, p, w, code), edges, confidence=1 - level, n_resamples=999,
                             rng=0)
         if tests.pvalue > level: return name
     return None
@@ -857,7 +791,7 @@ def _shared_cases(report):
     if walk.end.size < 2: return None
     if not _is_rough(walk):
         edges = np.r_[0.0, report.diagram.bins["edge_high"].iloc[:-1], 1.0]
-        blocks = walk_of(walk.outcome, walk.score, walk.weight, np.arange(walk.n) * 30 // walk.n)
+        blocks = _walk_of(walk.outcome, walk.score, walk.weight, np.arange(walk.n) * 30 // walk.n)
         again = joint_tests(blocks, edges, confidence=report.confidence, n_resamples=_LEAST, rng=0)
         if again.pvalue <= level / 5: return None  # signs of so few clusters reject too often
     return Caution(code="cases_shared", decides=True)
@@ -865,7 +799,7 @@ def _shared_cases(report):
 # %% ../../nbs/probabilities/52_calibration.ipynb #dep-rough
 def _is_rough(walk):
     "Whether outcomes beside a smooth map are correlated among neighbouring scores."
-    at = log_odds_of(walk)
+    at = _log_odds_of(walk)
     at = (at - at.mean()) / at.std()
     q = special.expit(_cubic(at, walk.outcome))
     order = np.lexsort((np.random.default_rng(1).random(walk.n), walk.score))
@@ -932,20 +866,9 @@ def _report_frame(report):
         {"method": "string"})
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-013b
-def shown_numbers(frame: pd.DataFrame,  # the table of `CalibrationReport.to_frame`
+def _shown_numbers(frame: pd.DataFrame,  # the table of `CalibrationReport.to_frame`
                   ) -> pd.DataFrame:  # of text, with four digits
-    """The table as text, blank where a number does not apply.
-
-    Parameters
-    ----------
-    frame : pd.DataFrame
-        The table of `CalibrationReport.to_frame`.
-
-    Returns
-    -------
-    pd.DataFrame
-        Of text, with four digits.
-    """
+    "The table as text, blank where a number does not apply."
     shown = frame.copy().astype(object)
     for name in shown.columns:
         shown[name] = ["" if value is pd.NA else value if isinstance(value, str) else f"{value:.4g}"

@@ -26,11 +26,10 @@ from .._sample.sample import stable_order
 from .reliability import (ReliabilityDiagram, _NORMS, _ONE_GROUP, _bin_sums,
                                              _cluster_squares, _columns_of, _counted, _diagram,
                                              _edges, _norm, _upper, _with_clusters, _with_scatter,
-                                             with_seen_scatter)
+                                             _with_seen_scatter)
 
 # %% auto #0
-__all__ = ['ECETest', 'ece_test', 'debiased_squared_error', 'CalibrationError', 'calibration_error_interval', 'errors_of_columns',
-           'calibration_error_of']
+__all__ = ['ECETest', 'ece_test', 'debiased_squared_error', 'CalibrationError', 'calibration_error_interval']
 
 # %% ../../nbs/probabilities/157_calibration_errors.ipynb #cell-030
 @kernel
@@ -622,7 +621,7 @@ def _error(y, p, w, code, edges, confidence, n_boot, rng, n_jobs, progress):
     return _within_bins(sums, squared, confidence, n_boot, rng, n_jobs, progress)
 
 # %% ../../nbs/probabilities/157_calibration_errors.ipynb #cell-040f
-def errors_of_columns(
+def _errors_of_columns(
     y: np.ndarray,  # outcomes, 0.0 or 1.0, shape (n,)
     p: np.ndarray,  # predicted probabilities, shape (n,)
     w: np.ndarray,  # weights > 0, shape (n,)
@@ -636,38 +635,7 @@ def errors_of_columns(
     n_jobs: int = 1,  # parallel jobs
     progress: bool = False,  # show a bar on standard error
 ) -> tuple[CalibrationError, ReliabilityDiagram, np.ndarray]:  # the errors, the diagram, the edges
-    """Errors and diagram of columns that were checked already, in the same bins.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Outcomes, 0.0 or 1.0, shape (n,).
-    p : np.ndarray
-        Predicted probabilities, shape (n,).
-    w : np.ndarray
-        Weights > 0, shape (n,).
-    groups : np.ndarray | None
-        Which cluster each row is in, from 0; None: each is its own.
-    n_bins : int
-        Number of bins, ≥ 1.
-    strategy : Any
-        "uniform", "quantile", or an array of edges from 0 to 1.
-    confidence : float
-        Level of all limits, in (0, 1).
-    n_boot : int
-        Sets of noise drawn for the lower ends.
-    rng : np.random.Generator
-        Moves on.
-    n_jobs : int, default 1
-        Parallel jobs.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    tuple[CalibrationError, ReliabilityDiagram, np.ndarray]
-        The errors, the diagram, the edges.
-    """
+    "Errors and diagram of columns that were checked already, in the same bins."
     n_boot = check_count(n_boot, "n_boot")
     if groups is None: y, p, w = _counted(y, p, w)
     else: y, p, w, groups = _counted(y, p, w, groups)
@@ -701,8 +669,8 @@ def _within_bins(sums, squared, confidence, n_boot, rng, n_jobs, progress):
         n=int(sums[:, 0].sum()), n_bins=size, n_boot=len(noise))
 
 # %% ../../nbs/probabilities/157_calibration_errors.ipynb #cell-303
-def calibration_error_of(
-    sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)
+def _calibration_error_of(
+    sums: np.ndarray,  # what `_sums_in_bins` returns, shape (n_bins, 5)
     squares: np.ndarray | None = None,  # the same of the squared weights, where weights differ
     *,
     confidence: float = 0.95,  # level of the intervals and of the limit, in (0, 1)
@@ -713,35 +681,9 @@ def calibration_error_of(
 ) -> CalibrationError:  # the same as of `calibration_error_interval`
     """Calibration errors with their limits, from sums over the points of each bin.
 
-    Parameters
-    ----------
-    sums : np.ndarray
-        What `bin_sums` returns, shape (n_bins, 5).
-    squares : np.ndarray | None, optional
-        The same of the squared weights, where weights differ.
-    confidence : float, default 0.95
-        Level of the intervals and of the limit, in (0, 1).
-    n_boot : int, default 5000
-        Sets of noise drawn for the lower ends.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    CalibrationError
-        The same as of `calibration_error_interval`.
-
-    Raises
-    ------
-    ValueError
-        For a confidence outside (0, 1) or a bad number of sets.
-    """
+    Raises ValueError for a confidence outside (0, 1) or a bad number of sets."""
     if squares is None: held = sums
-    else: held = with_seen_scatter(sums, squares)
+    else: held = _with_seen_scatter(sums, squares)
     return _within_bins(
         held, _squared(sums), check_fraction(confidence, "confidence"),
         check_count(n_boot, "n_boot"), check_generator(rng), n_jobs, progress)

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 # %% auto #0
-__all__ = ['CalibrationTest', 'tests_of', 'testable', 'kolmogorov_smirnov_test', 'kuiper_test', 'spiegelhalter_test',
-           'CalibrationTests', 'binary_calibration_tests', 'MulticlassTests', 'multiclass_calibration_tests']
+__all__ = ['CalibrationTest', 'kolmogorov_smirnov_test', 'kuiper_test', 'spiegelhalter_test', 'CalibrationTests',
+           'binary_calibration_tests', 'MulticlassTests', 'multiclass_calibration_tests']
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #4d0e0750
 from .._base.inputs import (check_generator, check_labels_agree, check_multiclass,
@@ -25,7 +25,7 @@ from .._base.inputs import (check_generator, check_labels_agree, check_multiclas
 from .._chance.resampling import affordable, holm
 from .._base.results import Result, SignificanceTest, html_table, new_axes, plain_text
 from .._words.probabilities.results import TITLES, multiclass_text, tests_text
-from .walk import STATISTICS, Walk, significance_of, walk_of
+from .walk import _STATISTICS, Walk, _significance_of, _walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class CalibrationTest(SignificanceTest):
         return f"{TITLES[self.name]}: {super().sentence}"
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-025
-def tests_of(
+def _tests_of(
     walk: Walk,  # outcomes along their predicted probabilities
-    names: tuple[str, ...] = STATISTICS,  # which tests, of `STATISTICS`
+    names: tuple[str, ...] = _STATISTICS,  # which tests, of `_STATISTICS`
     *,
     alternative: str = "two-sided",  # for "spiegelhalter": "two-sided", "greater" or "less"
     method: str = "auto",  # "auto", "asymptotic" (the limit) or "exact" (drawn outcomes)
@@ -85,58 +85,19 @@ def tests_of(
 ) -> tuple[CalibrationTest, ...]:  # one for each name; all that are drawn share the draws
     """Tests of a walk that was made before.
 
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-    names : tuple[str, ...], default STATISTICS
-        Which tests, of `STATISTICS`.
-    alternative : str, default "two-sided"
-        For "spiegelhalter": "two-sided", "greater" or "less".
-    method : str, default "auto"
-        "auto", "asymptotic" (the limit) or "exact" (drawn outcomes).
-    n_resamples : int, default 9999
-        Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
-        run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores for the draws.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    tuple[CalibrationTest, ...]
-        One for each name; all that are drawn share the draws.
-
-    Raises
-    ------
-    ValueError
-        For probabilities without variance and for unknown choices.
-    """
-    found = significance_of(walk, names, alternative=alternative, method=method,
-                            n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
+    Raises ValueError for probabilities without variance and for unknown choices."""
+    found = _significance_of(walk, names, alternative=alternative, method=method,
+                             n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
     return tuple(CalibrationTest(
         **vars(one), name=name, scale=walk.deviation(name) / walk.total_weight,
         contradicted=walk.contradicted) for name, one in found.items())
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-025b
-def testable(walk: Walk,  # outcomes along their predicted probabilities
-             ) -> tuple[str, ...]:  # of `STATISTICS`
-    """The tests that predicted probabilities can be asked: none where all are 0 or 1, all but Spiegelhalter's where all are 0, ½ or 1.
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-
-    Returns
-    -------
-    tuple[str, ...]
-        Of `STATISTICS`.
-    """
-    return STATISTICS if walk.brier_variance > 0 else STATISTICS[:2] if walk.variance > 0 else ()
+def _testable(walk: Walk,  # outcomes along their predicted probabilities
+             ) -> tuple[str, ...]:  # of `_STATISTICS`
+    """The tests that predicted probabilities can be asked: none where all are 0 or 1, all but
+    Spiegelhalter's where all are 0, ½ or 1."""
+    return _STATISTICS if walk.brier_variance > 0 else _STATISTICS[:2] if walk.variance > 0 else ()
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-026
 def kolmogorov_smirnov_test(
@@ -192,9 +153,9 @@ def kolmogorov_smirnov_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label),
-                    ("kolmogorov_smirnov",), method=method, n_resamples=n_resamples, rng=rng,
-                    n_jobs=n_jobs, progress=progress)[0]
+    return _tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label),
+                     ("kolmogorov_smirnov",), method=method, n_resamples=n_resamples, rng=rng,
+                     n_jobs=n_jobs, progress=progress)[0]
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-026b
 def kuiper_test(
@@ -250,9 +211,9 @@ def kuiper_test(
     ----------
     Arrieta-Ibarra et al. (2022); Tygert (2022).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label), ("kuiper",),
-                    method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
-                    progress=progress)[0]
+    return _tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label), ("kuiper",),
+                     method=method, n_resamples=n_resamples, rng=rng, n_jobs=n_jobs,
+                     progress=progress)[0]
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-027
 def spiegelhalter_test(
@@ -312,9 +273,9 @@ def spiegelhalter_test(
     ----------
     Spiegelhalter (1986).
     """
-    return tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label),
-                    ("spiegelhalter",), alternative=alternative, method=method,
-                    n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)[0]
+    return _tests_of(Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label),
+                     ("spiegelhalter",), alternative=alternative, method=method,
+                     n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)[0]
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-032
 @dataclass(frozen=True, kw_only=True)
@@ -346,7 +307,7 @@ class CalibrationTests(Result):
         return tests_text(self.walk.n, tests, rejected)
 
     def _tests(self):
-        return [one for one in map(self.__getattribute__, STATISTICS) if one is not None]
+        return [one for one in map(self.__getattribute__, _STATISTICS) if one is not None]
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each test, indexed by its name.
@@ -427,9 +388,9 @@ def binary_calibration_tests(
         For scores without variance and for bad input.
     """
     walk = Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label)
-    found = tests_of(walk, testable(walk) or STATISTICS, method=method, n_resamples=n_resamples,
-                     rng=rng, n_jobs=n_jobs, progress=progress)
-    return CalibrationTests(**dict.fromkeys(STATISTICS) | {one.name: one for one in found},
+    found = _tests_of(walk, _testable(walk) or _STATISTICS, method=method, n_resamples=n_resamples,
+                      rng=rng, n_jobs=n_jobs, progress=progress)
+    return CalibrationTests(**dict.fromkeys(_STATISTICS) | {one.name: one for one in found},
                             walk=walk)
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #cell-035
@@ -581,18 +542,18 @@ def multiclass_calibration_tests(
     statements = {"top label": (label == chosen, prob[np.arange(label.size), chosen])} | {
         name: (label == k, prob[:, k]) for k, name in enumerate(_names(classes, prob.shape[1]))}
     rows, impossible = {}, {}
-    ask = functools.partial(tests_of, method=method, rng=check_generator(rng), n_jobs=n_jobs)
+    ask = functools.partial(_tests_of, method=method, rng=check_generator(rng), n_jobs=n_jobs)
     for statement, (outcome, probability) in tqdm(statements.items(), desc="statements",
                                                   disable=not progress, unit=""):
-        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, groups)
-        found = {one.name: one for one in ask(walk, testable(walk), n_resamples=n_resamples)}
+        walk = _walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, groups)
+        found = {one.name: one for one in ask(walk, _testable(walk), n_resamples=n_resamples)}
         against = np.flatnonzero((probability == 1 - outcome) & (weight > 0))
         if against.size: impossible[statement] = tuple(against.tolist())
         rows |= {(statement, name): _row(found.get(name), against.size)
-                 for name in STATISTICS}
+                 for name in _STATISTICS}
     for statement, names, sets in _to_ask_again(rows, n_resamples, walk.n):
         outcome, probability = statements[statement]
-        walk = walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, groups)
+        walk = _walk_of(outcome.astype(float), np.ascontiguousarray(probability), weight, groups)
         for one in ask(walk, names, n_resamples=sets): rows[statement, one.name] = _row(one, 0)
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["statement", "test"])
     table = table.astype({"n_resamples": "Int64"})

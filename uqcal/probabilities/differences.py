@@ -19,15 +19,14 @@ from .._base.kernels import kernel
 from .._base.results import Interval, Result, new_axes
 from .._words.probabilities.results import brier_text, event_ratio_text, largest_difference_text
 from ..reports import Place
-from .walk import Walk, walk_of
+from .walk import Walk, _walk_of
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['BrierDecomposition', 'brier_decomposition', 'brier_of', 'LargestDifference', 'largest_difference',
-           'largest_difference_of', 'EventRatio', 'event_ratio_of']
+__all__ = ['BrierDecomposition', 'brier_decomposition', 'LargestDifference', 'largest_difference', 'EventRatio']
 
 # %% ../../nbs/probabilities/156_differences.ipynb #cell-007
 @dataclass(frozen=True, kw_only=True)
@@ -90,23 +89,12 @@ def brier_decomposition(
     ----------
     Dimitriadis, Gneiting & Jordan (2021).
     """
-    return brier_of(walk_of(*check_binary(y_true, y_prob, sample_weight, pos_label)))
+    return _brier_of(_walk_of(*check_binary(y_true, y_prob, sample_weight, pos_label)))
 
 # %% ../../nbs/probabilities/156_differences.ipynb #cell-007c
-def brier_of(walk: Walk,  # outcomes along their predicted probabilities
+def _brier_of(walk: Walk,  # outcomes along their predicted probabilities
              ) -> BrierDecomposition:  # the same as of `brier_decomposition`
-    """The Brier score in three parts, of outcomes that are sorted already.
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-
-    Returns
-    -------
-    BrierDecomposition
-        The same as of `brier_decomposition`.
-    """
+    "The Brier score in three parts, of outcomes that are sorted already."
     if walk.weight.min() > 1e-100: kept = slice(None)
     else: kept = walk.weight > 1e-100
     y, p, w = walk.outcome[kept], walk.score[kept], walk.weight[kept]
@@ -355,26 +343,13 @@ def largest_difference(
     Dinkelbach (1967) for the search.
     """
     walk = Walk.unsorted(y_true, y_prob, sample_weight, groups, pos_label)
-    return largest_difference_of(walk, confidence=check_fraction(confidence, "confidence"))
+    return _largest_difference_of(walk, confidence=check_fraction(confidence, "confidence"))
 
 # %% ../../nbs/probabilities/156_differences.ipynb #cell-049b
-def largest_difference_of(walk: Walk,  # outcomes along their predicted probabilities
-                          *, confidence: float = 0.95,  # level of the limit, in (0, 1)
+def _largest_difference_of(walk: Walk,  # outcomes along their predicted probabilities
+                           *, confidence: float = 0.95,  # level of the limit, in (0, 1)
                           ) -> LargestDifference:  # the same as of `largest_difference`
-    """The largest mean difference over a stretch, of outcomes that are sorted already.
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-    confidence : float, default 0.95
-        Level of the limit, in (0, 1).
-
-    Returns
-    -------
-    LargestDifference
-        The same as of `largest_difference`.
-    """
+    "The largest mean difference over a stretch, of outcomes that are sorted already."
     table = _stretches_of(walk, 1 - confidence)
     at = table.iloc[0]
     return LargestDifference(
@@ -432,7 +407,7 @@ def _rare_event(largest, tolerance=0.0):
 # %% ../../nbs/probabilities/156_differences.ipynb #cell-037
 @dataclass(frozen=True, kw_only=True)
 class EventRatio(Result):
-    """How many times as often as predicted events happen, over all points; see `event_ratio_of`.
+    """How many times as often as predicted events happen, over all points; see `_event_ratio_of`.
 
     Attributes
     ----------
@@ -468,27 +443,14 @@ class EventRatio(Result):
         return event_ratio_text(self)
 
 # %% ../../nbs/probabilities/156_differences.ipynb #cell-040
-def event_ratio_of(walk: Walk,  # outcomes along their predicted probabilities
-                   *, confidence: float = 0.95,  # level of the interval, in (0, 1)
+def _event_ratio_of(walk: Walk,  # outcomes along their predicted probabilities
+                    *, confidence: float = 0.95,  # level of the interval, in (0, 1)
                    ) -> EventRatio | None:  # None where the mean statement is 0 or 1
-    """How many times as often as predicted events happen over all points together, or cases without the event where those are predicted to be the rarer.
+    """How many times as often as predicted events happen over all points together, or cases without
+    the event where those are predicted to be the rarer.
 
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-    confidence : float, default 0.95
-        Level of the interval, in (0, 1).
-
-    Returns
-    -------
-    EventRatio | None
-        None where the mean statement is 0 or 1.
-
-    References
-    ----------
-    Clopper & Pearson (1934); Hoeffding (1956); Fay & Feuer (1997) with weights or clusters.
-    """
+    Source: Clopper & Pearson (1934); Hoeffding (1956); Fay & Feuer (1997) with weights or
+    clusters."""
     w, tail = walk.weight, (1 - check_fraction(confidence, "confidence")) / 2
     predicted, seen = (float(np.average(column, weights=w)) for column in (walk.score,
                                                                            walk.outcome))

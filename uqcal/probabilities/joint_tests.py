@@ -17,15 +17,15 @@ from .._base.results import Result
 from .._chance.logistic import inner_ends, inner_scores
 from .._chance.resampling import affordable, run_chunks
 from .._words.probabilities.results import joint_text
-from .reliability import bin_of
-from .walk import Walk, signs_serve, units_of, weights_may_tell
+from .reliability import _bin_of
+from .walk import Walk, _signs_serve, _units_of, _weights_may_tell
 
 # %% auto #0
-__all__ = ['TESTS', 'log_odds_of', 'JointTests', 'joint_tests']
+__all__ = ['JointTests', 'joint_tests']
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-005
-TESTS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter", "ece", "hosmer_lemeshow", "offset",
-         "slope", "offset_and_slope")
+_TESTS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter", "ece", "hosmer_lemeshow", "offset",
+          "slope", "offset_and_slope")
 _TENTHS = 10
 _BY_UNITS = ("signs", "cluster signs", "whole clusters")  # how sums over clusters or rows are drawn
 
@@ -106,7 +106,7 @@ def _task_of_counts(size, p, w, shape, n, rng):
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-009-c
 def _task_of_units(walk, with_signs, shape, n, rng):
-    residual, unit = walk.weight * (walk.outcome - walk.score), units_of(walk)
+    residual, unit = walk.weight * (walk.outcome - walk.score), _units_of(walk)
     steps = _signed_steps(residual, walk.score, walk.weight, walk.end, unit, int(unit.max()) + 1,
                           with_signs, n, rng)
     return _numbers(steps, *shape)
@@ -140,20 +140,9 @@ class _Shape:
                 np.zeros(self.score.size), self.unit)
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-012
-def log_odds_of(walk: Walk,  # outcomes along their predicted probabilities
+def _log_odds_of(walk: Walk,  # outcomes along their predicted probabilities
                 ) -> np.ndarray:  # shape (n,)
-    """Log-odds of what was predicted, down to the least; 0 and 1 count as in the maps.
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n,).
-    """
+    "Log-odds of what was predicted, down to the least; 0 and 1 count as in the maps."
     return special.logit(inner_scores(walk.score, inner_ends(walk.score), False))
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-012-b
@@ -167,7 +156,7 @@ def _shape_of(walk, edges, how):
     tenths = np.minimum(middle.astype(np.int64), _TENTHS - 1)
     in_tenth = np.bincount(tenths, variance, _TENTHS)
     scales = np.divide(1.0, in_tenth, out=np.zeros(_TENTHS), where=in_tenth > 1e-300)
-    at = log_odds_of(walk)
+    at = _log_odds_of(walk)
     if how == "whole clusters": parts = walk.weight * np.sqrt(chance)
     else: parts = walk.weight * (walk.outcome - walk.score)
     if how not in _BY_UNITS:
@@ -175,7 +164,7 @@ def _shape_of(walk, edges, how):
         centre = noise @ at / noise.sum()
         square, mixed, apart = noise.sum(), 0.0, noise @ (at - centre)**2
     else:
-        centre, unit = np.average(at, weights=walk.weight), units_of(walk)
+        centre, unit = np.average(at, weights=walk.weight), _units_of(walk)
         sums = [np.bincount(unit, parts), np.bincount(unit, parts * (at - centre))]
         square, mixed, apart = sums[0] @ sums[0], sums[0] @ sums[1], sums[1] @ sums[1]
     if square > 0: lever, left = at - centre - mixed / square, apart - mixed**2 / square
@@ -183,7 +172,7 @@ def _shape_of(walk, edges, how):
     if left > 1e-9 * apart: lever = lever / np.sqrt(left)
     else: lever = np.zeros(walk.n)
     return _Shape(start=start, variance=variance, load=np.add.reduceat(walk.weight, start),
-                  score=score, lever=lever[start], bins=bin_of(score, edges), tenths=tenths,
+                  score=score, lever=lever[start], bins=_bin_of(score, edges), tenths=tenths,
                   scales=scales, unit=1 / np.sqrt(square) if square > 0 else 0.0)
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-013
@@ -230,7 +219,7 @@ class JointTests(Result):
     Attributes
     ----------
     names : tuple[str, ...]
-        Which tests, of `TESTS`.
+        Which tests, of `_TESTS`.
     statistics : tuple[float, ...]
         Of the data, in standard deviations where that makes sense.
     alone : tuple[float, ...]
@@ -251,7 +240,7 @@ class JointTests(Result):
     drawn : np.ndarray | None
         Statistics of these sets, shape (n_resamples, tests).
     """
-    names: tuple[str, ...]  # which tests, of `TESTS`
+    names: tuple[str, ...]  # which tests, of `_TESTS`
     statistics: tuple[float, ...]  # of the data, in standard deviations where that makes sense
     alone: tuple[float, ...]  # p-value of each test alone
     adjusted: tuple[float, ...]  # p-value of each among all
@@ -269,14 +258,14 @@ class JointTests(Result):
         "That of all tests together; 1 where there is nothing to test."
         return min(self.adjusted, default=1.0)
 
-    def of(self, name: str,  # of `TESTS`
+    def of(self, name: str,  # of `_TESTS`
            ) -> float:  # 1 for a test that was not made
         """The p-value of a test among all.
 
         Parameters
         ----------
         name : str
-            Of `TESTS`.
+            Of `_TESTS`.
 
         Returns
         -------
@@ -285,14 +274,14 @@ class JointTests(Result):
         """
         return dict(zip(self.names, self.adjusted)).get(name, 1.0)
 
-    def by_itself(self, name: str,  # of `TESTS`
+    def by_itself(self, name: str,  # of `_TESTS`
                   ) -> float:  # 1 for a test that was not made
         """The p-value of a test alone.
 
         Parameters
         ----------
         name : str
-            Of `TESTS`.
+            Of `_TESTS`.
 
         Returns
         -------
@@ -301,14 +290,14 @@ class JointTests(Result):
         """
         return dict(zip(self.names, self.alone)).get(name, 1.0)
 
-    def shown(self, name: str,  # of `TESTS`
+    def shown(self, name: str,  # of `_TESTS`
               ) -> bool:
         """Whether a test is beyond chance among all.
 
         Parameters
         ----------
         name : str
-            Of `TESTS`.
+            Of `_TESTS`.
 
         Returns
         -------
@@ -328,9 +317,9 @@ def _method_of(walk, method):
     if walk.end.size == 1 and walk.weight.min() == walk.weight.max() and walk.n_clusters is None:
         return "binomial"
     if walk.n_clusters is not None:
-        if signs_serve(walk): return "cluster signs"
+        if _signs_serve(walk): return "cluster signs"
         return "whole clusters"
-    if method == "auto" and weights_may_tell(walk): return "signs"
+    if method == "auto" and _weights_may_tell(walk): return "signs"
     return method
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-017
@@ -437,7 +426,7 @@ def joint_tests(
     else: drawing = how
     if how == "auto": how = drawing
     names = _asked(walk, shape, how)
-    at = [TESTS.index(name) for name in names]
+    at = [_TESTS.index(name) for name in names]
     seen = _numbers(np.diff(walk.total, prepend=0.0)[None], *shape.arguments())
     statistic = (seen / _scales_of(walk))[0, at]
     if how == "binomial":
@@ -473,7 +462,7 @@ def _asked(walk, shape, how):
     if not walk.brier_variance > 0: without.add("spiegelhalter")
     if not shape.lever.any(): without |= {"slope", "offset_and_slope"}
     if how in _BY_UNITS: without.add("hosmer_lemeshow")
-    return tuple(name for name in TESTS if name not in without)
+    return tuple(name for name in _TESTS if name not in without)
 
 # %% ../../nbs/probabilities/91_joint_tests.ipynb #joint-023
 def _drawn_tests(walk, shape, how, n_resamples, rng, n_jobs, progress):

@@ -22,14 +22,14 @@ from .._base.results import Result, fault_status
 from .._chance.resampling import affordable, run_chunks
 from .._sample.sample import Sample
 from .._words.probabilities import classes as words
-from ..errors.conclusions import check_tolerance, read_features
-from .by_columns import along_column, finding_along
-from .calibration import ratio_limits
-from .differences import event_ratio_of, largest_difference_of
-from .calibration_errors import CalibrationError, errors_of_columns
-from .reliability import ReliabilityDiagram, bin_of
-from .slope import Coefficient, held_together
-from .walk import Walk, signs_serve, walk_of
+from ..errors.conclusions import _check_tolerance, _read_features
+from .by_columns import _along_column, _finding_along
+from .calibration import _ratio_limits
+from .differences import _event_ratio_of, _largest_difference_of
+from .calibration_errors import CalibrationError, _errors_of_columns
+from .reliability import ReliabilityDiagram, _bin_of
+from .slope import Coefficient, _held_together
+from .walk import Walk, _signs_serve, _walk_of
 from ..reports import Caution, Finding, Place, Report, Step
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['CLASS_TESTS', 'ClassTests', 'class_tests', 'ClassReport', 'class_report']
+__all__ = ['ClassTests', 'class_tests', 'ClassReport', 'class_report']
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-names
-CLASS_TESTS = ("temperature", "top_offset", "top_kuiper", "top_ece", "classes", "worst_class",
-               "class_kuiper")
+_CLASS_TESTS = ("temperature", "top_offset", "top_kuiper", "top_ece", "classes", "worst_class",
+                "class_kuiper")
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-walked
 @kernel
@@ -140,8 +140,8 @@ def _sorted(label, prob, groups):
 
     def walk(outcome, chance):
         "Of one event."
-        return walk_of(outcome.astype(float), np.ascontiguousarray(chance), np.ones(label.size),
-                       unit)
+        return _walk_of(outcome.astype(float), np.ascontiguousarray(chance), np.ones(label.size),
+                        unit)
 
     return _Classes(label=label, prob=prob, unit=unit, top=top,
                     log_p=np.log(np.where(prob > 0, prob, least)),
@@ -173,7 +173,7 @@ class ClassTests(Result):
     Attributes
     ----------
     names : tuple[str, ...]
-        `CLASS_TESTS`.
+        `_CLASS_TESTS`.
     alone : tuple[float, ...]
         P-value of each test alone.
     adjusted : tuple[float, ...]
@@ -195,7 +195,7 @@ class ClassTests(Result):
         Statistics of the drawn sets, shape (n_resamples, 7).
     """
 
-    names: tuple[str, ...]  # `CLASS_TESTS`
+    names: tuple[str, ...]  # `_CLASS_TESTS`
     alone: tuple[float, ...]  # p-value of each test alone
     adjusted: tuple[float, ...]  # p-value of each among all
     critical: float  # p-values alone of at most this are beyond chance among all
@@ -212,14 +212,14 @@ class ClassTests(Result):
         "That of all tests together."
         return min(self.adjusted)
 
-    def of(self, name: str,  # of `CLASS_TESTS`
+    def of(self, name: str,  # of `_CLASS_TESTS`
            ) -> float:
         """The p-value of a test among all.
 
         Parameters
         ----------
         name : str
-            Of `CLASS_TESTS`.
+            Of `_CLASS_TESTS`.
 
         Returns
         -------
@@ -227,14 +227,14 @@ class ClassTests(Result):
         """
         return self.adjusted[self.names.index(name)]
 
-    def by_itself(self, name: str,  # of `CLASS_TESTS`
+    def by_itself(self, name: str,  # of `_CLASS_TESTS`
                   ) -> float:
         """The p-value of a test alone.
 
         Parameters
         ----------
         name : str
-            Of `CLASS_TESTS`.
+            Of `_CLASS_TESTS`.
 
         Returns
         -------
@@ -242,14 +242,14 @@ class ClassTests(Result):
         """
         return self.alone[self.names.index(name)]
 
-    def shown(self, name: str,  # of `CLASS_TESTS`
+    def shown(self, name: str,  # of `_CLASS_TESTS`
               ) -> bool:
         """Whether a test is beyond chance among all.
 
         Parameters
         ----------
         name : str
-            Of `CLASS_TESTS`.
+            Of `_CLASS_TESTS`.
 
         Returns
         -------
@@ -289,13 +289,13 @@ _SETS, _FEWEST = 1999, 199  # sets of labels to draw
 def _tested(data, edges, *, confidence, share, n_resamples, rng, n_jobs, progress):
     "The seven tests, and each class among all."
     if data.unit is None: how, unit = "exact", np.arange(data.n)
-    elif signs_serve(data.walk): how, unit = "cluster signs", data.unit
+    elif _signs_serve(data.walk): how, unit = "cluster signs", data.unit
     else: how, unit = "whole clusters", data.unit
     with_signs = how == "cluster signs"
     scale = _scales(data, with_signs)
     order, score, is_end = _order_of(data.prob.max(axis=1))
     orders, scores, ends = (np.array(one) for one in zip(*map(_order_of, data.prob.T)))
-    sorted_once = (data.log_p, data.middle, data.top, order, score, is_end, bin_of(score, edges),
+    sorted_once = (data.log_p, data.middle, data.top, order, score, is_end, _bin_of(score, edges),
                    orders, scores, ends, scale)
     seen, plain = np.empty(7), np.ones(data.n)
     _class_numbers(data.label, plain, *sorted_once, seen)
@@ -323,7 +323,7 @@ def _tested(data, edges, *, confidence, share, n_resamples, rng, n_jobs, progres
     adjusted = among(alone)
     if (data.prob[np.arange(data.n), data.label] == 0).any():
         how, alone, adjusted = "contradiction", np.zeros(7), np.zeros(7)
-    return ClassTests(names=CLASS_TESTS, alone=tuple(alone.tolist()), critical=critical,
+    return ClassTests(names=_CLASS_TESTS, alone=tuple(alone.tolist()), critical=critical,
                       adjusted=tuple(adjusted.tolist()), level=level, method=how, n=data.n,
                       n_resamples=len(drawn), classes=classes, drawn=drawn)
 
@@ -413,9 +413,9 @@ def _facts(data, tests, name):
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-top
 def _top_answer(data, tests, tolerance):
     "Whether the top label is right as often as predicted; None where it is predicted to be sure."
-    ratio = event_ratio_of(data.walk)
+    ratio = _event_ratio_of(data.walk)
     if ratio is None: return None
-    limit, errors = ratio_limits(data.walk, ratio), ratio.events != "events"
+    limit, errors = _ratio_limits(data.walk, ratio), ratio.events != "events"
     facts = _facts(data, tests, "top_offset") | {
         "errors": errors, "accuracy": float(data.walk.outcome.mean()),
         "predicted": float(data.walk.score.mean())}
@@ -425,9 +425,9 @@ def _top_answer(data, tests, tolerance):
         low, high = limit(tests.level / 2, -1), limit(tests.level / 2, 1)
         return Finding(status="fact", low=float(low), high=float(high), **given)
     shown, direction = tests.shown("top_offset"), None
-    low, high = held_together(limit, ratio.ratio, 1.0, shown=shown,
-                              alone=tests.by_itself("top_offset"), critical=tests.critical,
-                              level=tests.level)
+    low, high = _held_together(limit, ratio.ratio, 1.0, shown=shown,
+                               alone=tests.by_itself("top_offset"), critical=tests.critical,
+                               level=tests.level)
     status = fault_status(shown, low >= 1 / tolerance and high <= tolerance)
     if shown and (ratio.ratio > 1) == errors: direction = "overconfident"
     elif shown: direction = "underconfident"
@@ -478,9 +478,9 @@ def _class_slope(data, tests, tolerance):
         return Finding(status="fact", low=found.limit(tests.level / 2, -1),
                        high=found.limit(tests.level / 2, 1), **given)
     shown = tests.shown("temperature")
-    low, high = held_together(found.limit, found.estimate, 1.0, shown=shown,
-                              alone=tests.by_itself("temperature"), critical=tests.critical,
-                              level=tests.level)
+    low, high = _held_together(found.limit, found.estimate, 1.0, shown=shown,
+                               alone=tests.by_itself("temperature"), critical=tests.critical,
+                               level=tests.level)
     status = fault_status(shown, low >= 1 / tolerance and high <= tolerance)
     if direction == "reversed": status = "invalid"
     elif shown and found.estimate > 1: direction = "underconfident"
@@ -507,12 +507,12 @@ def _class_table(data, tests, names):
         row = {"first": names[k], "last": names[k], "count": data.n, "observed": observed,
                "predicted": predicted, "estimate": np.nan, "low": 0.0, "high": np.inf,
                "pvalue": float(pvalue), "away": float(away), "common": False}
-        ratio = event_ratio_of(walk)
+        ratio = _event_ratio_of(walk)
         if ratio is not None:
             row["common"] = ratio.events != "events"
             row["estimate"] = ratio.ratio
-            row["low"], row["high"] = held_together(
-                ratio_limits(walk, ratio), ratio.ratio, 1.0, shown=pvalue <= tests.level + 1e-12,
+            row["low"], row["high"] = _held_together(
+                _ratio_limits(walk, ratio), ratio.ratio, 1.0, shown=pvalue <= tests.level + 1e-12,
                 alone=float(2 * ndtr(-abs(away))), critical=critical, level=tests.level)
         rows.append(row)
     return pd.DataFrame(rows)
@@ -549,7 +549,7 @@ def _each_class(data, tests, table, tolerance):
 def _locally_in_classes(data, tests, names, tolerance, confidence, asked):
     "Where the top label, or one class, is off the most over a fifth of the rows."
     rows = np.flatnonzero(data.prob[np.arange(data.n), data.label] == 0)
-    found = [largest_difference_of(walk, confidence=confidence)
+    found = [_largest_difference_of(walk, confidence=confidence)
              for walk in (data.walk, *data.walks)]
     local = {name: tests.of(name) for name in ("top_kuiper", "top_ece", "class_kuiper")}
     pvalue, which = min(local.values()), 0
@@ -860,14 +860,14 @@ def class_report(
     if classes is None: names = list(range(prob.shape[1]))
     else: names = plain_array(classes, "classes", "the label of each column").tolist()
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
-    tolerance = check_tolerance(tolerance)
+    tolerance = _check_tolerance(tolerance)
     local_tolerance = check_fraction(local_tolerance, "local_tolerance")
     data = _sorted(label, prob, groups)
-    columns = read_features(by, Sample(data.walk_rows[0] - data.walk_rows[1], np.ones(data.n)),
-                            y_true=y_true, y_prob=y_prob)
+    columns = _read_features(by, Sample(data.walk_rows[0] - data.walk_rows[1], np.ones(data.n)),
+                             y_true=y_true, y_prob=y_prob)
     drawn = dict(rng=rng, n_jobs=n_jobs, progress=progress)
     walk = data.walk
-    error, diagram, edges = errors_of_columns(
+    error, diagram, edges = _errors_of_columns(
         walk.outcome, walk.score, walk.weight, walk.cluster if data.unit is not None else None,
         n_bins=n_bins, strategy="uniform", confidence=confidence, n_boot=n_boot, **drawn)
     tests = _tested(data, edges, confidence=confidence, share=_SHARE if columns else 1.0,
@@ -893,11 +893,11 @@ def _along(data, columns, level, rng):
     if not columns: return {}
     right, chance = data.walk_rows
     share = (1 - _SHARE) / len(columns)
-    return {name: along_column(right, chance, np.ones(data.n), data.unit, one, name=name,
-                               share=share, level=level, rng=rng) for name, one in columns.items()}
+    return {name: _along_column(right, chance, np.ones(data.n), data.unit, one, name=name,
+                                share=share, level=level, rng=rng) for name, one in columns.items()}
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-named
 def _named(test, tolerance):
     "What is found along a column, of right top labels."
-    found = finding_along(test, tolerance)
+    found = _finding_along(test, tolerance)
     return replace(found, facts=found.facts | {"events": "right top labels"})

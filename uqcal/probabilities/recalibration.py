@@ -16,8 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 # %% auto #0
-__all__ = ['PlattScaling', 'BetaScaling', 'plot_map', 'HistogramBinning', 'IsotonicCalibration', 'TemperatureScaling',
-           'PeriodicRefit']
+__all__ = ['PlattScaling', 'BetaScaling', 'HistogramBinning', 'IsotonicCalibration', 'TemperatureScaling', 'PeriodicRefit']
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #f9635aec
 from .._base.inputs import (boxed, check_binary, check_count, check_multiclass, plain_array,
@@ -91,7 +90,7 @@ class _Map(Storable):
         Axes
             The same axes.
         """
-        return plot_map(self, ax)
+        return _plot_map(self, ax)
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-010b
 class _Scaling(_Map):
@@ -212,23 +211,10 @@ class BetaScaling(_Scaling):
     def _features(self, p): return beta_features(p)
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-015c
-def plot_map(forecaster: Any,  # has `predict`, which takes scores
-             ax: Axes | None = None,  # axes to draw on; new ones unless given
+def _plot_map(forecaster: Any,  # has `predict`, which takes scores
+              ax: Axes | None = None,  # axes to draw on; new ones unless given
              ) -> Axes:  # the same axes
-    """Recalibrated probability against score, with the identity.
-
-    Parameters
-    ----------
-    forecaster : Any
-        Has `predict`, which takes scores.
-    ax : Axes | None, optional
-        Axes to draw on; new ones unless given.
-
-    Returns
-    -------
-    Axes
-        The same axes.
-    """
+    "Recalibrated probability against score, with the identity."
     ax = new_axes(ax, 5, 5)
     grid = np.linspace(0, 1, 1001)
     ax.plot([0, 1], [0, 1], ls="--", color="0.46", lw=1)

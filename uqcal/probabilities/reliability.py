@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['bin_of', 'ReliabilityDiagram', 'reliability_diagram', 'bin_sums', 'diagram_of', 'expected_calibration_error',
-           'top_label_ece', 'classwise_ece', 'with_seen_scatter']
+__all__ = ['ReliabilityDiagram', 'reliability_diagram', 'expected_calibration_error', 'top_label_ece', 'classwise_ece']
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-009
 def _edges(p, n_bins, strategy):
@@ -74,23 +73,10 @@ def _upper(edges):
     return edges[1:] * (1 + 1e-12)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-009ce
-def bin_of(p: np.ndarray,  # predicted probabilities in [0, 1], shape (n,)
-           edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
+def _bin_of(p: np.ndarray,  # predicted probabilities in [0, 1], shape (n,)
+            edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
            ) -> np.ndarray:  # from 0, shape (n,)
-    """The bin that each probability lies in.
-
-    Parameters
-    ----------
-    p : np.ndarray
-        Predicted probabilities in [0, 1], shape (n,).
-    edges : np.ndarray
-        Of the bins, from 0 to 1, shape (n_bins + 1,).
-
-    Returns
-    -------
-    np.ndarray
-        From 0, shape (n,).
-    """
+    "The bin that each probability lies in."
     return np.searchsorted(_upper(edges), p)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-011
@@ -283,59 +269,25 @@ def _diagram(y, p, w, code, edges, confidence, interval):
     sums = _bin_sums(p, y, w, _ONE_GROUP, 1, *edges)[0]
     if code is not None: sums[sums[:, 1] > 0, 4] = _cluster_squares(p, w, code, edges[0])
     else: sums = _with_scatter(sums, p, y, w, *edges)
-    return diagram_of(sums, edges[0], confidence=confidence, interval=interval)
+    return _diagram_of(sums, edges[0], confidence=confidence, interval=interval)
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-311
-def bin_sums(y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
-             p: np.ndarray,  # predicted probabilities, in [0, 1], shape (n,)
-             w: np.ndarray,  # weights > 0, shape (n,)
-             edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
+def _sums_in_bins(y: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
+                  p: np.ndarray,  # predicted probabilities, in [0, 1], shape (n,)
+                  w: np.ndarray,  # weights > 0, shape (n,)
+                  edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
              ) -> np.ndarray:  # shape (n_bins, 5); those of two sets of points add up
-    """Count, Σw, Σwp, Σwy and Σw² in each bin: all that errors within bins depend on.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Outcomes 0.0 or 1.0, shape (n,).
-    p : np.ndarray
-        Predicted probabilities, in [0, 1], shape (n,).
-    w : np.ndarray
-        Weights > 0, shape (n,).
-    edges : np.ndarray
-        Of the bins, from 0 to 1, shape (n_bins + 1,).
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n_bins, 5); those of two sets of points add up.
-    """
+    """Count, Σw, Σwp, Σwy and Σw² in each bin: all that errors within bins depend on."""
     return _bin_sums(p, y, w, _ONE_GROUP, 1, edges, False)[0]
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-311b
-def diagram_of(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)
-               edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
-               *,
-               confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
-               interval: str = "wilson",  # "wilson" or "clopper-pearson"
+def _diagram_of(sums: np.ndarray,  # what `_sums_in_bins` returns, shape (n_bins, 5)
+                edges: np.ndarray,  # of the bins, from 0 to 1, shape (n_bins + 1,)
+                *,
+                confidence: float = 0.95,  # level of the bins' intervals, in (0, 1)
+                interval: str = "wilson",  # "wilson" or "clopper-pearson"
                ) -> ReliabilityDiagram:  # the same as of `reliability_diagram`
-    """Predicted and observed shares from sums over the points of each bin.
-
-    Parameters
-    ----------
-    sums : np.ndarray
-        What `bin_sums` returns, shape (n_bins, 5).
-    edges : np.ndarray
-        Of the bins, from 0 to 1, shape (n_bins + 1,).
-    confidence : float, default 0.95
-        Level of the bins' intervals, in (0, 1).
-    interval : str, default "wilson"
-        "wilson" or "clopper-pearson".
-
-    Returns
-    -------
-    ReliabilityDiagram
-        The same as of `reliability_diagram`.
-    """
+    """Predicted and observed shares from sums over the points of each bin."""
     held = sums[:, 1] > 0
     count, weight, sum_p, sum_y, squares = sums[held].T
     low, high = _share_interval(sum_y / weight, weight**2 / squares, confidence, interval)
@@ -627,23 +579,10 @@ def _label_sums(p, y, w, group, n_groups, n_bins, strategy):
     return _bin_sums(p, y, w, group, n_groups, *_edges(p, n_bins, strategy))
 
 # %% ../../nbs/probabilities/40_reliability.ipynb #cell-040x
-def with_seen_scatter(sums: np.ndarray,  # what `bin_sums` returns, shape (n_bins, 5)
-                      squares: np.ndarray,  # the same of the squared weights
+def _with_seen_scatter(sums: np.ndarray,  # what `_sums_in_bins` returns, shape (n_bins, 5)
+                       squares: np.ndarray,  # the same of the squared weights
                       ) -> np.ndarray:  # shape (n_bins, 5)
-    """Σw² made larger in bins of unequal weights whose outcomes scatter more than it says, by (9).
-
-    Parameters
-    ----------
-    sums : np.ndarray
-        What `bin_sums` returns, shape (n_bins, 5).
-    squares : np.ndarray
-        The same of the squared weights.
-
-    Returns
-    -------
-    np.ndarray
-        Shape (n_bins, 5).
-    """
+    "Σw² made larger in bins of unequal weights whose outcomes scatter more than it says, by (9)."
     with np.errstate(divide="ignore", invalid="ignore"):
         cases = seen_cases(*sums[:, [0, 1, 3]].T, *squares[:, [1, 3, 4]].T)
         needed = np.fmax(sums[:, 1]**2 / cases, sums[:, 4])
@@ -658,5 +597,5 @@ def _with_scatter(sums, p, y, w, edges, regular):
     if w.min() == unit: return sums
     relative = sums / [1, unit, unit, unit, unit**2]
     squares = _bin_sums(p, y, (w / unit)**2, _ONE_GROUP, 1, edges, regular)[0]
-    relative[:, 4] = with_seen_scatter(relative, squares)[:, 4]
+    relative[:, 4] = _with_seen_scatter(relative, squares)[:, 4]
     return np.column_stack([sums[:, :4], relative[:, 4] * unit**2])

@@ -13,16 +13,16 @@ from scipy import special
 
 from .._base.results import Interval, Result
 from .._words.probabilities.results import coefficient_text
-from .joint_tests import log_odds_of
+from .joint_tests import _log_odds_of
 from .walk import Walk
 
 # %% auto #0
-__all__ = ['Coefficient', 'ratio_of', 'coefficients_of', 'held_together']
+__all__ = ['Coefficient']
 
 # %% ../../nbs/probabilities/92_slope.ipynb #slope-004
 @dataclass(frozen=True, kw_only=True)
 class Coefficient(Result):
-    """A number of a calibration model with its standard error; see `coefficients_of`.
+    """A number of a calibration model with its standard error; see `_coefficients_of`.
 
     Attributes
     ----------
@@ -92,23 +92,10 @@ def _scatter(parts, walk):
     return sums.T @ sums * len(sums) / (len(sums) - 1)
 
 # %% ../../nbs/probabilities/92_slope.ipynb #slope-006r
-def ratio_of(walk: Walk,  # outcomes along their predicted probabilities
-             common: bool = False,  # count cases without the event instead
+def _ratio_of(walk: Walk,  # outcomes along their predicted probabilities
+              common: bool = False,  # count cases without the event instead
              ) -> Coefficient:  # its standard error is that of the logarithm
-    """Observed over predicted events, of which both there are some.
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-    common : bool, default False
-        Count cases without the event instead.
-
-    Returns
-    -------
-    Coefficient
-        Its standard error is that of the logarithm.
-    """
+    "Observed over predicted events, of which both there are some."
     y, p, w = walk.outcome, walk.score, walk.weight
     if common: y, p = 1 - y, 1 - p
     ratio = (w @ y) / (w @ p)
@@ -119,24 +106,11 @@ def ratio_of(walk: Walk,  # outcomes along their predicted probabilities
                        null=1.0, freedom=freedom)
 
 # %% ../../nbs/probabilities/92_slope.ipynb #slope-007
-def coefficients_of(walk: Walk,  # outcomes along their predicted probabilities
+def _coefficients_of(walk: Walk,  # outcomes along their predicted probabilities
                     ) -> dict[str, Coefficient]:  # by name, without those that are not finite
     """O/E, calibration-in-the-large, calibration slope and intercept.
 
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-
-    Returns
-    -------
-    dict[str, Coefficient]
-        By name, without those that are not finite.
-
-    References
-    ----------
-    Cox (1958); sandwich covariance of White (1982), by clusters of Liang & Zeger (1986).
-    """
+    Source: Cox (1958); sandwich covariance of White (1982), by clusters of Liang & Zeger (1986)."""
     y, p, w = walk.outcome, walk.score, walk.weight
     if walk.n_clusters is None: number, freedom = walk.n, np.inf
     else: number, freedom = walk.n_clusters, walk.n_clusters - 1.0
@@ -149,8 +123,8 @@ def coefficients_of(walk: Walk,  # outcomes along their predicted probabilities
         made[name] = Coefficient(name=name, estimate=float(estimate), null=null, freedom=freedom,
                                  standard_error=float(np.sqrt(variance)))
 
-    made["O/E"] = ratio_of(walk)
-    at = log_odds_of(walk)
+    made["O/E"] = _ratio_of(walk)
+    at = _log_odds_of(walk)
     found = _fitted_alone(at, y, w)
     if found is not None and found[1] > 1e-150:
         offset, curvature = found
@@ -185,7 +159,7 @@ def _fitted_alone(at, y, w):
     return None
 
 # %% ../../nbs/probabilities/92_slope.ipynb #slope-008h
-def held_together(
+def _held_together(
     limit: Callable[[float, int], float],  # of a tail and a side, −1 or 1, as `Coefficient.limit`
     estimate: float,  # the number
     null: float,  # its value where probabilities are right
@@ -197,31 +171,7 @@ def held_together(
 ) -> Interval:
     """Limits that leave out the null value if and only if a fault is shown.
 
-    Parameters
-    ----------
-    limit : Callable[[float, int], float]
-        Of a tail and a side, −1 or 1, as `Coefficient.limit`.
-    estimate : float
-        The number.
-    null : float
-        Its value where probabilities are right.
-    shown : bool
-        Whether its test is beyond chance among all.
-    alone : float
-        The p-value of its test alone.
-    critical : float
-        The largest one that is beyond chance among all.
-    level : float
-        Of all tests together.
-
-    Returns
-    -------
-    Interval
-
-    References
-    ----------
-    Miettinen (1976) for limits by a test.
-    """
+    Source: Miettinen (1976) for limits by a test."""
     joint = min(max(critical, 1e-9), level) / 2
     away = level - joint
     if estimate >= null: side = -1

@@ -29,33 +29,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['STATISTICS', 'sort_by_score', 'Walk', 'walk_of', 'cumulative_differences', 'length_scale', 'limit_serves',
-           'significance_of', 'as_seen', 'signs_serve', 'units_of', 'weights_may_tell', 'widening', 'band_of']
+__all__ = ['Walk', 'cumulative_differences', 'length_scale']
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-007
 @kernel
-def sort_by_score(score: np.ndarray,  # finite scores, float64, shape (n,), n ≥ 1, in any unit
-                  response: np.ndarray,  # what belongs to them, float64, shape (n,)
-                  weight: np.ndarray,  # their weights, float64, shape (n,), or empty
+def _sort_by_score(score: np.ndarray,  # finite scores, float64, shape (n,), n ≥ 1, in any unit
+                   response: np.ndarray,  # what belongs to them, float64, shape (n,)
+                   weight: np.ndarray,  # their weights, float64, shape (n,), or empty
                   ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # the same three, sorted
     """The three arrays in the order of the scores; equal scores stay in the order of their rows.
 
-    Compiled, to be called from compiled code as well; an empty weight stays empty.
-
-    Parameters
-    ----------
-    score : np.ndarray
-        Finite scores, float64, shape (n,), n ≥ 1, in any unit.
-    response : np.ndarray
-        What belongs to them, float64, shape (n,).
-    weight : np.ndarray
-        Their weights, float64, shape (n,), or empty.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray, np.ndarray]
-        The same three, sorted.
-    """
+    Compiled, to be called from compiled code as well; an empty weight stays empty."""
     n, low, high = score.size, score[0], score[0]
     for i in range(1, n): low, high = min(low, score[i]), max(high, score[i])
     if high > low: width = (n - 1) / (high - low)
@@ -175,13 +159,13 @@ def _in_order(outcome, probability, weight, cluster, is_clustered):
         keys = _packed(probability, outcome)
         keys.sort()
         columns = *_unpacked(keys), weight.view(), None
-    else: columns = *sort_by_score(probability, outcome, weight), None
+    else: columns = *_sort_by_score(probability, outcome, weight), None
     for column in columns:
         if column is not None: column.flags.writeable = False
     return columns
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-015
-STATISTICS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter")
+_STATISTICS = ("kolmogorov_smirnov", "kuiper", "spiegelhalter")
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-055
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -324,7 +308,7 @@ class Walk:
         ValueError
             Where the standard deviation is zero.
         """
-        check_choice(name, "name", STATISTICS)
+        check_choice(name, "name", _STATISTICS)
         deviation = self.deviation(name)
         if name == "spiegelhalter": return float(self.brier_total / deviation)
         high, low, _ = self.extent
@@ -436,34 +420,17 @@ class Walk:
         check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight,
                            groups=groups)
         checked = check_binary(y_true, y_prob, sample_weight, pos_label)
-        if groups is None: return walk_of(*checked)
-        return walk_of(*checked, read_labels(groups, checked[0].size, "groups"))
+        if groups is None: return _walk_of(*checked)
+        return _walk_of(*checked, read_labels(groups, checked[0].size, "groups"))
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-016
-def walk_of(y_true: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
-            y_prob: np.ndarray,  # predicted probabilities of 1, in [0, 1], shape (n,)
-            sample_weight: np.ndarray,  # weights ≥ 0, the largest is 1, shape (n,)
-            groups: np.ndarray | None = None,  # labels of clusters, without gaps,
-                                               # shape (n,)
+def _walk_of(y_true: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
+             y_prob: np.ndarray,  # predicted probabilities of 1, in [0, 1], shape (n,)
+             sample_weight: np.ndarray,  # weights ≥ 0, the largest is 1, shape (n,)
+             groups: np.ndarray | None = None,  # labels of clusters, without gaps,
+                                                # shape (n,)
             ) -> Walk:  # points of weight zero are left out
-    """The walk of columns that were checked already, as `check_binary` returns them.
-
-    Parameters
-    ----------
-    y_true : np.ndarray
-        Outcomes 0.0 or 1.0, shape (n,).
-    y_prob : np.ndarray
-        Predicted probabilities of 1, in [0, 1], shape (n,).
-    sample_weight : np.ndarray
-        Weights ≥ 0, the largest is 1, shape (n,).
-    groups : np.ndarray | None, optional
-        Labels of clusters, without gaps, shape (n,).
-
-    Returns
-    -------
-    Walk
-        Points of weight zero are left out.
-    """
+    "The walk of columns that were checked already, as `check_binary` returns them."
     if not sample_weight.all():
         if groups is not None: groups = groups[sample_weight > 0]
         y_true, y_prob, sample_weight = (column[sample_weight > 0]
@@ -609,30 +576,17 @@ def _drawn(walk, how, n_resamples, rng, n_jobs, progress):
 _MIN_STEPS, _MIN_BETS = 5000, 100
 
 
-def limit_serves(walk: Walk,  # outcomes along their predicted probabilities, without clusters
-                 name: str,  # which statistic, of `STATISTICS`
+def _limit_serves(walk: Walk,  # outcomes along their predicted probabilities, without clusters
+                  name: str,  # which statistic, of `_STATISTICS`
                  ) -> bool:  # what method="auto" decides by
-    """Whether the limiting distribution of a statistic is good enough for this walk.
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities, without clusters.
-    name : str
-        Which statistic, of `STATISTICS`.
-
-    Returns
-    -------
-    bool
-        What method="auto" decides by.
-    """
+    """Whether the limiting distribution of a statistic is good enough for this walk."""
     if name == "spiegelhalter": return walk.n_brier_bets >= _MIN_BETS
     return walk.n_effective >= _MIN_STEPS and walk.n_bets >= _MIN_BETS
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-034
-def significance_of(
+def _significance_of(
     walk: Walk,  # outcomes along their predicted probabilities
-    names: Sequence[str] = STATISTICS,  # which statistics, of `STATISTICS`
+    names: Sequence[str] = _STATISTICS,  # which statistics, of `_STATISTICS`
     *,
     alternative: str = "two-sided",  # for "spiegelhalter": "two-sided", "greater" or "less"; the
                                      # others reject where they are large
@@ -647,44 +601,8 @@ def significance_of(
                                    # "signs" where unequal weights may go with the outcomes
     """Statistics of a walk with their p-values.
 
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-    names : Sequence[str], default STATISTICS
-        Which statistics, of `STATISTICS`.
-    alternative : str, default "two-sided"
-        For "spiegelhalter": "two-sided", "greater" or "less"; the others reject where they
-        are large.
-    method : str, default "auto"
-        "auto", "asymptotic" (the limit) or "exact" (drawn outcomes); "auto" alone where the
-        walk has clusters.
-    n_resamples : int, default 9999
-        Sets of drawn outcomes; fewer above 2e9 draws, never under 199.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator of the draws; None draws fresh entropy: numbers differ from run to
-        run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores for the draws.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    dict[str, SignificanceTest]
-        By name; the method is "asymptotic", "exact", "contradiction", or for clusters
-        "cluster signs" or "whole clusters"; "signs" where unequal weights may go with the
-        outcomes.
-
-    Raises
-    ------
-    ValueError
-        For probabilities without variance and for unknown choices.
-
-    References
-    ----------
-    Arrieta-Ibarra et al. (2022); Tygert (2022); Spiegelhalter (1986).
-    """
+    Raises ValueError for probabilities without variance and for unknown choices. Source:
+    Arrieta-Ibarra et al. (2022); Tygert (2022); Spiegelhalter (1986)."""
     check_choice(method, "method", ("auto", "asymptotic", "exact"))
     check_choice(alternative, "alternative", ALTERNATIVES)
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
@@ -700,12 +618,12 @@ def significance_of(
         if name == "spiegelhalter": side = alternative
         else: side = "greater"
         if how[name] in ("asymptotic", "contradiction"): null = None
-        else: null = drawn[:, STATISTICS.index(name)] / walk.deviation(name)
+        else: null = drawn[:, _STATISTICS.index(name)] / walk.deviation(name)
         found[name] = SignificanceTest(
             statistic=statistic, pvalue=_pvalue(name, statistic, how[name], side, null),
             alternative=side, method=how[name], n=walk.n, null_distribution=null,
             n_resamples=None if null is None else null.size)
-    if method == "auto" and not walk.contradicted and weights_may_tell(walk):
+    if method == "auto" and not walk.contradicted and _weights_may_tell(walk):
         signs = drawn is not None and _drawn(walk, "signs", n_resamples, rng, n_jobs, progress)
         found = {name: _by_row_signs(walk, name, test, signs) for name, test in found.items()}
     return found
@@ -715,10 +633,10 @@ def _method_for(walk, name, method="auto", met=False):
     "How the p-value of a statistic is found; `met`: as if no event contradicted."
     if walk.contradicted and not met: return "contradiction"
     if walk.n_clusters is not None:
-        if signs_serve(walk): return "cluster signs"
+        if _signs_serve(walk): return "cluster signs"
         return "whole clusters"
     if method != "auto": return method
-    if limit_serves(walk, name): return "asymptotic"
+    if _limit_serves(walk, name): return "asymptotic"
     return "exact"
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-035b
@@ -737,55 +655,30 @@ def _pvalue(name, statistic, how, side, null):
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-035c
 def _by_row_signs(walk, name, test, drawn):
     "The test with the larger one of its p-value and that by signs of the rows."
-    if test.method == "asymptotic": return as_seen(test, name, _seen_over_stated(walk, name))
-    null = drawn[:, STATISTICS.index(name)] / walk.deviation(name)
+    if test.method == "asymptotic": return _as_seen(test, name, _seen_over_stated(walk, name))
+    null = drawn[:, _STATISTICS.index(name)] / walk.deviation(name)
     pvalue = _pvalue(name, test.statistic, "signs", test.alternative, null)
     if pvalue < test.pvalue: pvalue, null = test.pvalue, test.null_distribution
     return replace(test, pvalue=pvalue, method="signs", null_distribution=null)
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-035d
-def as_seen(test: SignificanceTest,  # by the limit
-            name: str,  # "kolmogorov_smirnov", "kuiper" or "spiegelhalter"
-            ratio: float,  # standard deviation as seen over the predicted one, ≥ 1
+def _as_seen(test: SignificanceTest,  # by the limit
+             name: str,  # "kolmogorov_smirnov", "kuiper" or "spiegelhalter"
+             ratio: float,  # standard deviation as seen over the predicted one, ≥ 1
             ) -> SignificanceTest:  # the method is "signs"
-    """A test by the limit, with the p-value of a statistic that scatters more widely than predicted.
+    """A test by the limit, with the p-value of a statistic that scatters more widely than
+    predicted.
 
-    It is the p-value that signs of the rows would give in the limit.
-
-    Parameters
-    ----------
-    test : SignificanceTest
-        By the limit.
-    name : str
-        "kolmogorov_smirnov", "kuiper" or "spiegelhalter".
-    ratio : float
-        Standard deviation as seen over the predicted one, ≥ 1.
-
-    Returns
-    -------
-    SignificanceTest
-        The method is "signs".
-    """
+    It is the p-value that signs of the rows would give in the limit."""
     pvalue = _pvalue(name, test.statistic / ratio, "asymptotic", test.alternative, None)
     return replace(test, pvalue=max(pvalue, test.pvalue), method="signs")
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059
-def signs_serve(walk: Walk,  # outcomes along their predicted probabilities
+def _signs_serve(walk: Walk,  # outcomes along their predicted probabilities
                 ) -> bool:  # whether there are enough clusters, or rows, of comparable size
-    """Whether random signs of the clusters imitate chance, equation (7).
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-
-    Returns
-    -------
-    bool
-        Whether there are enough clusters, or rows, of comparable size.
-    """
-    total = np.bincount(units_of(walk), walk.weight)
-    mean = np.bincount(units_of(walk), walk.weight * walk.score) / total
+    "Whether random signs of the clusters imitate chance, equation (7)."
+    total = np.bincount(_units_of(walk), walk.weight)
+    mean = np.bincount(_units_of(walk), walk.weight * walk.score) / total
     variance = total**2 * mean * (1 - mean)
     if not (most := variance.max()) > 0: return False
     total, variance = total / np.sqrt(most), variance / most
@@ -793,39 +686,17 @@ def signs_serve(walk: Walk,  # outcomes along their predicted probabilities
     return bool(skewness <= 0.2 and variance.sum()**2 >= 12 * np.sum(variance**2))
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059u
-def units_of(walk: Walk,  # outcomes along their predicted probabilities
+def _units_of(walk: Walk,  # outcomes along their predicted probabilities
              ) -> np.ndarray:  # a number for each row in the order of the scores, from 0
-    """The clusters, or the rows where each is its own.
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-
-    Returns
-    -------
-    np.ndarray
-        A number for each row in the order of the scores, from 0.
-    """
+    "The clusters, or the rows where each is its own."
     if walk.n_clusters is None: return np.arange(walk.n)
     return walk.cluster
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059v
-def weights_may_tell(walk: Walk,  # outcomes along their predicted probabilities
+def _weights_may_tell(walk: Walk,  # outcomes along their predicted probabilities
                      ) -> bool:  # whether signs of single rows are asked
-    """Whether weights differ, and signs of single rows serve to see if they go with the outcomes.
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-
-    Returns
-    -------
-    bool
-        Whether signs of single rows are asked.
-    """
-    return walk.n_clusters is None and walk.total_weight < walk.n and signs_serve(walk)
+    "Whether weights differ, and signs of single rows serve to see if they go with the outcomes."
+    return walk.n_clusters is None and walk.total_weight < walk.n and _signs_serve(walk)
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059b
 @kernel
@@ -851,31 +722,21 @@ def _cluster_walks(p, y, w, end, cluster, with_signs, n_sets, rng):
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-059c
 def _cluster_task(walk, with_signs, n, rng):
-    return _cluster_walks(walk.score, walk.outcome, walk.weight, walk.end, units_of(walk),
+    return _cluster_walks(walk.score, walk.outcome, walk.weight, walk.end, _units_of(walk),
                           with_signs,
                           n, rng)
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-057
-def widening(walk: Walk,  # outcomes along their predicted probabilities
+def _widening(walk: Walk,  # outcomes along their predicted probabilities
              ) -> float:  # 1 without clusters and with equal weights
-    """How many times as large clusters, or weights that go with the outcomes, make the variance of the last total.
-
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-
-    Returns
-    -------
-    float
-        1 without clusters and with equal weights.
-    """
+    """How many times as large clusters, or weights that go with the outcomes, make the variance of
+    the last total."""
     if not walk.variance > 0: return 1.0
     if walk.n_clusters is None:
-        if weights_may_tell(walk): return _seen_over_stated(walk, "kuiper")**2
+        if _weights_may_tell(walk): return _seen_over_stated(walk, "kuiper")**2
         return 1.0
     p, w = walk.score, walk.weight
-    parts = w * (walk.outcome - p if signs_serve(walk) else np.sqrt(p * (1 - p)))
+    parts = w * (walk.outcome - p if _signs_serve(walk) else np.sqrt(p * (1 - p)))
     return float(np.sum(np.bincount(walk.cluster, parts)**2) / walk.variance)
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-057b
@@ -886,7 +747,7 @@ def _seen_over_stated(walk, name):
     return max(float(np.linalg.norm(parts)) / walk.deviation(name), 1.0)
 
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-061
-def band_of(
+def _band_of(
     walk: Walk,  # outcomes along their predicted probabilities
     test: SignificanceTest | None = None,  # its test by "kolmogorov_smirnov", whose draws are
                                            # taken; None for 1,999 of a fixed seed where the limit
@@ -898,32 +759,13 @@ def band_of(
 
     A walk leaves it if and only if the p-value of the test is at most 1 − confidence.
 
-    Parameters
-    ----------
-    walk : Walk
-        Outcomes along their predicted probabilities.
-    test : SignificanceTest | None, optional
-        Its test by "kolmogorov_smirnov", whose draws are taken; None for 1,999 of a fixed
-        seed where the limit does not serve.
-    confidence : float, default 0.95
-        Share of calibrated walks that stay inside, in (0, 1).
-
-    Returns
-    -------
-    float
-        ≥ 0, in the unit of the cumulative differences; infinite for too few draws.
-
-    Raises
-    ------
-    ValueError
-        For a confidence outside (0, 1).
-    """
+    Raises ValueError for a confidence outside (0, 1)."""
     level = 1 - check_fraction(confidence, "confidence")
     if not walk.variance > 0: return 0.0
     if test is not None and test.method != "contradiction":
         return _band_by(walk, test.method, level, test.null_distribution)
     plain = _method_for(walk, "kolmogorov_smirnov", met=True)
-    if weights_may_tell(walk): ways = (plain, "signs")
+    if _weights_may_tell(walk): ways = (plain, "signs")
     else: ways = (plain,)
     return max(_band_by(walk, how, level) for how in ways)
 
@@ -931,7 +773,7 @@ def band_of(
 def _band_by(walk, how, level, null=None):
     "The half-width by one way, from draws that there are or from new ones."
     name = "kolmogorov_smirnov"
-    if null is None and (how == "asymptotic" or how == "signs" and limit_serves(walk, name)):
+    if null is None and (how == "asymptotic" or how == "signs" and _limit_serves(walk, name)):
         if how == "signs": wide = _seen_over_stated(walk, name)
         else: wide = 1.0
         return float(kolmogorov_smirnov_null.isf(level) * walk.scale * wide)
@@ -943,7 +785,7 @@ def _band_by(walk, how, level, null=None):
 # %% ../../nbs/probabilities/41_walk.ipynb #cell-062
 def _plot_walk(walk, ax, test):
     ax, frame = new_axes(ax, 6.5, 4.4), walk.to_frame()
-    band = band_of(walk, test)
+    band = _band_of(walk, test)
     if np.isfinite(band): ax.axhspan(-band, band, color="0.46", alpha=0.2)
     ax.axhline(0, color="0.46", lw=0.8)
     shown = frame.iloc[visible_points(frame["share"].to_numpy(), frame["cumulative"].to_numpy())]

@@ -20,8 +20,8 @@ from .._base.inputs import check_choice
 from .._sample.sample import RegressionErrors
 
 # %% auto #0
-__all__ = ['SETS', 'SourceFile', 'catalogue', 'DatasetUnavailable', 'locate', 'load_errors', 'LabelledTable', 'load_table',
-           'LabelledLogits', 'load_logits', 'load_demo']
+__all__ = ['catalogue', 'DatasetUnavailable', 'load_errors', 'LabelledTable', 'load_table', 'LabelledLogits', 'load_logits',
+           'load_demo']
 
 # %% ../../nbs/sample/15_datasets.ipynb #cell-012
 _ORIGIN = "ppernot/2024_SimRef at f73a3b0, doi:10.5281/zenodo.10730985"
@@ -36,24 +36,8 @@ _ATOMS, _LOGP = ("atomisation energy of small organic molecules",
 
 # %% ../../nbs/sample/15_datasets.ipynb #cell-014
 @dataclass(frozen=True)
-class SourceFile:
-    """One line of the catalogue: how a file is named, checked and described.
-
-    Parameters
-    ----------
-    name : str
-        The name to load it by.
-    title : str
-        Quantity and model.
-    unit : str
-        Of errors and uncertainties: "eV", or "1" for a pure number.
-    points : int
-        Number of points that must come out.
-    file : str
-        Where the file lies below its folder.
-    sha256 : str
-        Checksum of its content.
-    """
+class _SourceFile:
+    "One line of the catalogue: how a file is named, checked and described."
 
     name: str  # the name to load it by
     title: str  # quantity and model
@@ -69,35 +53,35 @@ class SourceFile:
         return _DOI[self.file.split("/")[0]]
 
 # %% ../../nbs/sample/15_datasets.ipynb #cell-014b
-SETS = {s.name: s
-         for s in [SourceFile("Diffusion_RF", f"{_METALS}, random forest", "1", 2040,
+_SETS = {s.name: s
+         for s in [_SourceFile("Diffusion_RF", f"{_METALS}, random forest", "1", 2040,
                         "PAL2022/Diffusion_RF_Test_cal.csv",
                         "4e509fb619c182fa5388446304b4a646cd722b7fb7bb8f8a6a35e9e8e062f96f"),
-                   SourceFile("Perovskite_RF", f"{_OXIDES}, random forest", "1", 3834,
+                   _SourceFile("Perovskite_RF", f"{_OXIDES}, random forest", "1", 3834,
                         "PAL2022/Perovskite_RF_Test_cal.csv",
                         "8a03d026179708b00f67b7f9c687c9e4108006ad5e4e52ba977338d97feb16ac"),
-                   SourceFile("Diffusion_LR", f"{_METALS}, linear model", "1", 2040,
+                   _SourceFile("Diffusion_LR", f"{_METALS}, linear model", "1", 2040,
                         "PAL2022/Diffusion_LR_Test_cal.csv",
                         "7b96939fc43ea4375c534a853fb4ed60a108e98fe5e4b4cc64dcc34cc2d715d4"),
-                   SourceFile("Perovskite_LR", f"{_OXIDES}, linear model", "1", 3836,
+                   _SourceFile("Perovskite_LR", f"{_OXIDES}, linear model", "1", 3836,
                         "PAL2022/Perovskite_LR_Test_cal.csv",
                         "b4c265b6f603506ff39b1f53b4fba82c1e3ea705fa53cf4e6599f184352d6c64"),
-                   SourceFile("Diffusion_GPR_Bayesian", f"{_METALS}, Gaussian process", "1", 2040,
+                   _SourceFile("Diffusion_GPR_Bayesian", f"{_METALS}, Gaussian process", "1", 2040,
                         "PAL2022/Diffusion_GPR_Bayesian_Test_cal.csv",
                         "3c48f62b8281120c7b41c3f8dcf5b187b992bcc28c8919e3a0fc65a42c7392a6"),
-                   SourceFile("Perovskite_GPR_Bayesian", f"{_OXIDES}, Gaussian process", "1", 3818,
+                   _SourceFile("Perovskite_GPR_Bayesian", f"{_OXIDES}, Gaussian process", "1", 3818,
                         "PAL2022/Perovskite_GPR_Bayesian_Test_cal.csv",
                         "ff9b829142f3df75e2e9185b4eb7221198609d955f792920a264509d6c7feb27"),
-                   SourceFile("QM9_E",
-                              f"{_ATOMS}, ensemble of message-passing networks", "eV", 13885,
+                   _SourceFile("QM9_E",
+                               f"{_ATOMS}, ensemble of message-passing networks", "eV", 13885,
                         "BUS2022/qm9_qm9_E_calibrated_isotonic_test.csv",
                         "c050e501b2c03ab5b42d3c4ea148f6accbe7224efc8c6ac18228ae5e910897e0"),
-                   SourceFile("logP_10k_a_LS-GCN",
-                              f"{_LOGP}, graph network trained on 10,000 molecules",
+                   _SourceFile("logP_10k_a_LS-GCN",
+                               f"{_LOGP}, graph network trained on 10,000 molecules",
                         "1", 5000, "RAS2023/logP_10k_a_LS-GCN_test.csv",
                         "a7d189c28e3cecfc9f6482b1ca85577800b933c34ff0732c8158ecb00b5f0009"),
-                   SourceFile("logP_150k_LS-GCN",
-                              f"{_LOGP}, graph network trained on 150,000 molecules",
+                   _SourceFile("logP_150k_LS-GCN",
+                               f"{_LOGP}, graph network trained on 150,000 molecules",
                         "1", 5000, "RAS2023/logP_150k_LS-GCN_test.csv",
                         "a886e2faea70da663057f4f8ee85d3cb44b75f0e8b8bc0a4bd913e80444b6a45")]}
 
@@ -116,11 +100,11 @@ def catalogue() -> pd.DataFrame:  # indexed by name: title, points, unit, doi, l
         Indexed by name: title, points, unit, doi, licence, file, and rows: whether they are
         independent.
     """
-    columns = {key: [getattr(s, key) for s in SETS.values()]
+    columns = {key: [getattr(s, key) for s in _SETS.values()]
                for key in ("title", "points", "unit", "doi")}
-    table = pd.DataFrame(columns, index=pd.Index(SETS, name="name"))
-    rows = [_ROWS.get(name.split("_")[0], "no sign of repeats") for name in SETS]
-    return table.assign(licence="CeCILL 2.1", file=[f"simref/{s.file}" for s in SETS.values()],
+    table = pd.DataFrame(columns, index=pd.Index(_SETS, name="name"))
+    rows = [_ROWS.get(name.split("_")[0], "no sign of repeats") for name in _SETS]
+    return table.assign(licence="CeCILL 2.1", file=[f"simref/{s.file}" for s in _SETS.values()],
                         rows=rows)
 
 # %% ../../nbs/sample/15_datasets.ipynb #cell-020
@@ -183,32 +167,16 @@ def _download(entry, progress):
     finally: logger.setLevel(level)
 
 # %% ../../nbs/sample/15_datasets.ipynb #cell-027
-def locate(
-    entry: SourceFile,  # a value of `SETS`, or another entry with the same fields
+def _locate(
+    entry: _SourceFile,  # a value of `_SETS`, or another entry with the same fields
     *,
     progress: bool = False,  # whether a download shows a bar
 ) -> Path:  # of the file, whose checksum is right
-    """Where the file of a data set lies: in the folder that UQCAL_DATA_DIR names, the cache, or there after a download.
+    """Where the file of a data set lies: in the folder that UQCAL_DATA_DIR names, the cache, or
+    there after a download.
 
-    Parameters
-    ----------
-    entry : SourceFile
-        A value of `SETS`, or another entry with the same fields.
-    progress : bool, default False
-        Whether a download shows a bar.
-
-    Returns
-    -------
-    Path
-        Of the file, whose checksum is right.
-
-    Raises
-    ------
-    ValueError
-        For a file whose SHA-256 is wrong.
-    DatasetUnavailable
-        If the file is neither here nor to be downloaded.
-    """
+    Raises ValueError for a file whose SHA-256 is wrong, DatasetUnavailable if the file is neither
+    here nor to be downloaded."""
     folder = os.environ.get("UQCAL_DATA_DIR")
     if folder: local = Path(folder) / entry.folder / entry.file
     else: local = None
@@ -251,8 +219,8 @@ def load_errors(
     DatasetUnavailable
         If the file is neither here nor to be downloaded.
     """
-    entry = SETS[check_choice(name, "name", list(SETS))]
-    return _read(entry, locate(entry, progress=progress))
+    entry = _SETS[check_choice(name, "name", list(_SETS))]
+    return _read(entry, _locate(entry, progress=progress))
 
 # %% ../../nbs/sample/15_datasets.ipynb #cell-034
 @dataclass(frozen=True, eq=False)
@@ -354,7 +322,7 @@ def load_table(
         If the file is neither here nor to be downloaded.
     """
     entry = _TABLES[check_choice(name, "name", list(_TABLES))]
-    table = pd.read_csv(locate(entry, progress=progress)).drop(columns=list(entry.without))
+    table = pd.read_csv(_locate(entry, progress=progress)).drop(columns=list(entry.without))
     outcome = table.pop(entry.outcome).isin(entry.positive).to_numpy().astype(np.int64)
     outcome.flags.writeable = False
     features = pd.get_dummies(table, drop_first=True).astype(np.float64)
@@ -477,7 +445,7 @@ def load_logits(
     DatasetUnavailable
         If there is none.
     """
-    logits, label = (pd.read_csv(locate(entry, progress=progress), sep=r"\s+", header=None,
+    logits, label = (pd.read_csv(_locate(entry, progress=progress), sep=r"\s+", header=None,
                                  dtype=np.float64).to_numpy()
                      for entry in _LOGITS[check_choice(part, "part", list(_LOGITS))])
     logits, label = np.ascontiguousarray(logits), label[:, 0].astype(np.int64)

@@ -17,8 +17,8 @@ import scipy
 from scipy import special
 
 from .._words.tests import bin_scaling_text, extrapolation_text
-from .consistency import (binned_plan, check_groups, check_shuffles, hypothesis_of,
-                                          under_hypothesis)
+from .consistency import (_binned_plan, _check_groups, _check_shuffles,
+                                          _hypothesis_of, _under_hypothesis)
 from .._chance.distributions import distribution_name, read_number, standard_distribution
 from .._base.inputs import (check_choice, check_choices, check_count, check_fraction,
                                 check_generator, read_vector)
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['SCALING', 'reference_slope', 'bin_scaling_reference', 'BinScalingSimulation', 'simulate_bin_scaling', 'Extrapolation',
-           'extrapolate', 'extrapolation_of']
+__all__ = ['reference_slope', 'bin_scaling_reference', 'BinScalingSimulation', 'simulate_bin_scaling', 'Extrapolation',
+           'extrapolate']
 
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-007
-SCALING = ("ence", "zmse")
+_SCALING = ("ence", "zmse")
 
 
 def reference_slope(
@@ -69,7 +69,7 @@ def reference_slope(
     ----------
     Eq. 3 of the page on bin scaling.
     """
-    check_choice(statistic, "statistic", SCALING)
+    check_choice(statistic, "statistic", _SCALING)
     kurtosis = float(standard_distribution(distribution).stats(moments="k")) + 3
     if not np.isfinite(kurtosis):
         raise ValueError("distribution must have a finite kurtosis for a slope: that of "
@@ -137,7 +137,7 @@ def _mean_below_one(distribution, size):
 def _bin_reference(distribution, size):
     "E|√S − 1| and E|ln S|, S the mean of `size` squares of ε."
     return {name: float(mean + 2 * below) for name, mean, below in zip(
-                SCALING, _mean_of_g(distribution, size), _mean_below_one(distribution, size))}
+                _SCALING, _mean_of_g(distribution, size), _mean_below_one(distribution, size))}
 
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-014
 def bin_scaling_reference(
@@ -182,7 +182,7 @@ def bin_scaling_reference(
     ----------
     Eqs 4 to 7 of the page on bin scaling.
     """
-    check_choice(statistic, "statistic", SCALING)
+    check_choice(statistic, "statistic", _SCALING)
     starts = equal_count_bins(n, n_bins)
     sizes, which = np.unique(np.diff(starts), return_inverse=True)
     if isinstance(distribution, str): distribution = distribution
@@ -437,7 +437,7 @@ def simulate_bin_scaling(
     ----------
     Pernot (2024), App. B.
     """
-    names = check_choices(statistic, "statistic", SCALING)
+    names = check_choices(statistic, "statistic", _SCALING)
     sizes, n_bins = (_counts(values, name) for values, name in ((n, "n"), (n_bins, "n_bins")))
     dofs = [read_number(value, "dof", minimum=0.5) for value in _several(dof, "dof", "number")]
     n_mc, rng, frozen = (check_count(n_mc, "n_mc", minimum=2), check_generator(rng),
@@ -707,13 +707,13 @@ def extrapolate(
     Pernot (2024), App. C.
     """
     sample = Sample(error, uncertainty, groups)
-    return extrapolation_of(sample, sample.along(by), statistic=statistic, n_bins=n_bins,
-                            min_bin_size=min_bin_size, fit_above=fit_above, method=method,
-                            n_resamples=n_resamples, confidence=confidence, rng=rng, n_jobs=n_jobs,
-                            progress=progress)
+    return _extrapolation_of(sample, sample.along(by), statistic=statistic, n_bins=n_bins,
+                             min_bin_size=min_bin_size, fit_above=fit_above, method=method,
+                             n_resamples=n_resamples, confidence=confidence, rng=rng, n_jobs=n_jobs,
+                             progress=progress)
 
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-039
-def extrapolation_of(
+def _extrapolation_of(
     sample: Sample,  # errors and uncertainties
     along: Ordering | None = None,  # what to sort by, from `sample.along`, not by groups; None: the
                                     # uncertainties
@@ -731,46 +731,8 @@ def extrapolation_of(
 ) -> Extrapolation:  # the result of `extrapolate`
     """The extrapolation to zero bins for a checked sample.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    along : Ordering | None, optional
-        What to sort by, from `sample.along`, not by groups; None: the uncertainties.
-    statistic : str, default "zmse"
-        "zmse" or "ence".
-    n_bins : Iterable[int], default range(10, 151, 10)
-        Numbers of bins to try.
-    min_bin_size : int, default 20
-        Only numbers of bins N with M/N above this are used, ≥ 2.
-    fit_above : int, default 20
-        The line is fitted to N above this, ≥ 0.
-    method : str, default "permutation"
-        "permutation" or "paper".
-    n_resamples : int, default 9999
-        Shuffles of the scaled errors, ≥ 1; unused by "paper".
-    confidence : float, default 0.95
-        Level of the interval and the verdict, in (0, 1).
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    Extrapolation
-        The result of `extrapolate`.
-
-    Raises
-    ------
-    TypeError
-        For groups.
-    ValueError
-        As `extrapolate`.
-    """
-    check_choice(statistic, "statistic", SCALING)
+    Raises TypeError for groups, and ValueError as `extrapolate`."""
+    check_choice(statistic, "statistic", _SCALING)
     check_choice(method, "method", ("permutation", "paper"))
     confidence = check_fraction(confidence, "confidence")
     n_resamples = affordable(check_count(n_resamples, "n_resamples"), sample.n)
@@ -788,13 +750,13 @@ def extrapolation_of(
     if method == "paper":
         points["value"] = _finite_values(_as_published(sample, along, statistic, numbers), numbers)
         return _published(points, **common)
-    check_shuffles(sample, along)
-    check_groups(sample, along)
-    hypothesis = hypothesis_of(sample, None, "an extrapolation")
-    plan = binned_plan(statistic, sample, along, numbers)
+    _check_shuffles(sample, along)
+    _check_groups(sample, along)
+    hypothesis = _hypothesis_of(sample, None, "an extrapolation")
+    plan = _binned_plan(statistic, sample, along, numbers)
     points["value"] = _finite_values(as_observed(*plan), numbers)
-    values = under_hypothesis(plan, sample, along.order, hypothesis, n_resamples,
-                              rng=check_generator(rng), n_jobs=n_jobs, progress=progress)
+    values = _under_hypothesis(plan, sample, along.order, hypothesis, n_resamples,
+                               rng=check_generator(rng), n_jobs=n_jobs, progress=progress)
     return _permuted(points, values, n_resamples=n_resamples, factor=sample.zms**0.5, **common)
 
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-047

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 # %% auto #0
-__all__ = ['BootstrapInterval', 'bca_intervals', 'intervals_of', 'bca_interval']
+__all__ = ['BootstrapInterval', 'bca_intervals', 'bca_interval']
 
 # %% ../../nbs/statistics/21_bootstrap.ipynb #2ab98a3e
 from .._sample.groups import check_group_number, group_draws, without_groups
@@ -25,7 +25,8 @@ from .._chance.resampling import chunk_size, run_chunks
 from .._base.results import Interval, Result, new_axes
 from .._sample.sample import Ordering, Sample, bin_starts, stable_order
 from .._words.tests import bootstrap_text
-from .statistics import NAMED, TIES, numeric_order, shared_statistics, statistic_of
+from .statistics import (_NAMED, _TIES, _numeric_order, _shared_statistics,
+                                         _statistic_of)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def _resample_shared(draws, run, z2, e2, u2, start):
         count[:] = 0
         for k in range(draws.shape[1]):
             count[draws[r, k]] += 1
-        out[r] = shared_statistics(count, z2, e2, u2, run, start)
+        out[r] = _shared_statistics(count, z2, e2, u2, run, start)
     return out
 
 # %% ../../nbs/statistics/21_bootstrap.ipynb #cell-014
@@ -528,12 +529,12 @@ def bca_intervals(
     DiCiccio & Efron (1996).
     """
     sample = Sample(error, uncertainty, groups)
-    return intervals_of(names, sample, along=sample.along(by), n_boot=n_boot,
-                        confidence=confidence, n_bins=n_bins, ties=ties, rng=rng, n_jobs=n_jobs,
-                        progress=progress)
+    return _intervals_of(names, sample, along=sample.along(by), n_boot=n_boot,
+                         confidence=confidence, n_bins=n_bins, ties=ties, rng=rng, n_jobs=n_jobs,
+                         progress=progress)
 
 # %% ../../nbs/statistics/21_bootstrap.ipynb #cell-055
-def intervals_of(
+def _intervals_of(
     names: Sequence[str],  # "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse", any of them
     sample: Sample,  # errors and uncertainties, n ≥ 2
     *,
@@ -549,57 +550,18 @@ def intervals_of(
 ) -> dict[str, BootstrapInterval]:  # an interval for each name
     """`bca_intervals` of a sample that is checked and sorted already.
 
-    Parameters
-    ----------
-    names : Sequence[str]
-        "zms", "nll", "rce", "cc", "correlation", "ence" or "zmse", any of them.
-    sample : Sample
-        Errors and uncertainties, n ≥ 2.
-    along : Ordering | None, optional
-        `sample.along(by)` for "correlation", "ence", "zmse"; None for the order of the
-        uncertainties.
-    n_boot : int, default 5000
-        Number of resamples, ≥ 1.
-    confidence : float, default 0.95
-        Level, in (0, 1).
-    n_bins : int, default 20
-        Bins of equal count for "ence" and "zmse", from 1 to n // 2.
-    ties : str, default "share"
-        Rows of one value "share" their mean among bins, or keep their "order".
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    dict[str, BootstrapInterval]
-        An interval for each name.
-
-    Raises
-    ------
-    ValueError
-        For unknown names, fewer than two points, or a statistic that is undefined for the
-        data.
-    TypeError
-        For groups.
-
-    References
-    ----------
-    DiCiccio & Efron (1996).
-    """
+    Raises ValueError for unknown names, fewer than two points, or a statistic that is undefined for
+    the data, TypeError for groups. Source: DiCiccio & Efron (1996)."""
     _check_two(sample)
-    names = check_choices(names, "names", NAMED)
+    names = check_choices(names, "names", _NAMED)
     n_boot, confidence = check_count(n_boot, "n_boot"), check_fraction(confidence, "confidence")
-    along = numeric_order(sample, along)
-    estimates = {name: statistic_of(name, sample, along=along, n_bins=n_bins, ties=ties)
+    along = _numeric_order(sample, along)
+    estimates = {name: _statistic_of(name, sample, along=along, n_bins=n_bins, ties=ties)
                  for name in names}
     if {"ence", "zmse"}.isdisjoint(names): n_bins = 1
     else: n_bins = n_bins
     if {"ence", "zmse", "correlation"}.isdisjoint(names): along = sample.by_uncertainty
-    data = _Sorted.of(names, sample, along, n_bins, check_choice(ties, "ties", TIES))
+    data = _Sorted.of(names, sample, along, n_bins, check_choice(ties, "ties", _TIES))
     values = run_chunks(functools.partial(_resample, names, data), n_boot, chunk_size(sample.n),
                         rng, n_jobs=n_jobs, progress=progress, description="bootstrap")
     without = _leave_one_out(names, data)
@@ -697,7 +659,7 @@ def bca_interval(
     """
     common = dict(n_boot=n_boot, confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
     if not callable(statistic):
-        name = check_choice(statistic, "statistic", NAMED)
+        name = check_choice(statistic, "statistic", _NAMED)
         return bca_intervals((name,), error, uncertainty, n_bins=n_bins, by=by, ties=ties,
                              groups=groups, **common)[name]
     if by is not None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import quad
 
 from .._words.tests import confidence_curve_text
-from .consistency import METHODS, hypothesis_of, under_hypothesis
+from .consistency import _METHODS, _hypothesis_of, _under_hypothesis
 from .._chance.distributions import distribution_name, standard_distribution
 from .._sample.groups import check_group_number, group_draws
 from .._base.inputs import check_choice, check_count, check_fraction, check_generator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['ConfidenceCurve', 'confidence_curve', 'curve_of']
+__all__ = ['ConfidenceCurve', 'confidence_curve']
 
 # %% ../../nbs/statistics/25_confidence_curves.ipynb #cell-008
 @kernel
@@ -151,9 +151,9 @@ def _null_curves(points, distribution, n, rng, **options):
     in an arbitrary unit."""
     if distribution is None:
         plan = _shuffled_means, points.z, (points.s, points.count, points.kept)
-        hypothesis = hypothesis_of(points.sample, "signs", "a curve")
-        means = under_hypothesis(plan, points.sample, points.order, hypothesis, n,
-                                 centre=points.z.mean(), rng=rng, **options)
+        hypothesis = _hypothesis_of(points.sample, "signs", "a curve")
+        means = _under_hypothesis(plan, points.sample, points.order, hypothesis, n,
+                                  centre=points.z.mean(), rng=rng, **options)
         means = np.maximum(means, 0)  # signs can make the sum of a few values negative
     else:
         means = run_chunks(functools.partial(_simulated_means, points, distribution), n,
@@ -418,12 +418,12 @@ def confidence_curve(
     ----------
     Pernot (2022); Pernot (2024), § I.
     """
-    return curve_of(Sample(error, uncertainty, groups), metric=metric, n_points=n_points,
-                    distribution=distribution, n_boot=n_boot, n_resamples=n_resamples,
-                    confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
+    return _curve_of(Sample(error, uncertainty, groups), metric=metric, n_points=n_points,
+                     distribution=distribution, n_boot=n_boot, n_resamples=n_resamples,
+                     confidence=confidence, rng=rng, n_jobs=n_jobs, progress=progress)
 
 # %% ../../nbs/statistics/25_confidence_curves.ipynb #cell-063
-def curve_of(
+def _curve_of(
     sample: Sample,  # errors and uncertainties
     *,
     metric: str = "rmse",  # "rmse" or "mae"
@@ -438,39 +438,7 @@ def curve_of(
 ) -> ConfidenceCurve:  # the result of `confidence_curve`
     """The confidence curve of a checked sample.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    metric : str, default "rmse"
-        "rmse" or "mae".
-    n_points : int, default 100
-        Number of shares removed, ≥ 2.
-    distribution : Any, default "empirical"
-        Shuffled scaled errors, or the distribution of ε.
-    n_boot : int, default 5000
-        Bootstrap resamples, ≥ 1.
-    n_resamples : int, default 9999
-        Shuffled or simulated sets, ≥ 1.
-    confidence : float, default 0.95
-        Level of bands and interval, in (0, 1).
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    ConfidenceCurve
-        The result of `confidence_curve`.
-
-    Raises
-    ------
-    ValueError
-        As `confidence_curve`.
-    """
+    Raises ValueError as `confidence_curve`."""
     power = _POWER[check_choice(metric, "metric", tuple(_POWER))]
     points = _checked(sample, power, check_count(n_points, "n_points", minimum=2))
     epsilon = _checked_distribution(distribution, sample)
@@ -495,7 +463,8 @@ def curve_of(
     pvalue = _area_pvalue(value, curves)
     return ConfidenceCurve(
         statistic=area, pvalue=pvalue, alternative="two-sided", n=sample.n, n_resamples=n_resamples,
-        method=(METHODS[hypothesis_of(sample, "signs", "a curve")].format("scaled") if is_empirical
+        method=(_METHODS[_hypothesis_of(sample, "signs",
+                                        "a curve")].format("scaled") if is_empirical
                 else f"simulated {name} errors"),
         n_groups=None if sample.groups is None else sample.groups.labels.size,
         null_distribution=null, metric=metric, distribution=name, confidence=confidence,

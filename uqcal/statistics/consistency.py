@@ -23,16 +23,14 @@ from .._chance.resampling import (affordable, as_observed, is_settled, monte_car
                                       of_shuffled_rows, shuffle, under_shuffles)
 from .._base.results import SignificanceTest, new_axes, plain_text, plot_null, visible_points
 from .._sample.sample import Ordering, Sample, eleven_digit_keys, equal_count_bins
-from .statistics import cell_table, rank_correlations_of_products
+from .statistics import _cell_table, _rank_correlations_of_products
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['STATISTICS', 'METHODS', 'UNEQUAL', 'NothingToTest', 'check_shuffles', 'check_groups', 'running_extremes',
-           'binned_plan', 'shuffle_plan', 'hypothesis_of', 'under_hypothesis', 'Stretch', 'ConsistencyTest',
-           'consistency_test', 'consistency_of', 'LinkTest', 'link_test', 'link_of']
+__all__ = ['NothingToTest', 'Stretch', 'ConsistencyTest', 'consistency_test', 'LinkTest', 'link_test']
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-015
 class NothingToTest(ValueError):
@@ -54,25 +52,14 @@ class NothingToTest(ValueError):
         self.reason = reason
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-015b
-def check_shuffles(
+def _check_shuffles(
     sample: Sample,  # errors and uncertainties
     along: Ordering | None = None,  # the order of the points; None: by their uncertainties
 ) -> None:
     """Make sure that shuffled scaled errors can tell something.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    along : Ordering | None, optional
-        The order of the points; None: by their uncertainties.
-
-    Raises
-    ------
-    NothingToTest
-        For fewer than four points, for errors that are all zero, for scaled errors or
-        uncertainties that are all equal.
-    """
+    Raises NothingToTest for fewer than four points, for errors that are all zero, for scaled errors
+    or uncertainties that are all equal."""
     n, keys = sample.n, eleven_digit_keys(np.abs(sample.scaled))
     if n < 4:
         raise NothingToTest(f"error must hold at least four points, got {n}: so few can be paired "
@@ -99,25 +86,13 @@ def check_shuffles(
                             "all scaled errors have the same size")
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-009
-def check_groups(sample: Sample,  # errors and uncertainties
-                 along: Ordering | None = None,  # what the points are compared along
+def _check_groups(sample: Sample,  # errors and uncertainties
+                  along: Ordering | None = None,  # what the points are compared along
                  ) -> None:
     """Make sure that there are groups enough to infer anything from, and that they can be compared.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    along : Ordering | None, optional
-        What the points are compared along.
-
-    Raises
-    ------
-    NothingToTest
-        For fewer than six groups.
-    ValueError
-        Where a feature's groups are the sample's own.
-    """
+    Raises NothingToTest for fewer than six groups, and ValueError where a feature's groups are the
+    sample's own."""
     if sample.groups is None: return
     number = sample.groups.labels.size
     try: check_group_number(sample.groups)
@@ -144,24 +119,11 @@ def _excess(name, sample, along):
     return _sizes(sample, along)**2 - 1
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-018
-def running_extremes(
+def _extremes_of_rows(
     rows: np.ndarray,  # numbers to add up along each row, shape (k, n)
     is_end: np.ndarray,  # where a run of equals ends and the sum is read, shape (n,)
 ) -> np.ndarray:  # the least and the largest sum of each row, or zero, shape (2, k)
-    """How far the running sums of each row get from zero, on either side.
-
-    Parameters
-    ----------
-    rows : np.ndarray
-        Numbers to add up along each row, shape (k, n).
-    is_end : np.ndarray
-        Where a run of equals ends and the sum is read, shape (n,).
-
-    Returns
-    -------
-    np.ndarray
-        The least and the largest sum of each row, or zero, shape (2, k).
-    """
+    "How far the running sums of each row get from zero, on either side."
     ends = np.empty((2, len(rows)))
     _running_extremes(rows, is_end, *ends)
     return ends
@@ -186,7 +148,7 @@ def _shuffled_range(values, n_shuffles, state, is_end):
     """Range of the cumulative sums, read where a run of equals ends; first for the values as they
     are, then after each shuffle."""
     def _range(rows):
-        low, high = running_extremes(rows, is_end)
+        low, high = _extremes_of_rows(rows, is_end)
         return high - low
     return of_shuffled_rows(_range, values, n_shuffles, state)
 
@@ -211,7 +173,7 @@ def _shuffled_groups(values, n_shuffles, state, start):
 def _shuffled_distance(values, n_shuffles, state, is_end):
     "Largest distance of the cumulative sums from zero, as above."
     def _far(rows):
-        low, high = running_extremes(rows, is_end)
+        low, high = _extremes_of_rows(rows, is_end)
         return np.maximum(high, -low)
     return of_shuffled_rows(_far, values, n_shuffles, state)
 
@@ -234,7 +196,7 @@ def _shuffled_farthest(values, n_shuffles, state, start, spread):
     return out
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-020
-def binned_plan(
+def _binned_plan(
     statistic: str,  # "zmse" or "ence"
     sample: Sample,  # errors and uncertainties
     along: Ordering,  # the order of the points; groups are their own bins
@@ -242,27 +204,7 @@ def binned_plan(
 ) -> tuple:  # kernel, values, fixed: what `under_shuffles` is given
     """ZMSE or ENCE for each of several numbers of bins, ready to be shuffled.
 
-    Parameters
-    ----------
-    statistic : str
-        "zmse" or "ence".
-    sample : Sample
-        Errors and uncertainties.
-    along : Ordering
-        The order of the points; groups are their own bins.
-    n_bins : Sequence[int]
-        Numbers of bins of equal count, each from 1 to n // 2.
-
-    Returns
-    -------
-    tuple
-        Kernel, values, fixed: what `under_shuffles` is given.
-
-    Raises
-    ------
-    ValueError
-        Where a bin would hold fewer than two points.
-    """
+    Raises ValueError where a bin would hold fewer than two points."""
     n, runs, is_grouped = sample.n, along.start, along.kind == "groups"
     if is_grouped: starts = [runs]
     else: starts = [equal_count_bins(n, k) for k in n_bins]
@@ -337,14 +279,14 @@ def _rank_plan(rank, place):
 def _shuffled_spearman(values, n_shuffles, state, *fixed):
     """Spearman's coefficient of u·z with what ranks, uncertainties and cells are fixed; for the
     values as they are, then after each shuffle."""
-    return of_shuffled_rows(lambda rows: rank_correlations_of_products(rows, *fixed),
+    return of_shuffled_rows(lambda rows: _rank_correlations_of_products(rows, *fixed),
                             values, n_shuffles, state)
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-030
-STATISTICS = ("kuiper", "kuiper-rank", "correlation", "zmse", "ence", "cc")
+_STATISTICS = ("kuiper", "kuiper-rank", "correlation", "zmse", "ence", "cc")
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-030-a
-def shuffle_plan(
+def _shuffle_plan(
     statistic: str,  # "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc"
     sample: Sample,  # errors and uncertainties
     along: Ordering,  # the order of the points; groups only where the statistic needs no order
@@ -352,74 +294,35 @@ def shuffle_plan(
 ) -> tuple:  # kernel, values, fixed: what `under_shuffles` is given
     """A statistic of consistency, ready to be shuffled.
 
-    Parameters
-    ----------
-    statistic : str
-        "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc".
-    sample : Sample
-        Errors and uncertainties.
-    along : Ordering
-        The order of the points; groups only where the statistic needs no order.
-    n_bins : int, default 20
-        Bins of equal count for "zmse" and "ence", from 1 to n // 2.
-
-    Returns
-    -------
-    tuple
-        Kernel, values, fixed: what `under_shuffles` is given.
-
-    Raises
-    ------
-    ValueError
-        Where a bin would hold fewer than two points.
-    """
+    Raises ValueError where a bin would hold fewer than two points."""
     if statistic in ("zmse", "ence"):
-        return _shuffled_binned, *binned_plan(statistic, sample, along, [n_bins])[1:]
+        return _shuffled_binned, *_binned_plan(statistic, sample, along, [n_bins])[1:]
     if statistic == "correlation":
         return _rank_plan(sample.by_scaled_size.ranks[along.order], along.places)
     if statistic == "cc":
         z, u = _sizes(sample, along), sample.uncertainty[along.order]
         square = along.places @ along.places
-        return _shuffled_spearman, z, (u, along.places, square, cell_table(z, u))
+        return _shuffled_spearman, z, (u, along.places, square, _cell_table(z, u))
     excess = _excess(statistic, sample, along) / sample.n
     if along.kind == "groups": return _shuffled_groups, excess, (along.start,)
     return _shuffled_range, excess, (along.is_end,)
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-011
-METHODS = {"shuffles": "shuffled {} errors", "group shuffles": "shuffled groups of {} errors",
-           "signs": "random signs of groups of {} errors",
-           "whole signs": "random signs of whole groups of {} errors",
-           "loans": "groups that lend each other {} errors"}
-UNEQUAL = {"kuiper": "signs", "kuiper-rank": "signs", "correlation": "signs", "cc": "loans"}
+_METHODS = {"shuffles": "shuffled {} errors", "group shuffles": "shuffled groups of {} errors",
+            "signs": "random signs of groups of {} errors",
+            "whole signs": "random signs of whole groups of {} errors",
+            "loans": "groups that lend each other {} errors"}
+_UNEQUAL = {"kuiper": "signs", "kuiper-rank": "signs", "correlation": "signs", "cc": "loans"}
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-011-a
-def hypothesis_of(sample: Sample,  # errors and uncertainties
-                  unequal: str | None,  # what serves where groups are of many sizes: "signs" (sums
-                                        # of centred values), "loans" (ranks) or None for nothing
-                  name: str,  # what the caller calls the statistic
+def _hypothesis_of(sample: Sample,  # errors and uncertainties
+                   unequal: str | None,  # what serves where groups are of many sizes: "signs" (sums
+                                         # of centred values), "loans" (ranks) or None for nothing
+                   name: str,  # what the caller calls the statistic
                   ) -> str:  # "shuffles", "group shuffles", "signs" or "loans"
     """How sets are drawn in which nothing is wrong.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    unequal : str | None
-        What serves where groups are of many sizes: "signs" (sums of centred values),
-        "loans" (ranks) or None for nothing.
-    name : str
-        What the caller calls the statistic.
-
-    Returns
-    -------
-    str
-        "shuffles", "group shuffles", "signs" or "loans".
-
-    Raises
-    ------
-    NothingToTest
-        Where groups are of too many sizes, and nothing serves then.
-    """
+    Raises NothingToTest where groups are of too many sizes, and nothing serves then."""
     if sample.groups is None: return "shuffles"
     share = exchangeable_share(sample.groups)
     if share >= 0.75: return "group shuffles"
@@ -432,14 +335,14 @@ def hypothesis_of(sample: Sample,  # errors and uncertainties
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-011-s
 def _hypothesis(sample, name):
     "The same for a statistic of consistency; with signs of whole groups rows stay where they are."
-    found = hypothesis_of(sample, UNEQUAL.get(name), f"statistic={name!r}")
-    is_sum = found == "group shuffles" and UNEQUAL.get(name) == "signs"
+    found = _hypothesis_of(sample, _UNEQUAL.get(name), f"statistic={name!r}")
+    is_sum = found == "group shuffles" and _UNEQUAL.get(name) == "signs"
     if is_sum and sample.groups.labels.size >= 20: return "whole signs"
     return found
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-011b
-def under_hypothesis(
-    plan: tuple,  # kernel, values, fixed, as from `shuffle_plan`
+def _under_hypothesis(
+    plan: tuple,  # kernel, values, fixed, as from `_shuffle_plan`
     sample: Sample,  # errors and uncertainties
     order: np.ndarray,  # the row that each value belongs to, shape (n,)
     hypothesis: str,  # "shuffles", "group shuffles", "signs", "whole signs" or "loans"
@@ -448,30 +351,7 @@ def under_hypothesis(
     centre: float = 0.0,  # what the values scatter about, for "signs"
     **work: Any,  # rng, n_jobs, progress, as for `under_shuffles`
 ) -> np.ndarray:  # a row for each set
-    """The statistic of many sets in which nothing is wrong, with the groups of the sample.
-
-    Parameters
-    ----------
-    plan : tuple
-        Kernel, values, fixed, as from `shuffle_plan`.
-    sample : Sample
-        Errors and uncertainties.
-    order : np.ndarray
-        The row that each value belongs to, shape (n,).
-    hypothesis : str
-        "shuffles", "group shuffles", "signs", "whole signs" or "loans".
-    n_resamples : int
-        Number of sets.
-    centre : float, default 0.0
-        What the values scatter about, for "signs".
-    **work : Any
-        Rng, n_jobs, progress, as for `under_shuffles`.
-
-    Returns
-    -------
-    np.ndarray
-        A row for each set.
-    """
+    "The statistic of many sets in which nothing is wrong, with the groups of the sample."
     if hypothesis == "shuffles": return under_shuffles(*plan, n_resamples, **work)
     group = sample.groups.codes[order]
     if hypothesis in ("signs", "whole signs"):
@@ -649,8 +529,8 @@ def _band(excess, sample, along):
         spread = _group_spread(excess, sample, along)
         plan, unit = (_shuffled_farthest, excess, (along.start, spread)), spread / along.counts
     else: plan, unit = (_shuffled_distance, excess, (along.is_end,)), 1 / sample.n
-    far = under_hypothesis(plan, sample, along.order, _hypothesis(sample, "kuiper"),
-                           affordable(999, sample.n, 2 * 10**7), rng=0)
+    far = _under_hypothesis(plan, sample, along.order, _hypothesis(sample, "kuiper"),
+                            affordable(999, sample.n, 2 * 10**7), rng=0)
     return unit * np.sort(far)[int(np.ceil(0.95 * (far.size + 1))) - 1]
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-037
@@ -841,11 +721,11 @@ def consistency_test(
     Phipson & Smyth (2010).
     """
     sample = Sample(error, uncertainty, groups)
-    return consistency_of(sample, sample.along(by), statistic=statistic, n_bins=n_bins,
-                          n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
+    return _consistency_of(sample, sample.along(by), statistic=statistic, n_bins=n_bins,
+                           n_resamples=n_resamples, rng=rng, n_jobs=n_jobs, progress=progress)
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-043
-def consistency_of(
+def _consistency_of(
     sample: Sample,  # errors and uncertainties
     along: Ordering | None = None,  # what to sort by, from `sample.along`; None: the uncertainties
     *,
@@ -860,65 +740,33 @@ def consistency_of(
 ) -> ConsistencyTest:  # the result of `consistency_test`
     """The test of consistency for a checked sample.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    along : Ordering | None, optional
-        What to sort by, from `sample.along`; None: the uncertainties.
-    statistic : str, default "kuiper"
-        "kuiper", "kuiper-rank", "correlation", "zmse", "ence" or "cc".
-    n_bins : int, default 20
-        Bins of equal count for "zmse" and "ence", from 1 to n // 2.
-    n_resamples : int, default 9999
-        Number of shuffles, ≥ 1.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-    levels : Sequence[float], default ()
-        Stop once it is settled on which side of each of these the p-value of all sets lies;
-        none: all are drawn.
-
-    Returns
-    -------
-    ConsistencyTest
-        The result of `consistency_test`.
-
-    Raises
-    ------
-    NothingToTest
-        Where no shuffle can tell anything.
-    ValueError
-        For a correlation with groups, for bins that are too small or hold no error.
-    """
-    name, n_bins = check_choice(statistic, "statistic", STATISTICS), check_count(n_bins, "n_bins")
+    Raises NothingToTest where no shuffle can tell anything, ValueError for a correlation with
+    groups, for bins that are too small or hold no error."""
+    name, n_bins = check_choice(statistic, "statistic", _STATISTICS), check_count(n_bins, "n_bins")
     n_resamples = affordable(check_count(n_resamples, "n_resamples"), sample.n)
     if along is None: along = sample.by_uncertainty
     else: along = along
-    check_shuffles(sample, along)
-    check_groups(sample, along)
+    _check_shuffles(sample, along)
+    _check_groups(sample, along)
     is_grouped, two_sided = along.kind == "groups", name in ("correlation", "cc")
     if is_grouped and two_sided:
         raise ValueError(f"statistic={name!r} needs an order, and by holds {along.labels.size} "
                          "groups without one: use 'kuiper', 'kuiper-rank', 'zmse' or 'ence', or "
                          "give numbers")
     hypothesis = _hypothesis(sample, name)
-    plan = shuffle_plan(name, sample, along, n_bins)
+    plan = _shuffle_plan(name, sample, along, n_bins)
     value = _finite(float(as_observed(*plan)), name)
     if two_sided: alternative = "two-sided"
     else: alternative = "greater"
-    null = under_hypothesis(plan, sample, along.order, hypothesis, n_resamples, rng=rng,
-                            n_jobs=n_jobs, progress=progress, is_enough=None if two_sided else
-                            _settles(value, n_resamples, {"greater": levels}))
+    null = _under_hypothesis(plan, sample, along.order, hypothesis, n_resamples, rng=rng,
+                             n_jobs=n_jobs, progress=progress, is_enough=None if two_sided else
+                             _settles(value, n_resamples, {"greater": levels}))
     if not np.isfinite(null).any():
         raise ValueError("error holds so many zeros that ln ZMS is infinite in every shuffle; use "
                          "fewer bins, 'ence' or 'kuiper'")
     return ConsistencyTest(
         statistic=value, pvalue=monte_carlo_pvalue(value, null, alternative),
-        alternative=alternative, method=METHODS[hypothesis].format("scaled"), n=sample.n,
+        alternative=alternative, method=_METHODS[hypothesis].format("scaled"), n=sample.n,
         n_resamples=null.size, n_planned=n_resamples, null_distribution=null, name=name,
         by=along.kind, zms=sample.zms,
         n_bins=along.labels.size if is_grouped else n_bins if name in ("zmse", "ence") else None,
@@ -1053,11 +901,11 @@ def link_test(
     ----------
     Permutation test after Fisher (1935).
     """
-    return link_of(Sample(error, uncertainty, groups), n_resamples=n_resamples, rng=rng,
-                   n_jobs=n_jobs, progress=progress)
+    return _link_of(Sample(error, uncertainty, groups), n_resamples=n_resamples, rng=rng,
+                    n_jobs=n_jobs, progress=progress)
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-086
-def link_of(
+def _link_of(
     sample: Sample,  # errors and uncertainties
     *,
     n_resamples: int = 9999,  # number of shuffles, ≥ 1
@@ -1069,33 +917,8 @@ def link_of(
 ) -> LinkTest:  # the result of `link_test`
     """The test of the link for a checked sample.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    n_resamples : int, default 9999
-        Number of shuffles, ≥ 1.
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-    levels : Sequence[float], default ()
-        Stop once it is settled on which side of each of these the p-value of all sets lies,
-        for either direction; none: all.
-
-    Returns
-    -------
-    LinkTest
-        The result of `link_test`.
-
-    Raises
-    ------
-    NothingToTest
-        For fewer than four points and where the uncertainties, or the absolute errors, are
-        all equal.
-    """
+    Raises NothingToTest for fewer than four points and where the uncertainties, or the absolute
+    errors, are all equal."""
     n, n_resamples = sample.n, check_count(n_resamples, "n_resamples")
     if n < 4:
         raise NothingToTest(f"error must hold at least four points, got {n}: with fewer no test of "
@@ -1106,16 +929,17 @@ def link_of(
         if order.is_constant:
             raise NothingToTest(f"{name} must vary for a rank correlation: the {n} {words} are all "
                                 f"{order.labels[0]:.6g}", f"all {words} are equal")
-    check_groups(sample)
-    n_resamples, hypothesis = affordable(n_resamples, n), hypothesis_of(sample, "signs", "the link")
+    _check_groups(sample)
+    n_resamples, hypothesis = affordable(n_resamples, n), _hypothesis_of(sample, "signs",
+                                                                         "the link")
     plan = _rank_plan(sample.by_error_size.ranks, sample.by_uncertainty.ranks)
     value = float(as_observed(*plan))
     if hypothesis == "shuffles" and 50_000 < n < 2**22:  # half the memory holds the same ranks
         plan = (plan[0], plan[1].astype(np.float32), plan[2])
     enough = _settles(value, n_resamples, {"greater": levels, "less": levels})
-    null = under_hypothesis(plan, sample, np.arange(n), hypothesis, n_resamples, rng=rng,
-                            n_jobs=n_jobs, progress=progress, is_enough=enough)
+    null = _under_hypothesis(plan, sample, np.arange(n), hypothesis, n_resamples, rng=rng,
+                             n_jobs=n_jobs, progress=progress, is_enough=enough)
     return LinkTest(statistic=value, pvalue=monte_carlo_pvalue(value, null), alternative="greater",
-                    method=METHODS[hypothesis].format("absolute"), n=n, n_resamples=null.size,
+                    method=_METHODS[hypothesis].format("absolute"), n=n, n_resamples=null.size,
                     n_planned=n_resamples, null_distribution=null,
                     n_groups=None if sample.groups is None else sample.groups.labels.size)

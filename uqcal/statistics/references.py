@@ -22,12 +22,12 @@ from .._base.kernels import kernel
 from .._chance.resampling import chunk_size, run_chunks
 from .._base.results import Interval, Result
 from .._sample.sample import Ordering, Sample, bin_starts, equal_count_bins
-from .statistics import (TIES, cell_table, nll_reference, numeric_order,
-                                         rank_correlations_of_products,
-                                         shared_statistics)
+from .statistics import (_TIES, _cell_table, nll_reference, _numeric_order,
+                                         _rank_correlations_of_products,
+                                         _shared_statistics)
 
 # %% auto #0
-__all__ = ['SIMULATED', 'zeta_score', 'zeta_of', 'SimulatedReference', 'references_of', 'check_n_mc', 'simulated_reference']
+__all__ = ['zeta_score', 'SimulatedReference', 'simulated_reference']
 
 # %% ../../nbs/statistics/22_references.ipynb #cell-007
 def zeta_score(
@@ -71,35 +71,16 @@ def zeta_score(
     if low > high or spread < 0:
         raise ValueError("interval must have low ≤ high and reference_uncertainty must be ≥ 0, "
                          f"got ({low}, {high}) and {spread}")
-    return zeta_of(estimate, reference, low, high, spread)
+    return _zeta_of(estimate, reference, low, high, spread)
 
 # %% ../../nbs/statistics/22_references.ipynb #cell-007b
-def zeta_of(estimate: float,  # the statistic of the data, finite
-            reference: float,  # what it should be
-            low: float,  # where its interval begins
-            high: float,  # where its interval ends
-            spread: float,  # standard error of the reference, ≥ 0
+def _zeta_of(estimate: float,  # the statistic of the data, finite
+             reference: float,  # what it should be
+             low: float,  # where its interval begins
+             high: float,  # where its interval ends
+             spread: float,  # standard error of the reference, ≥ 0
             ) -> float:  # as of `zeta_score`
-    """`zeta_score` of checked numbers.
-
-    Parameters
-    ----------
-    estimate : float
-        The statistic of the data, finite.
-    reference : float
-        What it should be.
-    low : float
-        Where its interval begins.
-    high : float
-        Where its interval ends.
-    spread : float
-        Standard error of the reference, ≥ 0.
-
-    Returns
-    -------
-    float
-        As of `zeta_score`.
-    """
+    "`zeta_score` of checked numbers."
     distance = estimate - reference
     half = np.hypot((high if distance <= 0 else low) - estimate, 2 * spread)
     if half > 1e-300 * abs(distance): return float(distance / half)
@@ -177,7 +158,7 @@ def _simulated_binned(epsilon, u2, run, start):
     out, once = np.empty((epsilon.shape[0], 4)), np.ones(u2.size, np.int64)
     for r in range(out.shape[0]):
         z2 = epsilon[r]**2
-        out[r] = shared_statistics(once, z2, z2 * u2, u2, run, start)
+        out[r] = _shared_statistics(once, z2, z2 * u2, u2, run, start)
     return out
 
 # %% ../../nbs/statistics/22_references.ipynb #cell-016
@@ -185,7 +166,7 @@ def _simulate(names, u, rank, runs, start, distribution, n, rng, n_jobs, progres
     "Simulated values of each statistic, from the same error sets, for u in the order of the bins."
     standard, table = standard_distribution(distribution), None
     if "cc" in names:
-        table = cell_table(draw(standard, u.size, np.random.default_rng(0)), u)
+        table = _cell_table(draw(standard, u.size, np.random.default_rng(0)), u)
     task = functools.partial(_simulate_chunk, names, u, rank, runs, start, standard, table)
     rows = run_chunks(task, n, chunk_size(u.size), rng, n_jobs=n_jobs, progress=progress,
                       description=f"reference, {distribution_name(distribution)}")
@@ -199,11 +180,11 @@ def _simulate_chunk(names, u, rank, runs, start, standard, table, n, rng):
     if "nll" in names:
         columns["nll"] = nll_reference(u) + 0.5 * (columns["zms"] - 1)
     if "cc" in names:
-        columns["cc"] = rank_correlations_of_products(epsilon, u, rank, rank @ rank, table)
+        columns["cc"] = _rank_correlations_of_products(epsilon, u, rank, rank @ rank, table)
     return np.column_stack([columns[name] for name in names])
 
 # %% ../../nbs/statistics/22_references.ipynb #cell-018
-def references_of(
+def _references_of(
     names: Sequence[str],  # of "zms", "nll" (of normal errors), "rce", "cc", "ence" and "zmse"
     sample: Sample,  # whose uncertainties are taken; its errors play no part
     distributions: Sequence[Any],  # distributions of ε, see
@@ -223,52 +204,11 @@ def references_of(
 ) -> dict[str, dict[str, SimulatedReference]]:  # by statistic, then by the distribution's name
     """The values of several statistics for calibrated errors with a sample's uncertainties.
 
-    Parameters
-    ----------
-    names : Sequence[str]
-        Of "zms", "nll" (of normal errors), "rce", "cc", "ence" and "zmse".
-    sample : Sample
-        Whose uncertainties are taken; its errors play no part.
-    distributions : Sequence[Any]
-        Distributions of ε, see `standard_distribution`.
-    along : Ordering | None, optional
-        What bins are cut along, from `sample.along`; None for that of the uncertainties.
-    n_mc : int | str, default 10_000
-        Number of simulated sets for each distribution, ≥ 2, or "auto": as many as the
-        intervals' widths ask for.
-    n_bins : int, default 20
-        Bins of equal count for "ence" and "zmse", from 1 to n // 2.
-    ties : str, default "share"
-        Rows of one value "share" their mean among bins, or keep their "order".
-    intervals : Mapping[str, BootstrapInterval] | None, optional
-        For "auto": by statistic.
-    confidence : float, default 0.95
-        Share of the simulated values in each interval, in (0, 1).
-    rng : int | np.random.Generator | None, optional
-        Seed or generator; None draws fresh entropy: numbers differ from run to run.
-    n_jobs : int, default 1
-        Parallel jobs, −1 for all cores.
-    progress : bool, default False
-        Show a bar on standard error.
-
-    Returns
-    -------
-    dict[str, dict[str, SimulatedReference]]
-        By statistic, then by the distribution's name.
-
-    Raises
-    ------
-    ValueError
-        For an unknown statistic or distribution, a statistic that is undefined for these
-        uncertainties, or n_mc="auto" without intervals.
-
-    References
-    ----------
-    Pernot (2024), § II D 2.
-    """
-    names = tuple(check_choice(name, "statistic", (*SIMULATED, "nll")) for name in names)
-    n_mc, confidence = check_n_mc(n_mc), check_fraction(confidence, "confidence")
-    rng, order = check_generator(rng), numeric_order(sample, along)
+    Raises ValueError for an unknown statistic or distribution, a statistic that is undefined for
+    these uncertainties, or n_mc="auto" without intervals. Source: Pernot (2024), § II D 2."""
+    names = tuple(check_choice(name, "statistic", (*_SIMULATED, "nll")) for name in names)
+    n_mc, confidence = _check_n_mc(n_mc), check_fraction(confidence, "confidence")
+    rng, order = check_generator(rng), _numeric_order(sample, along)
     if n_mc == "auto" and not set(names) <= set(intervals or {}):
         raise ValueError('n_mc="auto" needs intervals of all statistics, whose widths it goes by')
     if "cc" in names and sample.by_uncertainty.is_constant:
@@ -278,7 +218,7 @@ def references_of(
     if binned: start = equal_count_bins(sample.n, n_bins)
     else: start = bin_starts(sample.n, 1)
     u, rank = (x[order.order] for x in (sample.uncertainty, sample.by_uncertainty.ranks))
-    if check_choice(ties, "ties", TIES) == "share": runs = order.start
+    if check_choice(ties, "ties", _TIES) == "share": runs = order.start
     else: runs = np.arange(sample.n + 1)
     found = {name: {} for name in names}
     for distribution in distributions if names else ():
@@ -291,28 +231,14 @@ def references_of(
     return found
 
 # %% ../../nbs/statistics/22_references.ipynb #cell-019
-SIMULATED = ("zms", "rce", "cc", "ence", "zmse")  # what `simulated_reference` knows
+_SIMULATED = ("zms", "rce", "cc", "ence", "zmse")  # what `simulated_reference` knows
 
 
-def check_n_mc(n_mc: int | str,  # a whole number ≥ 2, or "auto"
+def _check_n_mc(n_mc: int | str,  # a whole number ≥ 2, or "auto"
                ) -> int | str:  # the same
     """The number of simulated sets, if it is one.
 
-    Parameters
-    ----------
-    n_mc : int | str
-        A whole number ≥ 2, or "auto".
-
-    Returns
-    -------
-    int | str
-        The same.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For anything else.
-    """
+    Raises ValueError or TypeError for anything else."""
     if isinstance(n_mc, str) and n_mc == "auto": return n_mc
     return check_count(n_mc, "n_mc", minimum=2)
 
@@ -401,11 +327,11 @@ def simulated_reference(
     ----------
     Pernot (2024), § II D 2.
     """
-    check_choice(statistic, "statistic", SIMULATED)
+    check_choice(statistic, "statistic", _SIMULATED)
     check_count(n_mc, "n_mc", minimum=2)
     n = read_vector(uncertainty, "uncertainty", positive=True).size
     sample = Sample(np.zeros(n), uncertainty)  # no errors are needed
-    found = references_of((statistic,), sample, (distribution,), along=sample.along(by),
-                          n_mc=n_mc, n_bins=n_bins, ties=ties, confidence=confidence, rng=rng,
-                          n_jobs=n_jobs, progress=progress)
+    found = _references_of((statistic,), sample, (distribution,), along=sample.along(by),
+                           n_mc=n_mc, n_bins=n_bins, ties=ties, confidence=confidence, rng=rng,
+                           n_jobs=n_jobs, progress=progress)
     return found[statistic][distribution_name(distribution)]

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['TIES', 'NAMED', 'zms', 'nll', 'nll_reference', 'rce', 'cc', 'cell_table', 'rank_correlations_of_products',
-           'numeric_order', 'scaled_error_correlation', 'ence', 'zmse', 'tied_bin_means', 'shared_statistics',
-           'ConditionalCalibration', 'conditional_calibration', 'conditional_calibration_of', 'statistic_of',
-           'skewness_gm', 'kurtosis_cs']
+__all__ = ['zms', 'nll', 'nll_reference', 'rce', 'cc', 'scaled_error_correlation', 'ence', 'zmse', 'ConditionalCalibration',
+           'conditional_calibration', 'skewness_gm', 'kurtosis_cs']
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-007
 def zms(
@@ -198,26 +196,12 @@ def _check_varied(values, order, name):
 _MANY, _CELLS = 50_000, 2**14
 
 
-def cell_table(
+def _cell_table(
     z: np.ndarray,  # numbers like those to come, in any order, shape (n,), not all zero
     uncertainty: np.ndarray,  # what they will be multiplied by, shape (n,), > 0
 ) -> tuple[int, int, int]:  # the smallest cell, a shift that turns bits into cells, and
                               # how many there are; zeros for points that are sorted
-    """In which cells the products u·|z| of many sets are counted.
-
-    Parameters
-    ----------
-    z : np.ndarray
-        Numbers like those to come, in any order, shape (n,), not all zero.
-    uncertainty : np.ndarray
-        What they will be multiplied by, shape (n,), > 0.
-
-    Returns
-    -------
-    tuple[int, int, int]
-        The smallest cell, a shift that turns bits into cells, and how many there are; zeros
-        for points that are sorted.
-    """
+    "In which cells the products u·|z| of many sets are counted."
     if z.size <= _MANY: return 0, 0, 0
     part = np.abs(z[z != 0])
     part = part[::max(1, part.size // _CELLS)]
@@ -258,33 +242,14 @@ def _by_cells(z, uncertainty, rank, x, bits, low, shift, count, total):
     return product, square
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-066b
-def rank_correlations_of_products(
+def _rank_correlations_of_products(
     z: np.ndarray,  # numbers whose sizes count, a set in each row, shape (k, n)
     uncertainty: np.ndarray,  # what they are multiplied by, shape (n,), > 0
     rank: np.ndarray,  # centred mid-ranks to correlate with, shape (n,)
     square: float,  # the sum of their squares
-    table: tuple[int, int, int],  # from `cell_table`
+    table: tuple[int, int, int],  # from `_cell_table`
 ) -> np.ndarray:  # of each set, in [−1, 1]; NaN where one of the two does not vary
-    """Spearman's coefficients of the products u·|z| with what has these ranks.
-
-    Parameters
-    ----------
-    z : np.ndarray
-        Numbers whose sizes count, a set in each row, shape (k, n).
-    uncertainty : np.ndarray
-        What they are multiplied by, shape (n,), > 0.
-    rank : np.ndarray
-        Centred mid-ranks to correlate with, shape (n,).
-    square : float
-        The sum of their squares.
-    table : tuple[int, int, int]
-        From `cell_table`.
-
-    Returns
-    -------
-    np.ndarray
-        Of each set, in [−1, 1]; NaN where one of the two does not vary.
-    """
+    "Spearman's coefficients of the products u·|z| with what has these ranks."
     n, out = rank.size, np.full(len(z), np.nan)
     full = (float(n)**3 - n) / 12
     if n > _MANY:
@@ -319,29 +284,13 @@ def _sorted_correlation(product, rank, square):
     return np.nan
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-021
-def numeric_order(
+def _numeric_order(
     sample: Sample,  # errors and uncertainties
     along: Ordering | None,  # from `sample.along`; None for the order of the uncertainties
 ) -> Ordering:  # that order
     """The order that bins are cut from and rank correlations refer to.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    along : Ordering | None
-        From `sample.along`; None for the order of the uncertainties.
-
-    Returns
-    -------
-    Ordering
-        That order.
-
-    Raises
-    ------
-    TypeError
-        For groups, which have no order.
-    """
+    Raises TypeError for groups, which have no order."""
     if along is None: along = sample.by_uncertainty
     else: along = along
     if along.kind == "groups":
@@ -388,7 +337,7 @@ def scaled_error_correlation(
     Pernot (2024), Eq. 2, of which it follows.
     """
     sample = Sample(error, uncertainty)
-    return _correlation(sample, numeric_order(sample, sample.along(by)))
+    return _correlation(sample, _numeric_order(sample, sample.along(by)))
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-020b
 def _correlation(sample, along):
@@ -438,7 +387,7 @@ def ence(
     Levi et al. (2022); Pernot (2024), Eq. 11.
     """
     sample = Sample(error, uncertainty)
-    return statistic_of("ence", sample, along=sample.along(by), n_bins=n_bins, ties=ties)
+    return _statistic_of("ence", sample, along=sample.along(by), n_bins=n_bins, ties=ties)
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-029b
 def zmse(
@@ -480,36 +429,19 @@ def zmse(
     Pernot (2024), Eq. 17.
     """
     sample = Sample(error, uncertainty)
-    return statistic_of("zmse", sample, along=sample.along(by), n_bins=n_bins, ties=ties)
+    return _statistic_of("zmse", sample, along=sample.along(by), n_bins=n_bins, ties=ties)
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-ties-2
-TIES = ("share", "order")
+_TIES = ("share", "order")
 
 
-def tied_bin_means(
+def _tied_bin_means(
     values: np.ndarray,  # values in the order of the bins, shape (n,)
     along: Ordering,  # that order, with its runs of equal values
     start: np.ndarray,  # where each bin begins, then n
     ties: str = "share",  # rows of one value "share" their mean among bins, or keep their "order"
 ) -> np.ndarray:  # shape (bins,)
-    """The mean of the values in each bin, (8).
-
-    Parameters
-    ----------
-    values : np.ndarray
-        Values in the order of the bins, shape (n,).
-    along : Ordering
-        That order, with its runs of equal values.
-    start : np.ndarray
-        Where each bin begins, then n.
-    ties : str, default "share"
-        Rows of one value "share" their mean among bins, or keep their "order".
-
-    Returns
-    -------
-    np.ndarray
-        Shape (bins,).
-    """
+    "The mean of the values in each bin, (8)."
     if ties == "share":
         mean = np.add.reduceat(values, along.start[:-1]) / along.counts
         values = np.repeat(mean, along.counts)
@@ -517,7 +449,7 @@ def tied_bin_means(
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-ties-4
 @kernel
-def shared_statistics(
+def _shared_statistics(
     count: np.ndarray,  # how often each sorted row is taken, whole numbers, shape (n,)
     z2: np.ndarray,  # squared scaled errors in this order, shape (n,)
     e2: np.ndarray,  # squared errors
@@ -525,28 +457,7 @@ def shared_statistics(
     run: np.ndarray,  # where runs of equal values begin, then n
     start: np.ndarray,  # where bins of the rows taken begin, then their number
 ) -> tuple[float, float, float, float]:  # NaN for a ZMSE whose logarithm is infinite
-    """ZMS, RCE, ENCE and ZMSE of rows taken several times, with ties shared; compiled.
-
-    Parameters
-    ----------
-    count : np.ndarray
-        How often each sorted row is taken, whole numbers, shape (n,).
-    z2 : np.ndarray
-        Squared scaled errors in this order, shape (n,).
-    e2 : np.ndarray
-        Squared errors.
-    u2 : np.ndarray
-        Squared uncertainties.
-    run : np.ndarray
-        Where runs of equal values begin, then n.
-    start : np.ndarray
-        Where bins of the rows taken begin, then their number.
-
-    Returns
-    -------
-    tuple[float, float, float, float]
-        NaN for a ZMSE whose logarithm is infinite.
-    """
+    "ZMS, RCE, ENCE and ZMSE of rows taken several times, with ties shared; compiled."
     total, filled = np.zeros(3), np.zeros(3)
     ence = zmse = 0.0
     place = b = 0
@@ -575,7 +486,7 @@ def _local(sample, along, start, ties):
     "RMV, RMSE and ZMS of each bin, and squared errors and scaled errors in the order of the bins."
     error, uncertainty = sample.error[along.order], sample.uncertainty[along.order]
     squared, scaled = error**2, (error / uncertainty)**2
-    u2, e2, z2 = (tied_bin_means(values, along, start, ties)
+    u2, e2, z2 = (_tied_bin_means(values, along, start, ties)
                   for values in (uncertainty**2, squared, scaled))
     return np.sqrt(u2), np.sqrt(e2), z2, squared, scaled
 
@@ -598,7 +509,7 @@ def _log_interval(values, along, start, ties, confidence):
     scale = values.max() or 1.0          # squares of squares must not overflow
     values = values / scale
     size = np.diff(start)
-    mean, square = (tied_bin_means(x, along, start, ties) for x in (values, values**2))
+    mean, square = (_tied_bin_means(x, along, start, ties) for x in (values, values**2))
     spread = np.sqrt(np.maximum(square - mean**2, 0) * size / (size - 1))
     with np.errstate(invalid="ignore", divide="ignore"):
         half = np.where(mean > 0, scipy.special.stdtrit(size - 1, (1 + confidence) / 2) * spread
@@ -738,11 +649,11 @@ def conditional_calibration(
     Levi et al. (2022); Pernot (2024), § II B.
     """
     sample = Sample(error, uncertainty)
-    return conditional_calibration_of(sample, sample.along(by), n_bins=n_bins, ties=ties,
-                                      confidence=confidence)
+    return _conditional_calibration_of(sample, sample.along(by), n_bins=n_bins, ties=ties,
+                                       confidence=confidence)
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-070
-def conditional_calibration_of(
+def _conditional_calibration_of(
     sample: Sample,  # errors and uncertainties
     along: Ordering | None = None,  # from `sample.along`; None for the order of the uncertainties
     *,
@@ -752,33 +663,9 @@ def conditional_calibration_of(
 ) -> ConditionalCalibration:  # `.ence`, `.zmse`, `.to_frame()`, `.plot()`
     """`conditional_calibration` of a sample that is checked and sorted already.
 
-    Parameters
-    ----------
-    sample : Sample
-        Errors and uncertainties.
-    along : Ordering | None, optional
-        From `sample.along`; None for the order of the uncertainties.
-    n_bins : int, default 20
-        Number of bins of equal count, from 1 to n // 2.
-    ties : str, default "share"
-        Rows of one value "share" their mean among bins, or keep their "order".
-    confidence : float, default 0.95
-        Level of the bins' intervals, in (0, 1).
-
-    Returns
-    -------
-    ConditionalCalibration
-        `.ence`, `.zmse`, `.to_frame()`, `.plot()`.
-
-    Raises
-    ------
-    ValueError
-        If a bin would hold fewer than two points.
-    TypeError
-        For groups.
-    """
-    along, confidence = numeric_order(sample, along), check_fraction(confidence, "confidence")
-    start, ties = equal_count_bins(sample.n, n_bins), check_choice(ties, "ties", TIES)
+    Raises ValueError if a bin would hold fewer than two points, TypeError for groups."""
+    along, confidence = _numeric_order(sample, along), check_fraction(confidence, "confidence")
+    start, ties = equal_count_bins(sample.n, n_bins), check_choice(ties, "ties", _TIES)
     rmv, rmse, zms, squared, scaled = _local(sample, along, start, ties)
     (low, high), (zms_low, zms_high) = (_log_interval(values, along, start, ties, confidence)
                                         for values in (squared, scaled))
@@ -791,10 +678,10 @@ def conditional_calibration_of(
                                   bins=bins.rename_axis("bin"))
 
 # %% ../../nbs/statistics/20_statistics.ipynb #cell-072
-NAMED = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
+_NAMED = ("zms", "nll", "rce", "cc", "correlation", "ence", "zmse")
 
 
-def statistic_of(
+def _statistic_of(
     name: str,  # "zms", "nll", "rce", "cc", "correlation" (of scaled errors), "ence" or "zmse"
     sample: Sample,  # errors and uncertainties
     *,
@@ -805,36 +692,13 @@ def statistic_of(
 ) -> float:  # the statistic
     """A statistic by its name, of a sample that is checked and sorted already.
 
-    Parameters
-    ----------
-    name : str
-        "zms", "nll", "rce", "cc", "correlation" (of scaled errors), "ence" or "zmse".
-    sample : Sample
-        Errors and uncertainties.
-    along : Ordering | None, optional
-        `sample.along(by)` for "correlation", "ence", "zmse"; None for the order of the
-        uncertainties.
-    n_bins : int, default 20
-        Number of bins of equal count for "ence" and "zmse", from 1 to n // 2.
-    ties : str, default "share"
-        Rows of one value "share" their mean among bins, or keep their "order".
-
-    Returns
-    -------
-    float
-        The statistic.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name, and what the function of that name raises.
-    """
-    check_choice(name, "statistic", NAMED)
-    check_choice(ties, "ties", TIES)
+    Raises ValueError for an unknown name, and what the function of that name raises."""
+    check_choice(name, "statistic", _NAMED)
+    check_choice(ties, "ties", _TIES)
     if name == "zms": return sample.zms
     if name in ("nll", "rce", "cc"):
         return {"nll": _nll, "rce": _rce, "cc": _cc}[name](sample)
-    along = numeric_order(sample, along)
+    along = _numeric_order(sample, along)
     if name == "correlation": return _correlation(sample, along)
     start = equal_count_bins(sample.n, n_bins)
     rmv, rmse, local_zms, *_ = _local(sample, along, start, ties)

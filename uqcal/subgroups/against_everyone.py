@@ -25,10 +25,10 @@ from .._subgroups.designs import (NO_ROWS, Design, Group, Shuffles, few_outcomes
 from .._subgroups.steps import (between_clusters, close_cells, coins, held_line, local_variance,
                                     local_variances, neighbours_of, noise_of_two, redraw,
                                     shared_cells, studentised)
-from .cumulative import CumulativeGraph, independent_steps, kuiper_by_scores
+from .cumulative import CumulativeGraph, _independent_steps, _kuiper_by_scores
 
 # %% auto #0
-__all__ = ['subpopulation_graph', 'ordinates_among', 'members_of']
+__all__ = ['subpopulation_graph']
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-045
 @kernel
@@ -312,13 +312,13 @@ def _subpopulation_of(everyone, member, asked, design=None):
     if independent > 0: widened = (null_scale / independent)**2
     else: widened = 1.0
     low, high = response_range(y)
-    return independent_steps(
+    return _independent_steps(
         "subpopulation", score, weight, rise * unit, spread * (widened * unit**2), y.size, scale,
         functools.partial(_member_averages, scaled, member, high - low,
                           told_by_design(share, design)),
         found,
-        functools.partial(kuiper_by_scores, everyone.response, everyone.score, member,
-                          everyone.weight, ordinates_among))
+        functools.partial(_kuiper_by_scores, everyone.response, everyone.score, member,
+                          everyone.weight, _ordinates_among))
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-048c
 def _member_averages(everyone, member, width, design, first, last):
@@ -382,30 +382,13 @@ def _path_against_all(everyone, member, response):
     return np.cumsum(rise) / weight.sum()
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #9f1c2a02
-def ordinates_among(
+def _ordinates_among(
     y_true: np.ndarray,  # responses, sorted by score, shape (n,)
     score: np.ndarray,  # scores, ascending, shape (n,)
     member: np.ndarray,  # who is of the subpopulation, shape (n,)
     sample_weight: np.ndarray,  # their weights, shape (n,), or empty
 ) -> np.ndarray:  # after each step, in the unit of the response
-    """The ordinates of the graph of members against everyone, for `kuiper_by_scores`.
-
-    Parameters
-    ----------
-    y_true : np.ndarray
-        Responses, sorted by score, shape (n,).
-    score : np.ndarray
-        Scores, ascending, shape (n,).
-    member : np.ndarray
-        Who is of the subpopulation, shape (n,).
-    sample_weight : np.ndarray
-        Their weights, shape (n,), or empty.
-
-    Returns
-    -------
-    np.ndarray
-        After each step, in the unit of the response.
-    """
+    "The ordinates of the graph of members against everyone, for `_kuiper_by_scores`."
     return _path_against_all(Group(score, score, y_true, sample_weight), member, y_true)
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-131
@@ -442,33 +425,15 @@ def _screen_all(codes, everyone, group, origin, unit, design):
     return out
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-104
-def members_of(
+def _members_of(
     y: np.ndarray,  # finite responses, shape (n,)
     s: np.ndarray,  # finite scores, shape (n,)
     codes: np.ndarray,  # the group of each point as a number from 0, shape (n,)
     w: np.ndarray,  # weights > 0, shape (n,), or empty
     groups: np.ndarray,  # the cluster of each point as a number from 0, shape (n,), or empty
 ) -> tuple:  # for `ComparedGroups`
-    """What compares groups with everyone, the unit of its results, what shuffles a group, and by how many signs.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Finite responses, shape (n,).
-    s : np.ndarray
-        Finite scores, shape (n,).
-    codes : np.ndarray
-        The group of each point as a number from 0, shape (n,).
-    w : np.ndarray
-        Weights > 0, shape (n,), or empty.
-    groups : np.ndarray
-        The cluster of each point as a number from 0, shape (n,), or empty.
-
-    Returns
-    -------
-    tuple
-        For `ComparedGroups`.
-    """
+    """What compares groups with everyone, the unit of its results, what shuffles a group, and by
+    how many signs."""
     everyone, order = _population(y, s, w)
     (points,), unit = in_units(everyone)
     group, design = codes[order], None

@@ -29,7 +29,7 @@ from .._subgroups.designs import (Shuffles, Significance, cumulative_shares, in_
                                       share_in_units, total_variance, weighted_rows)
 from .._subgroups.steps import coins
 from .._words.groups import slope_sentence
-from ..probabilities.walk import significance_of, walk_of, widening
+from ..probabilities.walk import _significance_of, _walk_of, _widening
 from ..reports import Finding
 from .._sample.sample import stable_order
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['Slope', 'CumulativeGraph', 'calibration_graph', 'independent_steps', 'kuiper_by_scores', 'scores_explain']
+__all__ = ['Slope', 'CumulativeGraph', 'calibration_graph']
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-011
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +225,7 @@ class CumulativeGraph(Result):
     def scores_may_explain(self) -> bool:
         """Whether Kuiper's test finds a difference which a response that follows the scores alone would leave, since those that are compared are not equal."""
         if self.follows is None or not self.kuiper_pvalue <= 0.05: return False
-        return scores_explain(self.kuiper, self.null_scale, self.follows())
+        return _scores_explain(self.kuiper, self.null_scale, self.follows())
 
     @property
     def average_difference(self) -> float:
@@ -444,7 +444,7 @@ def calibration_graph(
         if p.min() < 0 or p.max() > 1:
             raise ValueError("y_prob must lie in [0, 1] where outcomes are 0 or 1: it runs from "
                              f"{p.min():.6g} to {p.max():.6g}")
-        return _calibration_of(walk_of(y, p, w, groups), method=method, n_resamples=n_resamples,
+        return _calibration_of(_walk_of(y, p, w, groups), method=method, n_resamples=n_resamples,
                                rng=rng, n_jobs=n_jobs, progress=progress)
     if method == "exact" or groups is not None and method != "auto":
         raise ValueError("method can be 'exact' only where y_true holds just 0 and 1, and must be "
@@ -458,16 +458,16 @@ def _calibration_of(walk, **settings):
     "The graph of outcomes 0 and 1."
     first, p, w = np.r_[0, walk.end[:-1]], walk.score, walk.weight
     if walk.variance > 0:
-        found = significance_of(walk, ("kuiper", "kolmogorov_smirnov"), **settings)
+        found = _significance_of(walk, ("kuiper", "kolmogorov_smirnov"), **settings)
         one = found["kuiper"]
         pvalues, how = [test.pvalue for test in found.values()], (one.method, one.n_resamples)
     else:  # certainties: met, or failed
         pvalues = [0.0 if walk.contradicted else 1.0] * 2
         how = ("contradiction" if walk.contradicted else "exact", None)
     weight, spread = np.add.reduceat(w, first), np.add.reduceat(w * w * p * (1 - p), first)
-    if walk.n_clusters: widened = widening(walk)
+    if walk.n_clusters: widened = _widening(walk)
     else: widened = 1.0
-    return independent_steps(
+    return _independent_steps(
         "calibration", p[first], weight, np.diff(walk.total, prepend=0.0), widened * spread, walk.n,
         walk.scale, functools.partial(_stated_averages, walk.outcome, p, w, np.r_[first, p.size],
                                       True, widened=widened),
@@ -492,7 +492,7 @@ def _calibration_of_numbers(y, p, w, cluster, asked):
         code = np.unique(cluster, return_inverse=True)[1][order]
         spread = spread * (np.sum(np.bincount(code, part)**2) / (np.sum(part**2) or 1.0))
         found = _by_cluster_signs(part, np.r_[first[1:], y.size], code, asked)
-    return independent_steps(
+    return _independent_steps(
         "calibration", p[first], weight, rise, spread, y.size, scale,
         functools.partial(_stated_averages, y, p, w, np.r_[first, p.size], False), found)
 
@@ -541,7 +541,7 @@ def _by_cluster_signs(part, end, code, asked):
                         "cluster signs", len(null))
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #cell-037c
-def independent_steps(
+def _independent_steps(
     kind: str,  # "calibration" or "subpopulation"
     score: np.ndarray,  # at each step, ascending, shape (n_steps,)
     sample_weight: np.ndarray,  # of each step
@@ -553,36 +553,8 @@ def independent_steps(
     significance: Significance | None = None,  # p-values that are known already
     follows: Callable | None = None,  # Kuiper's statistic of what follows the scores alone
 ) -> CumulativeGraph:  # without covariance between steps
-    """A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values in the limit unless they are given.
-
-    Parameters
-    ----------
-    kind : str
-        "calibration" or "subpopulation".
-    score : np.ndarray
-        At each step, ascending, shape (n_steps,).
-    sample_weight : np.ndarray
-        Of each step.
-    rise : np.ndarray
-        Weight times difference of each step, in the unit of the response.
-    spread : np.ndarray
-        Variance of each rise.
-    n : int
-        Rows.
-    scale : float
-        `σ` as published.
-    averages : Callable
-        Called as averages(first, last).
-    significance : Significance | None, optional
-        P-values that are known already.
-    follows : Callable | None, optional
-        Kuiper's statistic of what follows the scores alone.
-
-    Returns
-    -------
-    CumulativeGraph
-        Without covariance between steps.
-    """
+    """A graph from steps whose rises Σ w·d have independent noise of variance `spread`; p-values in
+    the limit unless they are given."""
     total = sample_weight.sum()
     covariance = np.zeros((score.size, 3))
     covariance[:, 0] = spread / total**2
@@ -605,34 +577,14 @@ def _bends(x):
     return np.maximum(x[:, None] - np.unique(np.quantile(np.unique(x), places)), 0)
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #e7417fca
-def kuiper_by_scores(y_true: np.ndarray,  # checked, shape (n,)
-                     score: np.ndarray,  # checked, shape (n,)
-                     is_a: np.ndarray,  # members of the first group, or subpopulation, shape (n,)
-                     sample_weight: np.ndarray,  # checked, shape (n,), or empty
-                     path: Callable,  # ordinates of the graph of other responses, called as
-                                      # path(response, score, is_a, weight), sorted by score
+def _kuiper_by_scores(y_true: np.ndarray,  # checked, shape (n,)
+                      score: np.ndarray,  # checked, shape (n,)
+                      is_a: np.ndarray,  # members of the first group, or subpopulation, shape (n,)
+                      sample_weight: np.ndarray,  # checked, shape (n,), or empty
+                      path: Callable,  # ordinates of the graph of other responses, called as
+                                       # path(response, score, is_a, weight), sorted by score
                      ) -> float:  # in the unit of the response
-    """Kuiper's statistic of responses that follow the scores alone.
-
-    Parameters
-    ----------
-    y_true : np.ndarray
-        Checked, shape (n,).
-    score : np.ndarray
-        Checked, shape (n,).
-    is_a : np.ndarray
-        Members of the first group, or subpopulation, shape (n,).
-    sample_weight : np.ndarray
-        Checked, shape (n,), or empty.
-    path : Callable
-        Ordinates of the graph of other responses, called as path(response, score, is_a,
-        weight), sorted by score.
-
-    Returns
-    -------
-    float
-        In the unit of the response.
-    """
+    "Kuiper's statistic of responses that follow the scores alone."
     order = np.lexsort((is_a, score))
     y_true, score, is_a = y_true[order], score[order], is_a[order]
     if sample_weight.size: sample_weight = sample_weight[order]
@@ -649,25 +601,11 @@ def kuiper_by_scores(y_true: np.ndarray,  # checked, shape (n,)
     return float(level * max(left))
 
 # %% ../../nbs/subgroups/43_cumulative.ipynb #013e8164
-def scores_explain(kuiper: float,  # Kuiper's statistic, in the unit of the response
-                   null_scale: float,  # its null scale, same unit
-                   by_scores: float,  # `kuiper_by_scores`, same unit
+def _scores_explain(kuiper: float,  # Kuiper's statistic, in the unit of the response
+                    null_scale: float,  # its null scale, same unit
+                    by_scores: float,  # `_kuiper_by_scores`, same unit
                    ) -> bool:
-    """Whether a difference that was found may come from scores that are not equal.
-
-    Parameters
-    ----------
-    kuiper : float
-        Kuiper's statistic, in the unit of the response.
-    null_scale : float
-        Its null scale, same unit.
-    by_scores : float
-        `kuiper_by_scores`, same unit.
-
-    Returns
-    -------
-    bool
-    """
+    "Whether a difference that was found may come from scores that are not equal."
     if by_scores < kuiper / 4: return False
     return bool(by_scores > kuiper / 2 or
                 kuiper - by_scores < kuiper_null.isf(0.05) * null_scale)

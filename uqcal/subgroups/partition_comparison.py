@@ -26,17 +26,17 @@ from .._subgroups.counted_rows import (AT, MEAN, MEAN_A, MEAN_B, MEAN_SQUARE, ME
                                            Going, Rows, walks_after)
 from .._words.groups import groups_conclusion, pair_conclusion
 from .._words.text import parts_text
-from ..parts.partitions import bars_of_parts, in_part, over_parts, parts_of, positive_parts
+from ..parts.partitions import _bars_of_parts, _in_part, _over_parts, _parts_of, _positive_parts
 from ..reports import Caution, Finding, Report, Step
-from .screening import (difference_name, listed_differences, pair_findings,
-                                       pair_step, without_verdict)
+from .screening import (_difference_name, _listed_differences, _findings_of_pair,
+                                       _pair_step, _without_verdict)
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['PartitionedComparison', 'comparison_of_partitions', 'PartitionedComparisons', 'comparisons_of_partitions']
+__all__ = ['PartitionedComparison', 'PartitionedComparisons']
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-032
 def _counted(rows):
@@ -57,7 +57,7 @@ def _read(columns, place, names):
     zero; None without rows."""
     response, score, group, weight = names
     if not len(columns[response]): return None
-    with in_part(place):
+    with _in_part(place):
         y = read_responses(columns[response], response, None)
         s = check_column(columns[score], y.size, score)
         labels, code = _coded(columns[group], y.size, group)
@@ -166,7 +166,7 @@ def _lowest(columns, place, options):
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #7912b750
 def _following(parts, cuts, names, number):
     "The lowest score of each group beyond each range, infinite where there is none."
-    (lowest,) = over_parts(parts, _lowest, (np.minimum,), names, number, cuts)
+    (lowest,) = _over_parts(parts, _lowest, (np.minimum,), names, number, cuts)
     beyond = np.minimum.accumulate(lowest[::-1], axis=0)[::-1]
     return np.vstack([beyond[1:], np.full_like(beyond[:1], np.inf)])
 
@@ -191,7 +191,7 @@ def _in_order(frame):
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-039
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartitionedComparison(Report):
-    """Two groups at equal scores, or a group and everyone, in a table of many parts; what `comparison_of_partitions` returns.
+    """Two groups at equal scores, or a group and everyone, in a table of many parts; what `_comparison_of_partitions` returns.
 
     Attributes
     ----------
@@ -302,7 +302,7 @@ class PartitionedComparison(Report):
         dict[str, Any]
             What JSON knows.
         """
-        return without_verdict(self, super().to_dict())
+        return _without_verdict(self, super().to_dict())
 
     def numbers_frame(self) -> pd.DataFrame:
         """A row with the numbers.
@@ -433,8 +433,8 @@ def _answer(going, names, sides, units, n_partitions, n_passes):
     else: published = _mean_noise(sums, origin, unit)
     is_rounded = bool(tails[0] is not None and steps < _FEWEST)
     rows = {"a": names[0], "b": names[1], "n_a": sides[0].n, "n_b": sides[1].n}
-    findings = pair_findings(rows, tails[0], (value, interval, pvalue),
-                             facts={"method": "asymptotic", "n_resamples": None})
+    findings = _findings_of_pair(rows, tails[0], (value, interval, pvalue),
+                                 facts={"method": "asymptotic", "n_resamples": None})
     return PartitionedComparison(
         a=names[0], b=names[1], n_a=sides[0].n, n_b=sides[1].n, n_steps=float(sums[STEPS]),
         average_difference=value, confidence_interval=interval, average_pvalue=pvalue,
@@ -442,7 +442,7 @@ def _answer(going, names, sides, units, n_partitions, n_passes):
         scale=float(np.sqrt(published) / total) if is_bounded else np.nan,
         kuiper_pvalue=tails[0], kolmogorov_smirnov_pvalue=tails[1],
         is_rounded=is_rounded, findings=findings, cautions=_pair_cautions(is_rounded),
-        step=pair_step(*findings),
+        step=_pair_step(*findings),
         graph=_graph(going.marks, total, unit), n_partitions=n_partitions,
         n_passes=n_passes)
 
@@ -457,10 +457,10 @@ def _graph(marks, total, unit):
 def _all_walks(frame, names, choose, pos_label, progress):
     """The answers for the pairs that are chosen once the groups are known, and these pairs; None
     stands for everyone."""
-    parts = parts_of(frame, [name for name in names if name is not None])
-    with bars_of_parts(progress):
-        parts = positive_parts(parts, names[0], pos_label)
-        found = over_parts(parts, _surveyed, (_both, lambda *two: np.concatenate(two)), names)
+    parts = _parts_of(frame, [name for name in names if name is not None])
+    with _bars_of_parts(progress):
+        parts = _positive_parts(parts, names[0], pos_label)
+        found = _over_parts(parts, _surveyed, (_both, lambda *two: np.concatenate(two)), names)
         if found is None: raise ValueError("frame must hold at least one row, got none")
         known, cuts = found[0], _cuts(found[1])
         pairs = choose(known)
@@ -513,7 +513,7 @@ def _refuse_lonely(label):
                      "scatter can't be told from one")
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-046
-def comparison_of_partitions(
+def _comparison_of_partitions(
     frame: Any,  # a Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
                  # chunks
     a: str,  # the label of the first group, as text
@@ -526,42 +526,12 @@ def comparison_of_partitions(
     pos_label: Any = None,  # which of two labels counts as 1, unless responses are numbers
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparison:  # `.conclusion`, `.kuiper`, `.confidence_interval`, `.plot()`
-    """Cumulative differences between two groups of a table that no memory holds, or between one and everyone.
+    """Cumulative differences between two groups of a table that no memory holds, or between one and
+    everyone.
 
-    Parameters
-    ----------
-    frame : Any
-        A Dask DataFrame, or a mapping of names to 1-D Dask arrays or Series of equal
-        chunks.
-    a : str
-        The label of the first group, as text.
-    b : str | None, optional
-        The label of the second; None compares the first with everyone.
-    y_true : str, default "response"
-        The column of responses, 0 and 1 or real numbers.
-    score : str, default "score"
-        The column of scores.
-    by : str, default "group"
-        The column of labels: text, whole numbers, truth values.
-    sample_weight : str | None, optional
-        The column of weights ≥ 0; None for equal ones.
-    pos_label : Any, optional
-        Which of two labels counts as 1, unless responses are numbers.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    PartitionedComparison
-        `.conclusion`, `.kuiper`, `.confidence_interval`, `.plot()`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input, with the partition in which it is, for scores that never interleave
-        and for a group of a single row; ImportError without Dask. Sources: Tygert (2021b),
-        and (2021a) for everyone.
-    """
+    Raises ValueError or TypeError for bad input, with the partition in which it is, for scores
+    that never interleave and for a group of a single row; ImportError without Dask. Sources:
+    Tygert (2021b), and (2021a) for everyone."""
     def _asked(sides):
         "The two groups, if they are there."
         for name, label in (("a", a), ("b", b)):
@@ -599,7 +569,7 @@ def _pair_finding(one, pvalue, number):
     if reason is None: direction = "higher" if one.average_difference > 0 else "lower"
     facts = {"a": one.a, "b": one.b, "n_a": one.n_a, "n_b": one.n_b, "n_asked": number,
              "n_resamples": None}
-    return Finding(name=difference_name(one.a, one.b), kind="group_difference", reason=reason,
+    return Finding(name=_difference_name(one.a, one.b), kind="group_difference", reason=reason,
                    status="invalid" if reason is None else "inconclusive", direction=direction,
                    scope="named", estimate=one.average_difference, pvalue=pvalue, n=one.n,
                    facts=facts)
@@ -628,24 +598,24 @@ def _next_step(findings):
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-048
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartitionedComparisons(Report):
-    """All pairs of groups of a table of many parts, or each against everyone; what `comparisons_of_partitions` returns.
+    """All pairs of groups of a table of many parts, or each against everyone; what `_comparisons_of_partitions` returns.
 
-    Attributes
+    Parameters
     ----------
-    findings : tuple[Finding, ...]
+    findings : tuple[Finding, ...], default ()
         One for each question.
-    cautions : tuple[Caution, ...]
+    cautions : tuple[Caution, ...], default ()
         What could mislead.
-    step : Step | None
+    step : Step | None, optional
         What to do next.
-    statement : Any
+    statement : Any, optional
         What was predicted.
-    python : str
+    python : str, optional
         The next step as a line of Python.
-    settings : dict[str, Any]
+    settings : dict[str, Any], optional
         What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
         called.
-    comparisons : tuple[PartitionedComparison, ...]
+    comparisons : tuple[PartitionedComparison, ...], optional
         In the order of their p-values.
     skipped : tuple[tuple[str, str | None], ...]
         Those whose scores never interleave, or with a group of one row.
@@ -693,7 +663,7 @@ class PartitionedComparisons(Report):
         tuple[Finding, ...]
             The last one stands for all others.
         """
-        return listed_differences(self.findings)
+        return _listed_differences(self.findings)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
         """Outcome, conclusion, listed findings, cautions and the next step.
@@ -703,7 +673,7 @@ class PartitionedComparisons(Report):
         dict[str, Any]
             What JSON knows.
         """
-        return without_verdict(self, super().to_dict())
+        return _without_verdict(self, super().to_dict())
 
     def comparisons_frame(self) -> pd.DataFrame:
         """A row for each comparison, with p-values adjusted by Holm and by Benjamini and Hochberg.
@@ -769,8 +739,8 @@ def _rows_of(sides, pair):
     return sides[a].n, _others(sides, a).n if b is None else sides[b].n
 
 # %% ../../nbs/subgroups/65_partition_comparison.ipynb #cell-049
-def comparisons_of_partitions(
-    frame: Any,  # as of `comparison_of_partitions`
+def _comparisons_of_partitions(
+    frame: Any,  # as of `_comparison_of_partitions`
     *,
     y_true: str = "response",  # the column of responses, 0 and 1 or real numbers
     score: str = "score",  # the column of scores
@@ -780,40 +750,12 @@ def comparisons_of_partitions(
     reference: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
     progress: bool = False,  # show bars on standard error
 ) -> PartitionedComparisons:  # `.conclusion`, `.to_frame()`, `.comparisons`
-    """Cumulative differences between all pairs of groups of a table that no memory holds, or between each group and everyone.
+    """Cumulative differences between all pairs of groups of a table that no memory holds, or
+    between each group and everyone.
 
-    Parameters
-    ----------
-    frame : Any
-        As of `comparison_of_partitions`.
-    y_true : str, default "response"
-        The column of responses, 0 and 1 or real numbers.
-    score : str, default "score"
-        The column of scores.
-    by : str, default "group"
-        The column of labels, at most 50 different ones.
-    sample_weight : str | None, optional
-        The column of weights ≥ 0; None for equal ones.
-    pos_label : Any, optional
-        Which of two labels counts as 1, unless responses are numbers.
-    reference : str, default "pairs"
-        "pairs" for all pairs, "all" for each group against everyone.
-    progress : bool, default False
-        Show bars on standard error.
-
-    Returns
-    -------
-    PartitionedComparisons
-        `.conclusion`, `.to_frame()`, `.comparisons`.
-
-    Raises
-    ------
-    ValueError, TypeError, ImportError
-        As `comparison_of_partitions`.
-    ValueError
-        For a single group, for more than 50 and where no two groups can be compared.
-        Sources: Tygert (2021b), and (2021a) for everyone.
-    """
+    Raises what `_comparison_of_partitions` raises, and ValueError for a single group, for more than
+    50 and where no two groups can be compared. Sources: Tygert (2021b), and (2021a) for
+    everyone."""
     check_choice(reference, "reference", ("pairs", "all"))
     known, skipped = {}, []
 

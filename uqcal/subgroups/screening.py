@@ -18,9 +18,9 @@ from tqdm import tqdm
 
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._subgroups.designs import least_scale
-from .against_everyone import members_of, ordinates_among, subpopulation_graph
-from .cumulative import CumulativeGraph, kuiper_by_scores, scores_explain
-from .two_groups import comparison_graph, ordinates_between, pairs_of
+from .against_everyone import _members_of, _ordinates_among, subpopulation_graph
+from .cumulative import CumulativeGraph, _kuiper_by_scores, _scores_explain
+from .two_groups import comparison_graph, _ordinates_between, _pairs_of
 from .._sample.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_count, check_generator, check_jobs,
                                 check_labels_agree, check_weights, printable, read_labels,
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['Screening', 'difference_name', 'listed_differences', 'without_verdict', 'pair_findings', 'pair_step', 'GroupPair',
-           'pair_report', 'ComparedGroups', 'compared_groups', 'screen']
+__all__ = ['Screening', 'GroupPair', 'ComparedGroups', 'screen']
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-141
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -118,7 +117,7 @@ class Screening(Report):
         tuple[Finding, ...]
             The last one stands for all others.
         """
-        return listed_differences(self.findings)
+        return _listed_differences(self.findings)
 
     def to_dict(self) -> dict[str, Any]:  # what JSON knows
         """Outcome, conclusion, listed findings, cautions, the next step, and all comparisons.
@@ -128,7 +127,7 @@ class Screening(Report):
         dict[str, Any]
             What JSON knows.
         """
-        return without_verdict(self, super().to_dict()) | json_plain({
+        return _without_verdict(self, super().to_dict()) | json_plain({
             "comparisons": self.table.to_dict("records"), "skipped": self.skipped})
 
     def graph(self, row: int = 0,  # position in the table, 0 for the largest deviation
@@ -282,22 +281,10 @@ def _not_excluded(table, data, against):
     return float(max(map(abs, ends)))
 
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-name
-def difference_name(a: Any,  # the first group
-                    b: Any,  # the second; None for everyone
+def _difference_name(a: Any,  # the first group
+                     b: Any,  # the second; None for everyone
                     ) -> str:
-    """What a comparison is called.
-
-    Parameters
-    ----------
-    a : Any
-        The first group.
-    b : Any
-        The second; None for everyone.
-
-    Returns
-    -------
-    str
-    """
+    """What a comparison is called."""
     if b is None: return f"group {printable(a)}"
     return f"groups {printable(a)} and {printable(b)}"
 
@@ -328,7 +315,7 @@ def _finding(row, reason, n, number):
     direction = None
     if reason is None: direction = "higher" if average > 0 else "lower"
     return Finding(
-        name=difference_name(row["a"], b), kind="group_difference", reason=reason, scope="named",
+        name=_difference_name(row["a"], b), kind="group_difference", reason=reason, scope="named",
         status="invalid" if reason is None else "inconclusive", direction=direction,
         estimate=average, pvalue=float(row["kuiper_pvalue_holm"]), facts=facts,
         n=facts["n_a"] + facts["n_b"])
@@ -375,23 +362,11 @@ def _judged(screening, members, n_resamples):
     return replace(screening, cautions=_cautions(screening, members))
 
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-listed
-def listed_differences(
+def _listed_differences(
     findings: tuple[Finding, ...],  # of kind "group_difference", the clearest first
     most: int = 4,  # of each status that are listed
 ) -> tuple[Finding, ...]:
-    """Those that differ most, those that are doubtful, and one finding for all the others.
-
-    Parameters
-    ----------
-    findings : tuple[Finding, ...]
-        Of kind "group_difference", the clearest first.
-    most : int, default 4
-        Of each status that are listed.
-
-    Returns
-    -------
-    tuple[Finding, ...]
-    """
+    """Those that differ most, those that are doubtful, and one finding for all the others."""
     differ = [finding for finding in findings if finding.status == "invalid"]
     doubtful = [finding for finding in findings if finding.reason in ("scores", "shuffles")]
     others = [finding for finding in findings if finding.reason in ("few", "precision", "steps")]
@@ -411,27 +386,15 @@ def _rest(findings):
                     status=findings[0].status, reason=findings[0].reason)]
 
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-outcome
-def without_verdict(report: Any,  # a report with an outcome
-                    kept: dict[str, Any],  # what `Report.to_dict` gives
+def _without_verdict(report: Any,  # a report with an outcome
+                     kept: dict[str, Any],  # what `Report.to_dict` gives
                     ) -> dict[str, Any]:
-    """What JSON knows of a comparison: its outcome stands where a validation has its verdict.
-
-    Parameters
-    ----------
-    report : Any
-        A report with an outcome.
-    kept : dict[str, Any]
-        What `Report.to_dict` gives.
-
-    Returns
-    -------
-    dict[str, Any]
-    """
+    """What JSON knows of a comparison: its outcome stands where a validation has its verdict."""
     rest = {name: value for name, value in kept.items() if name != "verdict"}
     return {"outcome": report.outcome, **rest}
 
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-pair-findings
-def pair_findings(
+def _findings_of_pair(
     sides: dict[str, Any],  # a and b, n_a and n_b: groups and their rows; b is None for everyone
     kuiper_pvalue: float | None,  # of no difference at any score; None where it was not tested
     average: tuple[float, Interval, float],  # difference, its limits, the p-value of no difference
@@ -440,28 +403,7 @@ def pair_findings(
     facts: dict[str, Any] | None = None,  # what else the first sentence needs
     test: Any = None,  # the graph
 ) -> tuple[Finding, Finding]:  # "along the score" and "on average"
-    """Whether two groups differ over some range of scores, and on average.
-
-    Parameters
-    ----------
-    sides : dict[str, Any]
-        A and b, n_a and n_b: groups and their rows; b is None for everyone.
-    kuiper_pvalue : float | None
-        Of no difference at any score; None where it was not tested.
-    average : tuple[float, Interval, float]
-        Difference, its limits, the p-value of no difference.
-    is_explained : bool, default False
-        Whether scores that are not equal may explain it.
-    facts : dict[str, Any] | None, optional
-        What else the first sentence needs.
-    test : Any, optional
-        The graph.
-
-    Returns
-    -------
-    tuple[Finding, Finding]
-        "along the score" and "on average".
-    """
+    """Whether two groups differ over some range of scores, and on average."""
     value, (low, high), average_pvalue = average
     if kuiper_pvalue is None: anywhere, on_average = np.inf, average_pvalue
     else: anywhere, on_average = holm([kuiper_pvalue, average_pvalue]).tolist()
@@ -485,22 +427,10 @@ def _pair_reason(pvalue, adjusted):
     return "precision"
 
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-pair-step
-def pair_step(anywhere: Finding,  # of kind "difference_anywhere"
-              average: Finding,  # of kind "difference_average"
+def _pair_step(anywhere: Finding,  # of kind "difference_anywhere"
+               average: Finding,  # of kind "difference_average"
               ) -> Step:
-    """What to do after two groups were compared.
-
-    Parameters
-    ----------
-    anywhere : Finding
-        Of kind "difference_anywhere".
-    average : Finding
-        Of kind "difference_average".
-
-    Returns
-    -------
-    Step
-    """
+    """What to do after two groups were compared."""
     if anywhere.reason == "scores": return Step(verb="check", why="scores")
     if "invalid" in (anywhere.status, average.status): return Step(verb="look", why="graph")
     if anywhere.reason == "steps": return Step(verb="use", why="parts")
@@ -510,21 +440,21 @@ def pair_step(anywhere: Finding,  # of kind "difference_anywhere"
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-pair
 @dataclass(frozen=True, kw_only=True, repr=False)
 class GroupPair(Report):
-    """Two groups, or a group and everyone, at equal scores; what `pair_report` returns.
+    """Two groups, or a group and everyone, at equal scores; what `_pair_report` returns.
 
-    Attributes
+    Parameters
     ----------
-    findings : tuple[Finding, ...]
+    findings : tuple[Finding, ...], default ()
         One for each question.
-    cautions : tuple[Caution, ...]
+    cautions : tuple[Caution, ...], default ()
         What could mislead.
-    step : Step | None
+    step : Step | None, optional
         What to do next.
-    statement : Any
+    statement : Any, optional
         What was predicted.
-    python : str
+    python : str, optional
         The next step as a line of Python.
-    settings : dict[str, Any]
+    settings : dict[str, Any], optional
         What was asked, by name: tolerance, confidence, rng, by …; empty where no verb was
         called.
     graph : CumulativeGraph
@@ -564,7 +494,7 @@ class GroupPair(Report):
         dict[str, Any]
             What JSON knows.
         """
-        return without_verdict(self, super().to_dict())
+        return _without_verdict(self, super().to_dict())
 
     @property
     def n(self) -> int:
@@ -607,53 +537,39 @@ class GroupPair(Report):
         return self.graph.plot(ax)
 
 # %% ../../nbs/subgroups/47_screen.ipynb #screen-pair-report
-def pair_report(
+def _pair_report(
     graph: CumulativeGraph,  # of `comparison_graph` or `subpopulation_graph`
     sides: dict[str, Any],  # a and b, n_a and n_b: groups and their rows; b is None for everyone
     cautions: tuple[Caution, ...] = (),  # what could mislead
 ) -> GroupPair:
-    """What a graph says of two groups, or of a group and everyone.
-
-    Parameters
-    ----------
-    graph : CumulativeGraph
-        Of `comparison_graph` or `subpopulation_graph`.
-    sides : dict[str, Any]
-        A and b, n_a and n_b: groups and their rows; b is None for everyone.
-    cautions : tuple[Caution, ...], default ()
-        What could mislead.
-
-    Returns
-    -------
-    GroupPair
-    """
+    """What a graph says of two groups, or of a group and everyone."""
     average, steep = graph.slope(), graph.steepest(0.1)
     facts = {"steepest": steep.value, "score_low": steep.score_low, "score_high": steep.score_high,
              "method": graph.method, "n_resamples": graph.n_resamples}
-    findings = pair_findings(
+    findings = _findings_of_pair(
         sides, graph.kuiper_pvalue, (average.value, average.confidence_interval, average.pvalue),
         is_explained=graph.scores_may_explain, facts=facts, test=graph)
-    return GroupPair(graph=graph, findings=findings, cautions=cautions, step=pair_step(*findings))
+    return GroupPair(graph=graph, findings=findings, cautions=cautions, step=_pair_step(*findings))
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-055b
 @dataclass(frozen=True, eq=False)
 class ComparedGroups:
-    """Groups sorted once, so that each comparison costs little; what `compared_groups` returns.
+    """Groups sorted once, so that each comparison costs little; what `_compared_by_group` returns.
 
-    Attributes
+    Parameters
     ----------
     pieces : np.ndarray
         A row for each comparison: codes of two groups, shape (m, 2), or of one that is held
         against everyone, shape (m, 1).
     n_points : np.ndarray
         What a shuffle of each comparison handles, shape (m,).
-    work : Callable
+    work : Callable, optional
         Numbers of some pieces, in `unit`.
     unit : float
         What the responses were divided by.
-    groups : Callable
+    groups : Callable, optional
         What shuffles a piece, called with its codes and whether signs or places change.
-    n_signs : Callable
+    n_signs : Callable, optional
         How many random signs a piece has, None for shuffles, and whether one of two
         outcomes is rare.
     clustered : bool
@@ -733,7 +649,7 @@ class ComparedGroups:
         return (signs,)
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-102
-def compared_groups(
+def _compared_by_group(
     y_true: np.ndarray,  # finite responses, shape (n,)
     score: np.ndarray,  # finite scores, shape (n,)
     codes: np.ndarray,  # the group of each point as a number from 0, shape (n,)
@@ -743,30 +659,7 @@ def compared_groups(
     reference: str = "pairs",  # "pairs" for all pairs, "all" for each group against everyone
     only: int | None = None,  # of pairs: those with this group; None for all
 ) -> ComparedGroups:  # numbers and shuffles of each comparison
-    """Prepare groups for many comparisons; for columns that were checked already.
-
-    Parameters
-    ----------
-    y_true : np.ndarray
-        Finite responses, shape (n,).
-    score : np.ndarray
-        Finite scores, shape (n,).
-    codes : np.ndarray
-        The group of each point as a number from 0, shape (n,).
-    sample_weight : np.ndarray
-        Weights > 0, shape (n,), or empty.
-    groups : np.ndarray | None, optional
-        The cluster of each point as a number from 0, shape (n,).
-    reference : str, default "pairs"
-        "pairs" for all pairs, "all" for each group against everyone.
-    only : int | None, optional
-        Of pairs: those with this group; None for all.
-
-    Returns
-    -------
-    ComparedGroups
-        Numbers and shuffles of each comparison.
-    """
+    """Prepare groups for many comparisons; for columns that were checked already."""
     sizes, none = np.bincount(codes), groups is None
     if none: member = np.empty(0, np.int64)
     else: member = groups
@@ -777,9 +670,9 @@ def compared_groups(
         if only is not None:
             pieces = np.array([(k, only) for k in range(sizes.size) if k != only])
         return ComparedGroups(pieces, steps * sizes[pieces].sum(axis=1),
-                              *pairs_of(y_true, score, codes, sample_weight, member), not none)
+                              *_pairs_of(y_true, score, codes, sample_weight, member), not none)
     return ComparedGroups(np.arange(sizes.size)[:, None], np.full(sizes.size, steps * codes.size),
-                          *members_of(y_true, score, codes, sample_weight, member), not none)
+                          *_members_of(y_true, score, codes, sample_weight, member), not none)
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-005
 def screen(
@@ -857,9 +750,9 @@ def screen(
     columns, members = _counted_once(_screen_columns(frame, names, pos_label), method)
     labels, codes = _several(columns["group"])
     one = None if reference in ("pairs", "all") else _position_of(reference, labels)
-    compared = compared_groups(columns["response"], columns["score"], codes,
-                               columns.get("weight", np.empty(0)), _clusters(columns, method),
-                               reference="all" if reference == "all" else "pairs", only=one)
+    compared = _compared_by_group(columns["response"], columns["score"], codes,
+                                  columns.get("weight", np.empty(0)), _clusters(columns, method),
+                                  reference="all" if reference == "all" else "pairs", only=one)
     found = _in_chunks(compared, n_jobs, progress)
     if columns["response"].min() < 0 or columns["response"].max() > 1: found[:, 6] = np.nan
     table, skipped = _screening_table(found, compared.pieces, labels, np.bincount(codes))
@@ -1115,8 +1008,8 @@ def _significant(table):
 def _with_likeness(table, data, against):
     "The table with a column that says of significant rows whether the compared scores are equal."
     alike, members = np.ones(len(table), bool), data.groupby("group", sort=False).indices
-    if against == "all": path = ordinates_among
-    else: path = ordinates_between
+    if against == "all": path = _ordinates_among
+    else: path = _ordinates_between
     columns = [data[name].to_numpy() if name in data else np.empty(0)
                for name in ("response", "score", "weight")]
     for k in np.flatnonzero(_significant(table)):
@@ -1126,8 +1019,8 @@ def _with_likeness(table, data, against):
         else: rows = np.r_[first, members[row["b"]]]
         is_a = np.isin(rows, first, assume_unique=True)
         response, score, weight = (one[rows] if one.size else one for one in columns)
-        by_scores = kuiper_by_scores(response, score, is_a, weight, path)
-        alike[k] = not scores_explain(row["kuiper"], row["null_scale"], by_scores)
+        by_scores = _kuiper_by_scores(response, score, is_a, weight, path)
+        alike[k] = not _scores_explain(row["kuiper"], row["null_scale"], by_scores)
     return table.assign(scores_alike=alike)
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-022c

@@ -32,16 +32,16 @@ from .._subgroups.steps import (between_clusters, close_cells, coefficients, coi
                                     merge_groups, neighbours_of, noise_of_two, own_noise, redraw,
                                     shared_cells, studentised, walk_summary, workspace)
 from .._words.groups import bins_sentence
-from ..probabilities.walk import sort_by_score
+from ..probabilities.walk import _sort_by_score
 from .._sample.sample import stable_order
-from .cumulative import CumulativeGraph, kuiper_by_scores
+from .cumulative import CumulativeGraph, _kuiper_by_scores
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% auto #0
-__all__ = ['comparison_graph', 'ordinates_between', 'pairs_of', 'PairedReliability', 'paired_reliability']
+__all__ = ['comparison_graph', 'PairedReliability', 'paired_reliability']
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-039
 def comparison_graph(
@@ -168,7 +168,7 @@ def _read_group(response, score, weight, suffix, cluster=None):
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-040bs
 def _group(response, score, weight):
     "A group in the order of its scores."
-    score, response, weight = sort_by_score(score, response, weight)
+    score, response, weight = _sort_by_score(score, response, weight)
     return Group(score, score, response, weight)
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-100
@@ -225,9 +225,9 @@ def _graph_of_two(a, b, unit, bounded, width, asked, design=None):
         averages=functools.partial(_group_averages, a, b, width, told_by_design(share, design)),
         **found._asdict(),
         follows=functools.partial(
-            kuiper_by_scores, np.r_[a.response, b.response] * unit, np.r_[a.score, b.score],
+            _kuiper_by_scores, np.r_[a.response, b.response] * unit, np.r_[a.score, b.score],
             np.arange(a.key.size + b.key.size) < a.key.size, np.r_[a.weight, b.weight],
-            ordinates_between))
+            _ordinates_between))
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-123
 def _errors_of(a, b, design):
@@ -362,30 +362,13 @@ def _path_between(a, b, response):
     return np.cumsum(walk[0][:n] * walk[1][:n]) / walk[0][:n].sum()
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #9f1c2a01
-def ordinates_between(
+def _ordinates_between(
     y_true: np.ndarray,  # responses, sorted by score, shape (n,)
     score: np.ndarray,  # scores, ascending, shape (n,)
     is_a: np.ndarray,  # members of the first group, shape (n,)
     sample_weight: np.ndarray,  # their weights, shape (n,), or empty
 ) -> np.ndarray:  # after each step, in the unit of the response
-    """The ordinates of the graph of two groups, for `kuiper_by_scores`.
-
-    Parameters
-    ----------
-    y_true : np.ndarray
-        Responses, sorted by score, shape (n,).
-    score : np.ndarray
-        Scores, ascending, shape (n,).
-    is_a : np.ndarray
-        Members of the first group, shape (n,).
-    sample_weight : np.ndarray
-        Their weights, shape (n,), or empty.
-
-    Returns
-    -------
-    np.ndarray
-        After each step, in the unit of the response.
-    """
+    "The ordinates of the graph of two groups, for `_kuiper_by_scores`."
     a, b = (Group(score[side], score[side], y_true[side],
                   sample_weight[side] if sample_weight.size else sample_weight) for side in (is_a,
                                                                                              ~is_a))
@@ -429,33 +412,15 @@ def _all_the_same(labels):
     return True
 
 # %% ../../nbs/subgroups/72_two_groups.ipynb #cell-055c
-def pairs_of(
+def _pairs_of(
     y: np.ndarray,  # finite responses, shape (n,)
     s: np.ndarray,  # finite scores, shape (n,)
     codes: np.ndarray,  # the group of each point as a number from 0, shape (n,)
     w: np.ndarray,  # weights > 0, shape (n,), or empty
     groups: np.ndarray,  # the cluster of each point as a number from 0, shape (n,), or empty
 ) -> tuple:  # for `ComparedGroups`
-    """What compares pairs of groups, the unit of its results, what shuffles a pair, and by how many signs.
-
-    Parameters
-    ----------
-    y : np.ndarray
-        Finite responses, shape (n,).
-    s : np.ndarray
-        Finite scores, shape (n,).
-    codes : np.ndarray
-        The group of each point as a number from 0, shape (n,).
-    w : np.ndarray
-        Weights > 0, shape (n,), or empty.
-    groups : np.ndarray
-        The cluster of each point as a number from 0, shape (n,), or empty.
-
-    Returns
-    -------
-    tuple
-        For `ComparedGroups`.
-    """
+    """What compares pairs of groups, the unit of its results, what shuffles a pair, and by how many
+    signs."""
     order = np.lexsort((w, y, s, codes) if w.size else (y, s, codes))
     (points,), unit = in_units(Group(s[order], s[order], y[order], w[order] if w.size else w))
     offset, groups = np.r_[0, np.cumsum(np.bincount(codes))], groups[order] if groups.size else (
