@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from uqcal.errors.validation import validate_errors
 from uqcal._chance import distributions
 from uqcal.errors.conclusions import _check_tolerance, draw_conclusions
-from uqcal.errors.steps import next_step, _part_tables
+from uqcal.errors.steps import _step_from, _part_tables
 from uqcal._chance.resampling import joint_pvalues
 from uqcal.reports import Finding, Report
 from uqcal._words.errors.conclusion import errors_conclusion
@@ -22,7 +22,7 @@ WHOLE = ["bias", "on average", "along u", "ranking"]
 
 
 def step_of(found):
-    step = next_step(found.values())
+    step = _step_from(found.values())
     return step.verb, step.why
 
 
@@ -107,7 +107,7 @@ def test_perfect_uncertainties_are_valid_where_there_are_enough_and_inconclusive
     assert statuses(few)["on average"] == statuses(few)["along u"] == statuses(few)["bias"] == "inconclusive"
     for name in ("bias", "on average", "along u"):
         assert few[name].reason == "precision" and few[name].excluded_beyond > few[name].tolerance and few[name].rows_needed > 30
-    assert step_of(few) == ("collect", "errors") and next_step(few.values()).facts["needed"] == max(one.rows_needed for one in few.values() if one.rows_needed and one.scope == "whole")
+    assert step_of(few) == ("collect", "errors") and _step_from(few.values()).facts["needed"] == max(one.rows_needed for one in few.values() if one.rows_needed and one.scope == "whole")
 
 
 # --- true sentences on data that people have
@@ -211,7 +211,7 @@ def test_a_place_of_few_points_is_told_with_its_count():
     assert "(20 of 1,460 rows)" in one.sentence
     biased = draw_conclusions(u * (rng.standard_normal(1460) + np.where(g == "rare", 4, 0)), u, by={"g": g}, n_boot=299, n_resamples=299, rng=1)
     assert "20 rows" in biased["bias by g"].line and "(20 of 1,460 rows)" in biased["bias by g"].sentence
-    assert next_step([biased["bias by g"]]).arguments == {"by": ("g",)}
+    assert _step_from([biased["bias by g"]]).arguments == {"by": ("g",)}
 
 
 @pytest.mark.parametrize(("size", "bias", "by"), [
@@ -224,7 +224,7 @@ def test_the_step_names_the_columns_along_which_there_is_a_fault(size, bias, by)
     shift = np.where(kind == "a", 1, -1) if bias == "kind" else bias
     noise = rng.standard_normal(n)
     for name in "ab": noise[kind == name] -= noise[kind == name].mean()
-    step = next_step(draw_conclusions(u * (factor * noise + shift), u, by={"kind": kind, "T": T}, n_boot=299, n_resamples=299, rng=1).values())
+    step = _step_from(draw_conclusions(u * (factor * noise + shift), u, by={"kind": kind, "T": T}, n_boot=299, n_resamples=299, rng=1).values())
     if by is None: assert (step.verb, step.arguments) == ("use", {})
     else: assert step.verb == "recalibrate" and step.facts["by"] == by and step.arguments.get("by", ()) == by
 
@@ -260,7 +260,7 @@ def test_one_unit_slip_in_the_demo_decides_nothing_unseen(factor):
     one = found["on average"]
     assert one.status == "inconclusive" and one.reason == "rows" and one.rows == (row,)
     assert {one.facts["with"].status, one.facts["without"].status} > {one.facts["with"].status}
-    assert step_of(found) == ("check", "rows") and next_step(found.values()).facts["rows"] == (row,)
+    assert step_of(found) == ("check", "rows") and _step_from(found.values()).facts["rows"] == (row,)
 
 
 def test_one_huge_error_among_perfect_ones_is_named():
@@ -467,14 +467,14 @@ def test_no_group_is_named_whose_limits_hold_no_bias():
     found = draw_conclusions(z * uncertainty, uncertainty, by={"site": ["A"] * 200 + ["B"] * 199 + ["C"]}, confidence=0.8, **QUICK)
     one = found["bias by site"]
     assert one.status == "invalid" and one.facts["place_unknown"] and one.part is None and "C" not in one.line
-    assert next_step([one]).arguments == {"by": ("site",)}
+    assert _step_from([one]).arguments == {"by": ("site",)}
 
 
 def test_one_bias_for_all_does_not_depend_on_a_feature():
     rng = np.random.default_rng(6)
     uncertainty = rng.uniform(0.5, 2, 1500)
     found = draw_conclusions(uncertainty * (rng.normal(0.15, 1, 1500)), uncertainty, by={"mass": rng.uniform(0, 1, 1500)}, tolerance=1.5, **QUICK)
-    assert found["bias"].estimate > 0 and found["bias"].part is None and next_step(found.values()).why == "minor"
+    assert found["bias"].estimate > 0 and found["bias"].part is None and _step_from(found.values()).why == "minor"
     assert found["bias by mass"].status == "valid"
 
 
@@ -501,7 +501,7 @@ def test_a_reversed_link_says_so_with_its_own_pvalue():
     uncertainty = rng.uniform(0.2, 2, 300)
     found = draw_conclusions(rng.normal(0, 1 / uncertainty), uncertainty, **QUICK)
     one = found["ranking"]
-    assert one.direction == "reversed" and one.pvalue <= 0.01 and (next_step([one]).verb, next_step([one]).why) == ("avoid", "reversed")
+    assert one.direction == "reversed" and one.pvalue <= 0.01 and (_step_from([one]).verb, _step_from([one]).why) == ("avoid", "reversed")
 
 
 def test_a_bad_row_that_moves_an_average_is_left_out_beside_it():
@@ -569,7 +569,7 @@ def test_each_fault_is_found_and_named():
         assert found[question].status == "invalid", question
         assert found[question].confidence_interval.holds({"on average": 1.3, "along u": 1.5, "size by kind": 1.4}[question])
     assert found["on average"].direction is None and found["along u"].part is None or found["size by kind"].part.first == "b"
-    assert next_step(found.values()).arguments == {"by": ("kind",)}
+    assert _step_from(found.values()).arguments == {"by": ("kind",)}
 
 
 @pytest.mark.parametrize("error, uncertainty, open_questions", [
@@ -822,7 +822,7 @@ def test_rows_carry_the_label_that_they_have_in_the_table():
         found = validate_errors(column, u, n_boot=1999, n_resamples=99, n_mc=50, rng=1)
         assert f"{row:,} ({label}) alone" in found.conclusion and f"Row {row:,} ({label}) (E = " in found.step.sentence
         assert f"Row {row:,} ({label}) alone decides" in found["on average"].sentence
-        assert f"row {row:,} ({label})" in next_step(found.findings).sentence
+        assert f"row {row:,} ({label})" in _step_from(found.findings).sentence
     plain = validate_errors(pd.Series(error), uncertainty, n_boot=99, n_resamples=99, n_mc=50, rng=1)
     assert "ow 100 alone" in plain.conclusion and "label" not in plain.conclusion
 
@@ -1009,7 +1009,7 @@ def test_a_column_that_holds_the_outcome_is_no_feature(sign):
     recalibrated = recalibrate_errors(sign * error, u, **asked)
     assert not recalibrated.model.shifts and recalibrated.cautions[-1].facts == {"columns": ("observed",)}
     biased = draw_conclusions(sign * (error + 0.3 * predicted), u, **asked | dict(by={"predicted": predicted}))
-    assert biased["bias by predicted"].status == "invalid" and next_step(biased.values()).arguments == {"by": ("predicted",)}
+    assert biased["bias by predicted"].status == "invalid" and _step_from(biased.values()).arguments == {"by": ("predicted",)}
 
 
 def test_a_column_that_holds_the_outcome_ends_no_report():

@@ -1,10 +1,14 @@
 """What a visitor counts in the house: classes that are not cut into ancestors, rooms of one idea, words in rooms of their own."""
 import ast
 import collections
+import importlib
 import re
 
 import notebooks
 import pytest
+
+import uqcal
+from uqcal._base.tickets import Storable
 
 PACKAGE = notebooks.ROOT / "uqcal"
 PATHS = [path for path in sorted(PACKAGE.rglob("*.py")) if path.name != "_modidx.py"]
@@ -131,3 +135,48 @@ def test_who_decides_holds_no_english(room):
         for node in ast.walk(function):
             if id(node) not in aside and isinstance(node, ast.Constant) and isinstance(node.value, str) and SENTENCE.search(node.value): found.append((node.lineno, node.value))
     assert not found, found
+
+
+def annotated(node):
+    "Names of types that stand in the signature of a function, or in the fields and public methods of a class."
+    if isinstance(node, ast.FunctionDef):
+        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+        types = [node.returns, *(one.annotation for one in arguments if one is not None)]
+        return set(re.findall(r"\w+", " ".join(ast.unparse(one) for one in types if one is not None)))
+    fields = [part.annotation for part in node.body if isinstance(part, ast.AnnAssign)]
+    methods = [part for part in node.body if isinstance(part, ast.FunctionDef) and not part.name.startswith("_")]
+    found = set(re.findall(r"\w+", " ".join(ast.unparse(one) for one in [*fields, *node.bases])))
+    return found.union(*map(annotated, methods))
+
+
+def listed(tree):
+    return [name for node in tree.body if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__" and isinstance(node.value, ast.List) for name in ast.literal_eval(node.value)]
+
+
+VERBS_RETURN = {"CoverageAlong", "ForecastAlong", "PartitionedErrors", "PartitionedCalibration", "PartitionedComparison", "PartitionedComparisons",
+                "GroupPair", "ComparedGroups"}  # results of verbs that are typed Any, and parts of them
+
+
+def test_public_names_of_rooms_are_what_users_call():
+    "A name that only other rooms, its own page and tests need begins with an underscore; so do modules that hold nothing else."
+    public = {(NAMES[path], name) for path, tree in TREES.items() for name in listed(tree) if path.name != "__init__.py" and not any(part.startswith("_") for part in NAMES[path].split("."))}
+    reached = {name for room, name in public if "." not in room} | {name for names in uqcal._CONTENTS.values() for name in names}
+    made = {node.name: node for tree in TREES.values() for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    new = set(reached)
+    while new:
+        new = set().union(*(annotated(made[name]) for name in new if name in made)) - reached
+        new = {name for name in new if isinstance(made.get(name), ast.ClassDef)}
+        reached |= new
+    for path in PATHS: importlib.import_module(f"uqcal.{NAMES[path]}".removesuffix(".__init__"))
+    stored = {cls.__name__ for cls in descendants(Storable)}  # states name them
+    assert len(public) > 200
+    assert not sorted(f"{room}.{name}" for room, name in public if name not in reached | stored | VERBS_RETURN)
+
+
+def descendants(cls):
+    for one in cls.__subclasses__(): yield from (one, *descendants(one))
+
+
+def test_types_of_a_signature_are_seen():
+    function, record = ast.parse("def f(a: 'A', *, b: B | None) -> list[C]: ...\nclass R(Base):\n    x: D\n    def read(self) -> E: ...").body
+    assert annotated(function) >= {"A", "B", "C"} and annotated(record) >= {"Base", "D", "E"}

@@ -4172,7 +4172,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'uqcal.errors.steps._from_to': ('errors/steps.html#_from_to', 'uqcal/errors/steps.py'),
                                     'uqcal.errors.steps._part_table': ('errors/steps.html#_part_table', 'uqcal/errors/steps.py'),
                                     'uqcal.errors.steps._part_tables': ('errors/steps.html#_part_tables', 'uqcal/errors/steps.py'),
-                                    'uqcal.errors.steps.next_step': ('errors/steps.html#next_step', 'uqcal/errors/steps.py')},
+                                    'uqcal.errors.steps._step_from': ('errors/steps.html#_step_from', 'uqcal/errors/steps.py')},
             'uqcal.errors.stretches': { 'uqcal.errors.stretches.FactorStretch': ( 'errors/stretches.html#factorstretch',
                                                                                   'uqcal/errors/stretches.py'),
                                         'uqcal.errors.stretches.Factors': ('errors/stretches.html#factors', 'uqcal/errors/stretches.py'),

@@ -15,8 +15,8 @@ from .corrections.probability_recalibration import PlattByGroup, recalibrate_pro
 from .corrections.scaling import (ErrorMap, FactorScaling, LogLinearScaling, IsotonicScaling,
                                        GammaScaling, GroupScaling, LinearShift, StepShift,
                                        AsStated)
-from .predictive.forecast_recalibration import (PitMap, ShiftByLevel, MemberMap,
-                                                     recalibrate_forecasts)
+from .predictive.forecast_recalibration import recalibrate_forecasts
+from .predictive.forecast_maps import MemberMap, PitMap, ShiftByLevel
 from .probabilities.recalibration import (PlattScaling, BetaScaling, HistogramBinning,
                                                IsotonicCalibration, TemperatureScaling)
 

@@ -16,17 +16,20 @@ __all__ = ['zms', 'cc', 'ence', 'zmse', 'conditional_calibration', 'confidence_c
 
 # %% ../nbs/modules/105_metrics.ipynb #m1-names
 from .adapters.displays import ReliabilityDisplay, MeanStdDisplay, QuantileDisplay
-from .intervals.intervals import (regression_coverage_score, regression_mean_width_score,
-                                       regression_mwi_score, classification_coverage_score,
-                                       classification_mean_width_score, regression_ssc,
-                                       regression_ssc_score, classification_ssc,
-                                       classification_ssc_score, hsic, coverage_width_based)
+from .intervals.intervals import (classification_coverage_score,
+                                       classification_mean_width_score, coverage_width_based,
+                                       regression_coverage_score, regression_mean_width_score,
+                                       regression_mwi_score)
+from .intervals.stratified import (classification_ssc, classification_ssc_score,
+                                        regression_ssc, regression_ssc_score)
+from .intervals.dependence import hsic
 from .online.calibeating import (calibration_error, sharpness, refinement,
                                       running_calibration_error, running_sharpness)
-from .probabilities.calibration import brier_decomposition, largest_difference
-from .probabilities.reliability import (expected_calibration_error, top_label_ece,
-                                             reliability_diagram, classwise_ece,
-                                             debiased_squared_error, calibration_error_interval)
+from .probabilities.differences import brier_decomposition, largest_difference
+from .probabilities.reliability import (classwise_ece, expected_calibration_error,
+                                             reliability_diagram, top_label_ece)
+from .probabilities.calibration_errors import (calibration_error_interval,
+                                                    debiased_squared_error)
 from .probabilities.walk import cumulative_differences, length_scale
 from .statistics.bin_scaling import (extrapolate, reference_slope, bin_scaling_reference,
                                           simulate_bin_scaling)

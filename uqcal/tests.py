@@ -10,7 +10,8 @@ __all__ = ['bias_test', 'average_test', 'factors_along', 'consistency_test', 'li
 
 # %% ../nbs/modules/104_tests.ipynb #m0-names
 from .errors.bias import bias_test
-from .errors.factors import average_test, valid_bins
+from .errors.factors import average_test
+from .errors.stretches import valid_bins
 from .errors.stretches import factors_along
 from .intervals.dependence import hsic_test
 from .intervals.intervals import coverage_test

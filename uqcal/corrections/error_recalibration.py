@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..errors.conclusions import _AVERAGE, _check_tolerance, _conclusions_of, _read_features
-from ..errors.steps import next_step
+from ..errors.steps import _step_from
 from ..errors.factors import _average_of
 from .._base.inputs import check_count, check_generator, printable
 from .._sample.repeats import repeats_of
@@ -363,7 +363,7 @@ def _error_step(found):
     "What to do after a recalibration."
     before, after = found.faults
     if _rests_on_rows(found.before) or (not found.is_recalibrated and not before):
-        return next_step(found.before.values())
+        return _step_from(found.before.values())
     if not found.is_recalibrated:
         return Step(verb="correct", why="recalibration",
                     facts={"faults": before, "any_gain": _any_gain(found)})

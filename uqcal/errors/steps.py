@@ -16,24 +16,13 @@ from ..reports import Finding, Step
 from .._words.text import value_text
 
 # %% auto #0
-__all__ = ['next_step']
+__all__ = []
 
 # %% ../../nbs/errors/160_steps.ipynb #cell-035
-def next_step(
+def _step_from(
     findings: Iterable[Finding],  # one for each question that was asked
 ) -> Step:  # its verb, why, and what it is about
-    """What to do first.
-
-    Parameters
-    ----------
-    findings : Iterable[Finding]
-        One for each question that was asked.
-
-    Returns
-    -------
-    Step
-        Its verb, why, and what it is about.
-    """
+    "What to do first."
     findings = list(findings)
     wrong = [finding for finding in findings if finding.status == "invalid"]
     decided = next((finding for finding in findings if finding.rows), None)

@@ -22,7 +22,7 @@ from .causes import _causes_of, _read_observed
 from .other_columns import _rows_clear_of_limits
 from .conclusions import (_ALONG_U, _AVERAGE, _RANKING, _check_tolerance,
                                       _conclusions_of, _planned_resamples, _read_features)
-from .steps import next_step
+from .steps import _step_from
 from .._chance.distributions import distribution_name, standard_distribution
 from .._sample.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_choices, check_count, check_fraction,
@@ -541,7 +541,7 @@ def _next_step(findings, causes, repeats, has_conclusions):
     if drift is not None and not is_invalid:
         return Step(verb="check", why="drift", facts={"cause": drift})
     if not has_conclusions and not is_invalid: return Step(verb="validate", why="conclusions")
-    return next_step(findings)
+    return _step_from(findings)
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-053b
 def _is_much_alike(repeats):
