@@ -1025,7 +1025,7 @@ _LEAST_EVENTS = 10  # events, and non-events, without which a label stays as pre
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LabelRecalibration(Recalibration):
-    """Corrections of several labels, each by itself; what `recalibrate(…, multilabel=True)` returns.
+    """Corrections of several labels, each by itself, from `recalibrate(…, multilabel=True)`.
 
     Parameters
     ----------

@@ -255,7 +255,8 @@ def _stream(findings):
 # %% ../../nbs/words/89_headlines.ipynb #head-line
 _OTHERS: dict[str, Callable] = {
     "recalibration_gain": _recalibration, "recalibrated_answer": _recalibration,
-    "recalibrated_calibration": _recalibration, "recalibrated_label": _labels, "best_model": _models,
+    "recalibrated_calibration": _recalibration, "recalibrated_label": _labels,
+    "best_model": _models,
     "model_difference": _models, "group_difference": _groups, "difference_anywhere": _groups,
     "stream alarms": _stream, "forecast alarms": _stream}
 

@@ -251,9 +251,10 @@ def valid_bins_text(result: Any,  # a `ValidBins`
     else: out = ""
     if high < result.confidence: few = " Chance alone does not leave so few."
     else: few = ""
-    return (f"Errors can be as large as predicted in {result.n_valid} of {result.n_bins} bins{out}: "
-            f"a share of {result.estimate:.2f} ({low:.2f} to {high:.2f}). Right uncertainties "
-            f"reach {result.confidence:g} on average.{few}")
+    bins = f"{result.n_valid} of {result.n_bins} bins{out}"
+    return (f"Errors can be as large as predicted in {bins}: a share of {result.estimate:.2f} "
+            f"({low:.2f} to {high:.2f}). Right uncertainties reach "
+            f"{result.confidence:g} on average.{few}")
 
 # %% ../../nbs/words/130_words_tests.ipynb #tests-simulation
 def bin_scaling_text(simulation: Any,  # a `BinScalingSimulation`

@@ -61,7 +61,7 @@ _SIZES = 20_000  # rows that are enough to compare candidates by
 def _cross_fitted_scales(model: ErrorMap,  # what to fit
                          sample: Sample,  # errors and uncertainties, with groups where rows are
                                           # clustered
-                         columns: Mapping[str, np.ndarray],  # features by name, from `_read_columns`
+                         columns: Mapping[str, np.ndarray],  # features by name, checked
                          fold: np.ndarray,  # the fold of each row, from `_make_folds`
                  ) -> tuple[np.ndarray, np.ndarray]:  # errors and uncertainties, shape (n,) each
     "Errors and uncertainties of each fold, recalibrated by a fit to all other folds."
@@ -581,7 +581,7 @@ class ErrorRecalibration(Report):
 # %% ../../nbs/corrections/54_error_recalibration.ipynb #cell-068
 def _error_map_of(
     sample: Sample,  # errors and uncertainties
-    columns: Mapping[str, np.ndarray],  # features by name, from `_read_columns`
+    columns: Mapping[str, np.ndarray],  # features by name, checked
     orders: Mapping[str, Ordering],  # the same, from `_read_features`
     *,
     n_folds: int = 10,  # parts, of which each is recalibrated by a fit to all others, ≥ 2

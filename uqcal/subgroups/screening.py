@@ -554,7 +554,7 @@ def _pair_report(
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-055b
 @dataclass(frozen=True, eq=False)
 class ComparedGroups:
-    """Groups sorted once, so that each comparison costs little; what `_compared_by_group` returns.
+    """Groups sorted once, so that each comparison costs little; from `_compared_by_group`.
 
     Parameters
     ----------

@@ -586,8 +586,8 @@ def _collect_rows(step):
     excluded = f"a mean difference beyond {_at_most(facts['limit'])} is excluded already"
     if facts["more"] is None: return f"Say which tolerance matters: {excluded}."
     more = float(f"{facts['more']:.2g}")
-    return (f"Collect about {counted(round(more), 'more ' + facts['unit'])}, or say which tolerance matters: "
-            f"{excluded}.")
+    rows = counted(round(more), f"more {facts['unit']}")
+    return f"Collect about {rows}, or say which tolerance matters: {excluded}."
 
 # %% ../../../nbs/words/probabilities/08_probabilities.ipynb #cell-047-b
 def _collect_for_ratios(step):
