@@ -259,8 +259,8 @@ def bias_sentence(finding: Any,  # of kind "bias"
     else:
         text = _no_bias(finding)
     if facts["is_skewed"]:
-        text += (" Scaled errors look skewed. Limits over ranges may then fail in one set of "
-                 f"{facts['skewed_misses']}, and the test of a change in one of 12.")
+        text += (" Scaled errors look skewed. Limits over ranges may then fail in one of "
+                 f"{facts['skewed_misses']} sets, and the test of a change in one of 12.")
     return text + _also(finding)
 
 
