@@ -25,7 +25,8 @@ from ._words.corrections import labels_conclusion
 from .adapters.error_streams import BoundRows, ErrorRows
 from .adapters.rows import ProbabilityRows
 from .comparison.model_comparison import compare_scores
-from .corrections.class_recalibration import ClassScaling, recalibrate_classes
+from .corrections.class_recalibration import (ClassScaling, ClassScalingByGroup,
+                                                     recalibrate_classes)
 from .corrections.error_recalibration import random_folds, recalibrate_errors
 from .corrections.probability_recalibration import recalibrate_probabilities
 from .errors.validation import validate_errors
@@ -646,8 +647,8 @@ def _applied(model, statement, level, columns, n_calibration=None):
     if isinstance(statement, MeanStd):
         mean, std = model.apply(statement.mean, statement.std, columns)
         return MeanStd(mean, std, n_calibration=n_calibration)
-    if isinstance(model, (TemperatureScaling, ClassScaling)):
-        return _applied_to_classes(model, statement)
+    if isinstance(model, (TemperatureScaling, ClassScaling, ClassScalingByGroup)):
+        return _applied_to_classes(model, statement, columns)
     if columns is None: prob = model.predict(statement.prob)
     else: prob = model.predict(statement.prob, next(iter(columns.values())))
     return Probabilities(prob, pos_label=statement.pos_label)
@@ -674,7 +675,7 @@ def _all_classes(statement):
     return np.column_stack([1 - statement.prob, statement.prob])
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-applied-classes
-def _applied_to_classes(model, statement):
+def _applied_to_classes(model, statement, columns):
     "Probabilities of K classes after a map."
     if statement.n_classes != model.n_classes_:
         raise ValueError(f"statement must hold {model.n_classes_} classes, as in the fit, got "
@@ -684,7 +685,9 @@ def _applied_to_classes(model, statement):
             list(map(str, known)) != list(map(str, statement.classes.tolist()))):
         raise ValueError("statement must hold the classes of the fit in their order: "
                          f"{', '.join(map(str, known[:12]))}")
-    return Probabilities(model.predict(statement.prob), classes=statement.classes)
+    if columns is None: prob = model.predict(statement.prob)
+    else: prob = model.predict(statement.prob, next(iter(columns.values())))
+    return Probabilities(prob, classes=statement.classes)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-kinds
 def _recalibrate_mean_std(asked):
@@ -696,10 +699,10 @@ def _recalibrate_mean_std(asked):
 
 
 def _recalibrate_probabilities(asked):
-    if asked.statement.n_classes > 2: return _recalibrate_classes(asked)
     if asked.columns is not None and asked.columns.shape[1] > 1:
         raise ValueError("by must hold one column of groups to recalibrate probabilities, got "
                          f"{asked.columns.shape[1]}")
+    if asked.statement.n_classes > 2: return _recalibrate_classes(asked)
     named = asked.named or {}
     found = recalibrate_probabilities(asked.y, asked.statement.prob, groups=asked.labels,
                                       by=next(iter(named.values()), None), **asked.how)
@@ -710,12 +713,12 @@ def _recalibrate_probabilities(asked):
 def _recalibrate_classes(asked):
     "Probabilities of more than two classes, by a map of them all."
     statement = asked.statement
-    if asked.columns is not None:
-        raise TypeError("by is known for probabilities of one event; recalibrate each group by "
-                        "itself: recalibrate(y_true[rows], statement.take(rows))")
+    named = asked.named or {}
     found = recalibrate_classes(_class_labels(asked), statement.prob, classes=statement.classes,
-                                groups=asked.labels, **asked.how)
-    return found, found.model, Probabilities(found.recalibrated, classes=statement.classes), ()
+                                groups=asked.labels, by=next(iter(named.values()), None),
+                                **asked.how)
+    held = Probabilities(found.recalibrated, classes=statement.classes)
+    return found, found.model, held, tuple(named) if found.by is not None else ()
 
 
 def _class_labels(asked):
