@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 import uqcal
 from uqcal._command.cli import main
-from uqcal.corrections.class_recalibration import ClassScaling, recalibrate_classes
+from uqcal.corrections.class_recalibration import ClassScaling, ClassScalingByGroup, recalibrate_classes
 from uqcal.probabilities.recalibration import TemperatureScaling
 
 NAMES = ["cat", "dog", "bird", "fish"]
@@ -117,7 +117,9 @@ def test_it_is_saved_loaded_and_applied_to_classes_in_their_order(tmp_path):
     (lambda y, p: ClassScaling().fit(p, y).predict(p[:, :3] / p[:, :3].sum(axis=1, keepdims=True)), "4 classes"),
     (lambda y, p: recalibrate_classes(y[:15], p[:15]), "at least 20"), (lambda y, p: recalibrate_classes(y, p, n_folds=1), "n_folds"),
     (lambda y, p: recalibrate_classes(y, p, groups=np.zeros(len(y))), "at least 20|groups"),
-    (lambda y, p: uqcal.recalibrate(y, uqcal.Probabilities(p), by=np.arange(len(y)) % 2), "by itself")])
+    (lambda y, p: uqcal.recalibrate(y, uqcal.Probabilities(p), by={"a": np.arange(len(y)) % 2, "b": np.arange(len(y)) % 3}), "one column"),
+    (lambda y, p: recalibrate_classes(y, p, by=np.arange(9)), "by"), (lambda y, p: ClassScalingByGroup().fit(p, y, np.full(len(y), np.nan)), "by"),
+    (lambda y, p: ClassScalingByGroup().fit(p, y, np.arange(len(y)) % 2).predict(p[:, :3] / p[:, :3].sum(axis=1, keepdims=True), np.arange(len(y)) % 2), "4 classes")])
 def test_bad_input_is_refused_by_name(call, said):
     with pytest.raises((ValueError, TypeError), match=said): call(*made(60))
 
@@ -141,6 +143,86 @@ def test_the_command_line_writes_columns_and_applies_the_model(tmp_path, monkeyp
     new, out = pd.read_csv("n.csv")[columns], pd.read_csv("o.csv")[columns]
     assert np.abs(new.sum(axis=1) - 1).max() < 1e-6 and np.abs(new - out).to_numpy().max() < 0.1
     run("validate", "o.csv", "--observed", "label", "--probs", "recalibrated_*", "--n-resamples", "199", "--fail-on", "invalid")
-    assert "by itself" in run(*asked, "--observed", "label", "--by", "label", code=2)
     pd.read_csv("t.csv").rename(columns={"p_cat": "p_cow"}).to_csv("c.csv", index=False)
     assert "fitted to the classes" in run("recalibrate", "c.csv", "--probs", "p_*", "--apply", "m.json", "--out", "x.csv", code=2)
+
+
+# --- groups
+
+def grouped(n=1200, seed=0, temperature=1.8, groups=4):
+    "One group whose probabilities are too certain."
+    rng = np.random.default_rng(seed)
+    z, code = rng.normal(size=(n, 4)) * 2, np.arange(n) % groups
+    truth = softmax(z / np.where(code == 0, temperature, 1.0)[:, None], axis=1)
+    return draw(truth, rng), softmax(z, axis=1), np.array(list("ABCDEFGH"))[code], truth
+
+
+def test_a_group_that_differs_gets_a_map_of_its_own(tmp_path):
+    label, prob, by, truth = grouped()
+    stated = uqcal.Probabilities(prob, classes=NAMES)
+    found = uqcal.recalibrate(np.array(NAMES)[label], stated, by=pd.Series(by, name="site"), rng=1)
+    common = uqcal.recalibrate(np.array(NAMES)[label], stated, rng=1)
+    loss = [-np.sum(truth * np.log(one), axis=1).mean() for one in (found.apply(stated, by=by).prob, common.apply(stated).prob)]
+    assert found.by == ("site",) and loss[0] < loss[1] - 0.01 and found.found.chosen == "scaling by group"
+    assert found["by group"].facts["group"] == "A" and "in A" in found.conclusion and "by=" in found.python
+    assert any("common map" in one.sentence for one in found.cautions) and found.plot(finding="by group") is not None
+    said = str(found).splitlines()
+    assert len(said) <= 24 and max(map(len, said)) <= 80 and all(one.sentence for one in found.findings)
+    found.save(tmp_path / "model.json")
+    loaded = uqcal.load(tmp_path / "model.json")
+    assert np.array_equal(loaded.apply(stated, by=by).prob, found.apply(stated, by=by).prob)
+    with pytest.raises(ValueError, match="site"): loaded.apply(stated)
+    with pytest.raises(ValueError, match="order"): loaded.apply(uqcal.Probabilities(prob, classes=NAMES[::-1]), by=by)
+    with pytest.warns(UserWarning, match="common map"): new = found.apply(stated, by=np.full(1200, "Z"))
+    np.testing.assert_allclose(new.prob, found.model.common.predict(prob), rtol=1e-9)
+
+
+def test_groups_that_do_not_differ_stay_together():
+    label, prob, by, _ = grouped(temperature=1.0, seed=3)
+    found = recalibrate_classes(label, prob, by=by, n_resamples=199, n_boot=9, rng=1)
+    assert found.by is None and found.chosen == "unchanged" and len(found.candidates) == 1
+    whole = recalibrate_classes(*grouped(seed=1)[:2], by=np.full(1200, "A"), n_resamples=199, n_boot=9, rng=1)
+    assert whole.by is None  # one group differs from none
+
+
+def test_departures_are_where_the_gradient_is_zero():
+    "Written out as a loop over rows; of a group with rows enough for offsets, and of one without."
+    label, prob, by, _ = grouped(2400, temperature=2.2, groups=3)
+    by = np.where(np.arange(2400) % 12 == 0, "few", by)
+    model = ClassScalingByGroup(spread=(0.5, 0.3)).fit(prob, label, by)
+    for name, departure in zip(model.groups_, model.departures_):
+        if not departure.any(): continue
+        push = departure / np.r_[0.5, [0.3] * 4]**2
+        for row, k in zip(np.log(prob[by == name]), label[by == name]):
+            left = softmax((1 + departure[0]) * row + departure[1:]) - (np.arange(4) == k)
+            push += np.r_[left @ row, left]
+        assert np.abs(push[:1 if not departure[1:].any() else 5]).max() < 1e-4
+    of = dict(zip(model.groups_, model.departures_))
+    assert of["A"][0] < -0.4 and of["A"][1:].any() and not of["few"][1:].any()
+    assert "in few" in model.sentence and model.unseen(["A", "Z"]).tolist() == [False, True]
+
+
+def test_a_copied_row_counts_once_where_clusters_are_given():
+    label, prob, by, _ = grouped(150, temperature=1.6)
+    label, prob, by = np.repeat(label, 8), np.repeat(prob, 8, axis=0), np.repeat(by, 8)
+    plain, held = ClassScalingByGroup().fit(prob, label, by), ClassScalingByGroup().fit(prob, label, by, np.arange(1200) // 8)
+    assert np.abs(held.departures_).max() <= np.abs(plain.departures_).max()
+
+
+def test_groups_on_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    label, prob, by, _ = grouped()
+    pd.DataFrame(prob, columns=[f"p_{name}" for name in NAMES]).assign(label=np.array(NAMES)[label], site=by).to_csv("t.csv", index=False)
+
+    def run(*words, code=0):
+        with pytest.raises(SystemExit) as ended: main([*words])
+        said = capsys.readouterr()
+        assert ended.value.code == code, said.err
+        return " ".join((said.out + said.err).split())
+    shown = run("recalibrate", "t.csv", "--probs", "p_*", "--observed", "label", "--by", "site", "--seed", "1", "--n-resamples", "199", "--out", "o.csv", "--model", "m.json")
+    assert "scaling by group" in shown
+    told = run("recalibrate", "t.csv", "--probs", "p_*", "--by", "site", "--apply", "m.json", "--out", "n.csv")
+    assert "in A" in told and "common map" in told
+    pd.read_csv("t.csv").assign(site="Z").to_csv("z.csv", index=False)
+    assert "1,200 of 1,200 rows are of groups" in run("recalibrate", "z.csv", "--probs", "p_*", "--apply", "m.json", "--out", "y.csv")
+    assert "one --by" in run("recalibrate", "t.csv", "--probs", "p_*", "--observed", "label", "--by", "site", "--by", "label", code=2)

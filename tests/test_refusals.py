@@ -39,7 +39,7 @@ from uqcal._sample.sample import Sample
 from scipy import stats
 
 from uqcal import statements
-from uqcal.corrections.class_recalibration import ClassScaling
+from uqcal.corrections.class_recalibration import ClassScaling, ClassScalingByGroup
 from uqcal.corrections.scaling import AsStated, FactorScaling, GammaScaling, GroupScaling, IsotonicScaling, LinearShift, LogLinearScaling, ErrorMap, StepShift
 from uqcal.adapters.streams import RecalibratedClassifier
 
@@ -423,8 +423,11 @@ TABLE = {
     **rows("calibration_tests", "multiclass_calibration_tests", "classes", nan=True), **rows("calibration_tests", "multiclass_calibration_tests+numbers", "classes", nan=True, given=NUMBERED, kinds=FREE_CLASSES),
     **rows("many_classes", "class_tests", "classes"), **rows("many_classes", "class_tests+numbers", "classes", given=NUMBERED, kinds=FREE_CLASSES),
     **rows("many_classes", "class_report", "classes", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
-    **rows("class_recalibration", "recalibrate_classes", "classes", nan=True), **rows("class_recalibration", "ClassScaling.fit", "classes", of=ClassScaling),
+    **rows("class_recalibration", "recalibrate_classes", "classes", nan=True, kinds={"by": "free"}), **rows("class_recalibration", "ClassScaling.fit", "classes", of=ClassScaling),
     **rows("class_recalibration", "ClassScaling.predict", "classes", of=lambda: ClassScaling().fit(CLASSES, LABEL)),
+    **rows("class_recalibration", "ClassScalingByGroup.fit", "classes", of=ClassScalingByGroup, given={"by": np.arange(N) % 3}, kinds={"by": "array"}),
+    **rows("class_recalibration", "ClassScalingByGroup.unseen", "single", of=lambda: ClassScalingByGroup().fit(CLASSES, LABEL, np.arange(N) % 3), given={"by": np.arange(N) % 3}, kinds={"by": "array"}),
+    **rows("class_recalibration", "ClassScalingByGroup.predict", "classes", of=lambda: ClassScalingByGroup().fit(CLASSES, LABEL, np.arange(N) % 3), given={"by": np.arange(N) % 3}, kinds={"by": "array"}),
     **rows("differences", "brier_decomposition largest_difference", "binary"), **rows("calibration", "calibration_report", "binary", nan=True, given={"by": {"x": X}}, kinds={"by": "table -None"}),
     **rows("cumulative", "calibration_graph", "binary", kinds={"y_true": "numbers -booleans"}), **rows("two_groups", "comparison_graph paired_reliability", "two"),
     **rows("against_everyone", "subpopulation_graph", "groups"), **rows("rates", "rate_difference", "two rates"),

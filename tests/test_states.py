@@ -45,7 +45,7 @@ def learnt(name):
     several[:, 2] = 1 - several[:, :2].sum(axis=1)
     label = np.arange(40) % 3
     made = CLASSES[name](*NEEDS.get(name, list)())
-    bounds, classes = name in ("ConformalBounds", "OnlineBounds", "OnlineQuantiles", "OnlineMembers", "ForecastMonitor"), name in ("ConformalSets", "OneAgainstAll", "TopLabel", "TemperatureScaling", "ClassScaling")
+    bounds, classes = name in ("ConformalBounds", "OnlineBounds", "OnlineQuantiles", "OnlineMembers", "ForecastMonitor"), name in ("ConformalSets", "OneAgainstAll", "TopLabel", "TemperatureScaling", "ClassScaling", "ClassScalingByGroup")
     known = {"error": error, "uncertainty": u, "y_prob": several if classes else prob,
              "by": label.astype(str), "y_true": error if bounds else label if classes else outcome, "y_intervals": np.column_stack([-1.6 * u, 1.6 * u]), "quantiles": np.outer(u, np.linspace(-2, 2, 20 if name == "OnlineMembers" else 7)),
              "statement": Quantiles(np.outer(u, [-1.3, 0, 1.3]), [0.1, 0.5, 0.9])}

@@ -637,7 +637,7 @@ def _needed(names, by, n):
 # %% ../nbs/verbs/101_verbs.ipynb #vb-applied
 def _applied(model, statement, level, columns, n_calibration=None):
     "A statement after a map."
-    from uqcal.corrections.class_recalibration import ClassScaling
+    from uqcal.corrections.class_recalibration import ClassScaling, ClassScalingByGroup
     from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
     from uqcal.predictive.forecast_recalibration import MemberMap, PitMap, ShiftByLevel
     from uqcal.probabilities.recalibration import TemperatureScaling
@@ -656,8 +656,8 @@ def _applied(model, statement, level, columns, n_calibration=None):
     if isinstance(statement, MeanStd):
         mean, std = model.apply(statement.mean, statement.std, columns)
         return MeanStd(mean, std, n_calibration=n_calibration)
-    if isinstance(model, (TemperatureScaling, ClassScaling)):
-        return _applied_to_classes(model, statement)
+    if isinstance(model, (TemperatureScaling, ClassScaling, ClassScalingByGroup)):
+        return _applied_to_classes(model, statement, columns)
     if columns is None: prob = model.predict(statement.prob)
     else: prob = model.predict(statement.prob, next(iter(columns.values())))
     return Probabilities(prob, pos_label=statement.pos_label)
@@ -691,7 +691,7 @@ def _all_classes(statement):
     return np.column_stack([1 - statement.prob, statement.prob])
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-applied-classes
-def _applied_to_classes(model, statement):
+def _applied_to_classes(model, statement, columns):
     "Probabilities of K classes after a map."
     if statement.n_classes != model.n_classes_:
         raise ValueError(f"statement must hold {model.n_classes_} classes, as in the fit, got "
@@ -701,7 +701,9 @@ def _applied_to_classes(model, statement):
             list(map(str, known)) != list(map(str, statement.classes.tolist()))):
         raise ValueError("statement must hold the classes of the fit in their order: "
                          f"{', '.join(map(str, known[:12]))}")
-    return Probabilities(model.predict(statement.prob), classes=statement.classes)
+    if columns is None: prob = model.predict(statement.prob)
+    else: prob = model.predict(statement.prob, next(iter(columns.values())))
+    return Probabilities(prob, classes=statement.classes)
 
 # %% ../nbs/verbs/101_verbs.ipynb #vb-recal-kinds
 def _recalibrate_mean_std(asked):
@@ -715,10 +717,10 @@ def _recalibrate_mean_std(asked):
 
 def _recalibrate_probabilities(asked):
     from uqcal.corrections.probability_recalibration import recalibrate_probabilities
-    if asked.statement.n_classes > 2: return _recalibrate_classes(asked)
     if asked.columns is not None and asked.columns.shape[1] > 1:
         raise ValueError("by must hold one column of groups to recalibrate probabilities, got "
                          f"{asked.columns.shape[1]}")
+    if asked.statement.n_classes > 2: return _recalibrate_classes(asked)
     named = asked.named or {}
     found = recalibrate_probabilities(asked.y, asked.statement.prob, groups=asked.labels,
                                       by=next(iter(named.values()), None), **asked.how)
@@ -730,12 +732,12 @@ def _recalibrate_classes(asked):
     "Probabilities of more than two classes, by a map of them all."
     from uqcal.corrections.class_recalibration import recalibrate_classes
     statement = asked.statement
-    if asked.columns is not None:
-        raise TypeError("by is known for probabilities of one event; recalibrate each group by "
-                        "itself: recalibrate(y_true[rows], statement.take(rows))")
+    named = asked.named or {}
     found = recalibrate_classes(_class_labels(asked), statement.prob, classes=statement.classes,
-                                groups=asked.labels, **asked.how)
-    return found, found.model, Probabilities(found.recalibrated, classes=statement.classes), ()
+                                groups=asked.labels, by=next(iter(named.values()), None),
+                                **asked.how)
+    held = Probabilities(found.recalibrated, classes=statement.classes)
+    return found, found.model, held, tuple(named) if found.by is not None else ()
 
 
 def _class_labels(asked):

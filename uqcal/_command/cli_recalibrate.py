@@ -251,41 +251,47 @@ def _class_columns(classes, prob):
 def _fit_classes(context, given, options):
     "Recalibrate probabilities of several classes."
     from uqcal.corrections.class_recalibration import recalibrate_classes
-    if given.by: raise ValueError("--by is known for probabilities of one event; recalibrate each "
-                                  "group by itself: --where COLUMN=GROUP")
+    if len(given.by) > 1: raise ValueError("give one --by with probabilities: the column of their "
+                                           "groups")
     p = given.values
     if context.params["out"] is not None:
         check_new_columns(given.table, [*_class_columns(given.classes, p)])
     try: found = recalibrate_classes(given.observed, p, classes=given.classes, groups=given.groups,
-                                     **options)
+                                     by=next(iter(given.by.values()), None), **options)
     except ValueError as wrong:
         raise ValueError(str(wrong).replace("y_true", given.asked.said["observed"])) from wrong
     text = _screen(_with_lines(found, given.table), given, context, "held-out verdict",
                    found.candidates["verdict"])
+    by = [] if found.by is None else [*given.by]
     return Done(text=text, report=found, model=found.model,
                 added=_class_columns(given.classes, found.recalibrated),
-                facts={"sentence": found.conclusion, "range": [p.min(), p.max()],
+                facts={"sentence": found.conclusion, "range": [p.min(), p.max()], "by": by,
                        "classes": [*map(str, given.classes)]})
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-class-apply
 def _apply_classes(context, source, state, asked):
     "Bring a map of several classes to other rows."
-    from uqcal.corrections.class_recalibration import ClassScaling
+    from uqcal._words.probabilities.classes import unseen_classes
+    from uqcal.corrections.class_recalibration import ClassScaling, ClassScalingByGroup
     from uqcal.probabilities.recalibration import TemperatureScaling
     path, out = context.params["apply_file"], context.params["out"]
-    given = new_rows(asked, "classes")
+    given = new_rows(dataclasses.replace(asked, as_groups=asked.by), "classes")
     if [*map(str, given.classes)] != state["classes"]:
         raise ValueError(f"--apply {path} was fitted to the classes {', '.join(state['classes'])}, "
                          f"got {', '.join(map(str, given.classes))}")
     before = after = given.values
     told = ["Unchanged: the model changes nothing."]
     if state["model"] is not None:
-        made = restored({one.__name__: one for one in (TemperatureScaling, ClassScaling)}, state,
-                        path)
-        after = made.predict(before)
+        kinds = (TemperatureScaling, ClassScaling, ClassScalingByGroup)
+        made = restored({one.__name__: one for one in kinds}, state, path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # said below
+            after = made.predict(before, *given.by.values())
         top = before.max(axis=1), after.max(axis=1)
         told = [f"Recalibrated: {made.sentence}.", "Probabilities of the top label: "
                 f"{span_of(top[0])} before, {span_of(top[1])} after."]
+        for one in given.by.values():
+            if (new := made.unseen(one)).any(): told.append(unseen_classes(one, new))
     rows = write_rows(source, given.table, _class_columns(given.classes, after), out, asked.how)
     _end_applied(given, told, validate_next(state, given.table, ["--probs 'recalibrated_*'"], out),
                  rows, out)
@@ -469,7 +475,7 @@ def _read(context, source):
     refuse_others(context, kind, ("by", "as_groups", "groups", "seed", "jobs", "json_file",
                                   *FITTING, *ROWS_READ, *WAYS[kind].acts))
     asked = asked_of(context, source, said)
-    if kind == "probabilities" or is_forecast:
+    if kind in ("probabilities", "classes") or is_forecast:
         asked = dataclasses.replace(asked, as_groups=asked.by)
     return KINDS[kind].read(asked)
 

@@ -355,10 +355,11 @@ def status_word(finding: Any,  # of any report
 AXES = {"bias": "mean error / predicted std", "size": "size of errors / predicted std",
         "coverage_by": "share covered", "calibration_by": "observed / predicted events",
         "each_class": "observed / predicted cases",
-        "recalibrated_groups": "observed / predicted events"}
+        "recalibrated_groups": "observed / predicted events",
+        "recalibrated_class_groups": "observed / predicted right labels"}
 ALONG = {"each_class": "class"}  # what parts are of, where no column is named
 CLAIMED = {"bias": 0.0, "size": 1.0, "calibration_by": 1.0, "each_class": 1.0,
-           "recalibrated_groups": 1.0}
+           "recalibrated_groups": 1.0, "recalibrated_class_groups": 1.0}
 
 
 def axis_text(kind: str,  # of a finding in parts
@@ -421,7 +422,8 @@ _LIKE = {"forecast_tails": "forecast_spread", "ranking": "average", "scores": "a
           "recalibrated_calibration": "recalibration_gain", "difference_average":
           "difference_anywhere", "other_groups": "group_difference", "online gain":
           "stream alarms", "forecast alarms": "stream alarms",
-          "recalibrated_groups": "recalibration_gain"}
+          "recalibrated_groups": "recalibration_gain",
+          "recalibrated_class_groups": "recalibration_gain"}
 _FORECAST = ("forecast_method", "forecast_gain", "forecast_fault")
 
 

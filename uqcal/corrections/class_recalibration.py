@@ -5,18 +5,21 @@
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-imports
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from .._base.inputs import (check_choice, check_count, check_generator, check_labels_agree,
-                                check_multiclass, plain_array, read_labels)
+                                check_multiclass, plain_array, read_array, read_labels)
 from .._base.results import json_plain, new_axes
 from .._base.tickets import Storable
 from .._sample.sample import Ordering
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 # %% auto #0
-__all__ = ['ClassScaling', 'ClassRecalibration', 'recalibrate_classes']
+__all__ = ['ClassScaling', 'ClassScalingByGroup', 'ClassRecalibration', 'recalibrate_classes']
 
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-loss
 def _penalised(flat, log_p, hit, start, penalty, is_full):
@@ -261,6 +264,268 @@ def _cross_fitted(name, prob, label, unit, fold):
         made[held] = _fitted(name, prob[~held], label[~held], rest).predict(prob[held])
     return made
 
+# %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-groups-numbers
+def _departed(flat, odds, hit):
+    "Loss of a group's rows at a factor and offsets, its gradient, and second derivatives."
+    moved = (1 + flat[0]) * odds
+    if flat.size > 1: moved = moved + flat[1:]
+    share = softmax(moved, axis=1)
+    left, mean = share - hit, np.sum(share * odds, axis=1)
+    loss = np.sum(logsumexp(moved, axis=1) - np.sum(hit * moved, axis=1))
+    push, curved = np.r_[np.sum(left * odds), left.sum(axis=0)], np.zeros((hit.shape[1] + 1,) * 2)
+    curved[0, 0] = np.sum(share * odds**2) - mean @ mean
+    curved[0, 1:] = curved[1:, 0] = np.sum(share * (odds - mean[:, None]), axis=0)
+    curved[1:, 1:] = np.diag(share.sum(axis=0)) - share.T @ share
+    return loss, push[:flat.size], curved[:flat.size, :flat.size]
+
+
+def _cluster_worth(odds, hit, unit):
+    "What a row of a group is worth, at most 1, where rows of clusters are correlated."
+    if unit is None: return 1.0
+    parts = np.sum((hit - softmax(odds, axis=1)) * odds, axis=1)
+    sums = np.bincount(np.unique(unit, return_inverse=True)[1], parts)
+    return float(parts @ parts / max(sums @ sums, parts @ parts, 1e-300))
+
+# %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-groups-fit
+def _group_departures(odds, hit, worth, spread):
+    "Factor and offsets of a group that are most probable, and the log marginal likelihood."
+    at, precision = np.zeros(spread.size), np.diag(spread**-2.0)
+    loss, push, curved = _departed(at, odds, hit)
+    first = value = worth * loss
+    for _ in range(50):
+        step = np.linalg.solve(worth * curved + precision, -worth * push - precision @ at)
+        size = min(1.0, 1 / max(np.abs(step).max(), 1e-300))
+        while True:
+            ahead = at + size * step
+            loss, push, curved = _departed(ahead, odds, hit)
+            new = worth * loss + ahead @ precision @ ahead / 2
+            if new <= value + 1e-9 * abs(value) or size < 1e-6: break
+            size /= 2
+        at, value = ahead, new
+        if np.abs(step).max() < 1e-8: break
+    gained = first - worth * loss
+    logs = [np.linalg.slogdet(one)[1] for one in (precision, worth * curved + precision)]
+    evidence = first - value + (logs[0] - logs[1]) / 2
+    if gained <= at.size: at = np.zeros(at.size)  # less than one for each parameter
+    return at, evidence
+
+
+def _groups_differ(odds, hit, code, unit):
+    "How probable it is that groups with one map differ as far as these."
+    total = freedom = 0.0
+    for k in range(int(code.max()) + 1):
+        rows = code == k
+        worth = _cluster_worth(odds[rows], hit[rows], None if unit is None else unit[rows])
+        size = _n_departures(rows.sum(), hit.shape[1])
+        _, push, curved = _departed(np.zeros(size), odds[rows], hit[rows])
+        total += worth * push @ np.linalg.pinv(curved, rcond=1e-9, hermitian=True) @ push
+        freedom += np.linalg.matrix_rank(curved, tol=1e-9 * np.trace(curved), hermitian=True)
+    return float(stats.chi2.sf(total, max(freedom, 1.0)))
+
+
+def _n_departures(rows, n_classes):
+    "A factor, and offsets where a group is large."
+    if rows >= _ROWS * n_classes: return 1 + n_classes
+    return 1
+
+# %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-groups-map
+_FACTORS, _OFFSETS = (0.05, 0.1, 0.2, 0.4, 0.8), (0.02, 0.1, 0.3)  # standard deviations to try
+
+
+class ClassScalingByGroup(Storable):
+    """A common map of the probabilities of K classes, and departures of groups, drawn to zero where rows are few; groups that were not seen get the common map.
+
+    Parameters
+    ----------
+    common : Any, optional
+        The common map, fitted: TemperatureScaling or ClassScaling; None: no change.
+    spread : Sequence[float] | None, optional
+        Standard deviations of groups' factors and offsets, > 0; None: those of the largest
+        marginal likelihood.
+    """
+
+    obeyed = None  # all settings, whenever they are set
+
+    def __init__(self,
+                 common: Any = None,  # the common map, fitted: TemperatureScaling or ClassScaling;
+                                      # None: no change
+                 spread: Sequence[float] | None = None,  # standard deviations of groups' factors
+                 # and offsets, > 0; None: those of the largest marginal likelihood
+                 ):
+        self.common, self.spread = common, spread
+
+    def fit(self,
+            y_prob: ArrayLike,  # probabilities of all classes, shape (n, K), rows sum to 1
+            y_true: ArrayLike,  # true classes, from 0 to K − 1, shape (n,); labels, with classes
+            by: ArrayLike,  # the group of each row, shape (n,): text, numbers or truth values
+            groups: ArrayLike | None = None,  # labels of clusters, shape (n,)
+            classes: ArrayLike | None = None,  # the label of each column, shape (K,)
+            ) -> Self:  # the estimator itself
+        """Find the departures of all groups from the common map.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Probabilities of all classes, shape (n, K), rows sum to 1.
+        y_true : ArrayLike
+            True classes, from 0 to K − 1, shape (n,); labels, with classes.
+        by : ArrayLike
+            The group of each row, shape (n,): text, numbers or truth values.
+        groups : ArrayLike | None, optional
+            Labels of clusters, shape (n,).
+        classes : ArrayLike | None, optional
+            The label of each column, shape (K,).
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `check_multiclass`.
+        ValueError
+            For missing labels.
+        """
+        check_labels_agree(y_prob=y_prob, y_true=y_true, by=by, groups=groups)
+        label, prob = check_multiclass(y_true, y_prob, classes)
+        code, names = pd.factorize(read_labels(by, label.size, "by"))
+        if groups is not None: groups = read_labels(groups, label.size, "groups")
+        if classes is None: self.labels_ = None
+        else: self.labels_ = plain_array(classes, "classes", "labels").tolist()
+        self.groups_ = [one.item() if isinstance(one, np.generic) else one for one in names]
+        self.n_, self.n_classes_ = prob.shape
+        self.least_ = float(prob.min(where=prob > 0, initial=1e-30))
+        odds, hit = self._odds(prob), (label[:, None] == np.arange(self.n_classes_)) * 1.0
+        tried = [self.spread]
+        if self.spread is None: tried = [(u, v) for u in _FACTORS for v in _OFFSETS]
+        fits = [self._departures(odds, hit, code, groups, one) for one in tried]
+        best = int(np.argmax([evidence for _, evidence in fits]))
+        self.spread_, self.departures_ = list(map(float, tried[best])), fits[best][0]
+        return self
+
+    def _odds(self, prob):
+        "Logarithms of probabilities after the common map."
+        if self.common is not None: prob = self.common.predict(prob)
+        return np.log(np.maximum(prob, min(self.least_, 1e-12)))
+
+    def _departures(self, odds, hit, code, groups, spread):
+        "A row for each group, factor and offsets; and the log marginal likelihood of all."
+        found, total = np.zeros((len(self.groups_), 1 + self.n_classes_)), 0.0
+        for k in range(len(self.groups_)):
+            rows = code == k
+            unit = None if groups is None else groups[rows]
+            size = _n_departures(rows.sum(), self.n_classes_)
+            width = np.r_[spread[0], np.full(size - 1, spread[1])]
+            worth = _cluster_worth(odds[rows], hit[rows], unit)
+            found[k, :size], evidence = _group_departures(odds[rows], hit[rows], worth, width)
+            total += evidence
+        return found, total
+
+    def _codes(self, by, n):
+        "The place of each row's group among those of the fit; −1 for others."
+        check_is_fitted(self)
+        return pd.Index(self.groups_).get_indexer(pd.Index(read_labels(by, n, "by")))
+
+    def unseen(self,
+               by: ArrayLike,  # the group of each row, shape (m,)
+               ) -> np.ndarray:  # truth values, shape (m,)
+        """Whether each row's group was not in the fit.
+
+        Parameters
+        ----------
+        by : ArrayLike
+            The group of each row, shape (m,).
+
+        Returns
+        -------
+        np.ndarray
+            Truth values, shape (m,).
+        """
+        return self._codes(by, read_array(by, "by").size) < 0
+
+    def predict(self,
+                y_prob: ArrayLike,  # probabilities of all classes, shape (m, K), rows sum to 1
+                by: ArrayLike,  # the group of each row, shape (m,)
+                ) -> np.ndarray:  # recalibrated probabilities, shape (m, K)
+        """The recalibrated rows; a warning where a group was not in the fit.
+
+        Parameters
+        ----------
+        y_prob : ArrayLike
+            Probabilities of all classes, shape (m, K), rows sum to 1.
+        by : ArrayLike
+            The group of each row, shape (m,).
+
+        Returns
+        -------
+        np.ndarray
+            Recalibrated probabilities, shape (m, K).
+
+        Raises
+        ------
+        ValueError
+            For another number of classes than in the fit.
+        ValueError, TypeError
+            As `check_multiclass`.
+        """
+        check_is_fitted(self)
+        check_labels_agree(y_prob=y_prob, by=by)
+        rows = plain_array(y_prob, "y_prob", "an array of shape (n, classes)")
+        _, prob = check_multiclass(np.zeros(len(rows) if rows.ndim else 1), rows)
+        if prob.shape[1] != self.n_classes_:
+            raise ValueError(f"y_prob must have a column for each of the {self.n_classes_} classes "
+                             f"of the fit, got {prob.shape[1]}")
+        code = self._codes(by, len(prob))
+        departures = np.vstack([self.departures_, np.zeros(1 + self.n_classes_)])[code]
+        new = code < 0
+        if new.any(): warnings.warn(words.unseen_classes(by, new), stacklevel=2)
+        return softmax((1 + departures[:, :1]) * self._odds(prob) + departures[:, 1:], axis=1)
+
+    @property
+    def effect(self) -> dict[str, Any]:
+        "What is done, as numbers."
+        check_is_fitted(self)
+        factor, size = 1 + self.departures_[:, 0], np.abs(self.departures_).max(axis=1)
+        worst, others = int(np.argmax(size)), size > 0
+        others[worst] = False
+        return {"kind": "groups", "group": str(self.groups_[worst]), "factor": float(factor[worst]),
+                "moved": int(others.sum()), "kept": int((size == 0).sum()),
+                "ends": (float(factor[others].min(initial=np.inf)),
+                         float(factor[others].max(initial=-np.inf)))}
+
+    @property
+    def sentence(self) -> str:
+        "What is done to probabilities, in words."
+        if self.common is None: common = None
+        else: common = self.common.sentence
+        return words.class_groups_text(self.effect, common)
+
+# %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-groups-try
+_BY_GROUP = "scaling by group"
+
+
+def _by_groups(common, name, prob, label, by, unit, fold):
+    "The map by group with its cross-validated probabilities; None where groups do not differ."
+    hit = (label[:, None] == np.arange(prob.shape[1])) * 1.0
+    code = pd.factorize(by)[0]
+    if code.max() < 1: return None
+    model = ClassScalingByGroup(common).fit(prob, label, by, unit)
+    if _groups_differ(model._odds(prob), hit, code, unit) >= 0.05: return None
+    made = prob.copy()
+    for k in range(int(fold.max()) + 1):
+        held = fold == k
+        rest = None if unit is None else np.unique(unit[~held], return_inverse=True)[1]
+        simple = None
+        if common is not None: simple = _fitted(name, prob[~held], label[~held], rest)
+        own = ClassScalingByGroup(simple, model.spread_)
+        own.fit(prob[~held], label[~held], by[~held], rest)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of groups that are in one fold only
+            made[held] = own.predict(prob[held], by[held])
+    return model, made
+
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-losses
 def _losses(prob, label):
     "Minus the log of the probability of what happened; 0 counts as the least of the others."
@@ -326,6 +591,12 @@ class ClassRecalibration(Report):
         Level of the limits.
     reason : str | None
         Why nothing was changed, as a code.
+    by : np.ndarray | None
+        The group of each row, shape (n,), where groups depart from the common map.
+    label : np.ndarray | None
+        True classes, from 0, shape (n,).
+    stated : np.ndarray | None
+        As predicted, shape (n, K).
     """
 
     model: Any = field(compare=False)  # the map, fitted to all rows; None where nothing is changed
@@ -339,6 +610,10 @@ class ClassRecalibration(Report):
     n_folds: int  # parts of which each was recalibrated by all others
     confidence: float  # level of the limits
     reason: str | None = None  # why nothing was changed, as a code
+    by: np.ndarray | None = field(default=None, repr=False)  # the group of each row, shape (n,),
+    # where groups depart from the common map
+    label: np.ndarray | None = field(default=None, repr=False)  # true classes, from 0, shape (n,)
+    stated: np.ndarray | None = field(default=None, repr=False)  # as predicted, shape (n, K)
 
     @property
     def n(self) -> int:
@@ -442,8 +717,26 @@ def _class_findings(found):
     calibration = Finding(name="calibration", kind="recalibrated_classes",
                           status=found.after.verdict, n=found.n,
                           facts={"before": found.before, "after": after})
-    if found.is_recalibrated: return found.gain, calibration
-    return (calibration,)
+    if not found.is_recalibrated: return (calibration,)
+    if found.by is None: return found.gain, calibration
+    return found.gain, calibration, _class_groups(found)
+
+
+def _class_groups(found):
+    "Right top labels of each group over those predicted, before and after in cross-validation."
+    code, names = pd.factorize(found.by)
+    ratios = {}
+    for when, prob in (("before", found.stated), ("after", found.recalibrated)):
+        right = (prob.argmax(axis=1) == found.label) * 1.0
+        ratios[when] = np.bincount(code, right) / np.bincount(code, prob.max(axis=1))
+    table = pd.DataFrame({"group": names, "count": np.bincount(code), **ratios})
+    worst = int(np.argmax(np.abs(np.log(np.maximum(table["before"], 1e-9)))
+                          * np.sqrt(table["count"])))
+    facts = {"group": str(names[worst]), "before": float(table["before"][worst]),
+             "after": float(table["after"][worst]), "low": float(table["after"].min()),
+             "high": float(table["after"].max()), "groups": len(names)}
+    return Finding(name="by group", kind="recalibrated_class_groups", status="fact", n=found.n,
+                   facts=facts, parts=table)
 
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-step
 def _class_step(found):
@@ -465,6 +758,7 @@ def recalibrate_classes(
     *,
     classes: ArrayLike | None = None,  # the label of each column, shape (K,)
     groups: ArrayLike | None = None,  # labels of clusters, shape (n,), which stay in one fold
+    by: ArrayLike | None = None,  # the group of each row, shape (n,), where groups may differ
     n_folds: int = 10,  # folds of the cross-validation, at least 2
     tolerance: float = 1.25,  # factor of O/E and calibration slope that does no harm
     local_tolerance: float = 0.05,  # mean difference over a fifth of the rows that does no harm
@@ -487,6 +781,8 @@ def recalibrate_classes(
         The label of each column, shape (K,).
     groups : ArrayLike | None, optional
         Labels of clusters, shape (n,), which stay in one fold.
+    by : ArrayLike | None, optional
+        The group of each row, shape (n,), where groups may differ.
     n_folds : int, default 10
         Folds of the cross-validation, at least 2.
     tolerance : float, default 1.25
@@ -522,7 +818,7 @@ def recalibrate_classes(
     ----------
     Guo et al. (2017), § 4.2; Kull et al. (2019), § 3.
     """
-    check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups)
+    check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups, by=by)
     label, prob = check_multiclass(y_true, y_prob, classes)
     rng, n_folds = check_generator(rng), check_count(n_folds, "n_folds", minimum=2)
     unit, clusters = np.arange(label.size), None
@@ -532,6 +828,7 @@ def recalibrate_classes(
     if unit.max() + 1 < _LEAST:
         raise ValueError(f"y_true must hold at least {_LEAST} rows, or clusters of them, to "
                          f"recalibrate, got {unit.max() + 1}")
+    if by is not None: by = read_labels(by, label.size, "by")
     asked = dict(classes=classes, groups=clusters, tolerance=tolerance, confidence=confidence,
                  local_tolerance=local_tolerance, n_resamples=n_resamples, n_boot=n_boot, rng=rng,
                  n_jobs=n_jobs, progress=progress)
@@ -547,14 +844,23 @@ def recalibrate_classes(
     held = {name: _losses(made, label) for name, made in crossed.items()}
     if clusters is None: order = None
     else: order = Ordering.of(unit.astype(float))
+    is_few, chosen = unit.max() + 1 < _ROWS * prob.shape[1], "unchanged"
+    if len(held) > 1: chosen = _class_choice(held, order, before["each class"].shows_fault, is_few)
+    if chosen == "unchanged": model = None
+    else: model = _fitted(chosen, prob, label, clusters)
+    apart = None
+    if by is not None and not is_reversed:
+        apart = _by_groups(model, chosen, prob, label, by, clusters, fold)
+    if apart is not None:
+        crossed[_BY_GROUP] = apart[1]
+        held[_BY_GROUP] = _losses(apart[1], label)
+        row = _score_table({_BY_GROUP: held[_BY_GROUP]}, held[chosen], order).loc[_BY_GROUP]
+        if row["gain"] > row["gain_error"]: chosen, model = _BY_GROUP, apart[0]
     table = _score_table(held, held["unchanged"], order)
     table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
-    chosen, model, after = "unchanged", None, before
-    is_few = unit.max() + 1 < _ROWS * prob.shape[1]
-    if len(held) > 1: chosen = _class_choice(held, order, before["each class"].shows_fault, is_few)
+    after = before
     if chosen != "unchanged":
-        model = _fitted(chosen, prob, label, clusters)
-        if isinstance(model, ClassScaling) and classes is not None:
+        if not isinstance(model, TemperatureScaling) and classes is not None:
             model.labels_ = np.asarray(classes).tolist()
         after = class_report(names, crossed[chosen], **asked)
         table.loc[chosen, "verdict"] = after.verdict
@@ -566,13 +872,16 @@ def recalibrate_classes(
         model=model, chosen=chosen, before=before, after=after, recalibrated=crossed[chosen],
         gain=_cross_validated_gain(chosen, table, label.size), candidates=table,
         n_folds=int(fold.max()) + 1,
-        confidence=confidence, reason=reason, cautions=_class_cautions(before))
+        confidence=confidence, reason=reason, cautions=_class_cautions(before, chosen),
+        by=by if chosen == _BY_GROUP else None, label=label, stated=prob)
     return replace(found, findings=_class_findings(found), step=_class_step(found))
 
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-cautions
-def _class_cautions(before):
-    "On labels that were predicted to be impossible."
+def _class_cautions(before, chosen):
+    "On labels that were predicted to be impossible, and on groups that were not seen."
     rows = before["locally"].rows
-    if not rows: return ()
-    return (Caution(code="recalibration_impossible", facts={"rows": rows, "row_names": ()},
-                    decides=True),)
+    cautions = []
+    if rows: cautions.append(Caution(code="recalibration_impossible",
+                                     facts={"rows": rows, "row_names": ()}, decides=True))
+    if chosen == _BY_GROUP: cautions.append(Caution(code="classes_unseen"))
+    return tuple(cautions)

@@ -15,7 +15,7 @@ from ..text import (capital, counted, factor_text, few_clusters_text, p_text, pe
 
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'tests_text', 'conclusion_text', 'title_text', 'class_lines',
-           'scaling_text', 'recalibration_conclusion']
+           'scaling_text', 'class_groups_text', 'unseen_classes', 'recalibration_conclusion']
 
 # %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-small
 _MEANING = {"overconfident": "too close to 0 and 1", "underconfident": "too far from 0 and 1",
@@ -302,6 +302,55 @@ def scaling_text(effect: Any,  # kind, and the ends of slopes and odds
     more = ", and slopes between classes" * (effect["kind"] == "matrix")
     return f"slopes of {slopes} and odds × {odds}, by class{more}"
 
+# %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-groups
+def class_groups_text(effect: Any,  # group, factor, moved, kept and ends
+                      common: str | None,  # what the common map does; None: nothing
+                      ) -> str:  # without a full stop
+    """What a map by group does to probabilities of K classes.
+
+    Parameters
+    ----------
+    effect : Any
+        Group, factor, moved, kept and ends.
+    common : str | None
+        What the common map does; None: nothing.
+
+    Returns
+    -------
+    str
+        Without a full stop.
+    """
+    told = []
+    if common is not None: told.append(common)
+    told.append(f"logarithms × {two_digits(effect['factor'])} in {short_name(effect['group'])}")
+    if effect["moved"]:
+        ends = " to ".join(map(two_digits, effect["ends"]))
+        told.append(f"× {ends} in {counted(effect['moved'], 'other group')}")
+    if effect["kept"]: told.append(f"{counted(effect['kept'], 'group')} as the common map")
+    return "; ".join([*told, "groups not seen get the common map"])
+
+# %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-groups-unseen
+def unseen_classes(by: Any,  # the group of each row, shape (n,)
+                   new: Any,  # whether each was not in the fit, truth values, shape (n,)
+                   ) -> str:  # a sentence
+    """What becomes of rows of groups to which a map of K classes was not fitted.
+
+    Parameters
+    ----------
+    by : Any
+        The group of each row, shape (n,).
+    new : Any
+        Whether each was not in the fit, truth values, shape (n,).
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    names = list(dict.fromkeys(str(one) for one, is_new in zip(by, new) if is_new))[:3]
+    return (f"{np.sum(new):,} of {np.size(new):,} rows are of groups that the map was not fitted "
+            f"to ({enumerated([short_name(one) for one in names])}): they get the common map.")
+
 # %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-recalibrated
 def _recalibrated_line(finding):
     facts = finding.facts
@@ -319,6 +368,18 @@ def _recalibrated_sentence(finding):
     if facts["after"] is None: return facts["before"].conclusion
     return (f"Before: {_small(facts['before'].conclusion)}. After, cross-validated: "
             f"{_small(facts['after'].conclusion)}.")
+
+# %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-groups-line
+def _class_groups_line(finding):
+    facts = finding.facts
+    before, after, low, high = (two_digits(facts[name])
+                                for name in ("before", "after", "low", "high"))
+    return (f"right top labels in {short_name(facts['group'])}: O/E {before} before, {after} after; "
+            f"all {facts['groups']:,} groups after: {low} to {high}")
+
+
+def _class_groups_sentence(finding):
+    return f"{capital(_class_groups_line(finding))} (cross-validated)."
 
 # %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-recal-conclusion
 _UNCHANGED = {"no map": "no map gains in cross-validation",
@@ -348,12 +409,16 @@ def recalibration_conclusion(report: Any,  # a `ClassRecalibration`
 
 # %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-tables
 LINES = {"top_label": _top_line, "class_slope": _class_slope_line, "each_class": _class_line,
-         "class_locally": _local_line, "recalibrated_classes": _recalibrated_line}
+         "class_locally": _local_line, "recalibrated_classes": _recalibrated_line,
+         "recalibrated_class_groups": _class_groups_line}
 SENTENCES = {"top_label": _top_sentence, "class_slope": _class_slope_sentence,
              "each_class": _class_sentence, "class_locally": _local_sentence,
-             "recalibrated_classes": _recalibrated_sentence}
+             "recalibrated_classes": _recalibrated_sentence,
+             "recalibrated_class_groups": _class_groups_sentence}
 METHODS = dict.fromkeys(("top_label", "class_slope", "each_class", "class_locally"), _method)
-CAUTIONS = {"few_clusters_of_classes": few_clusters_text}
+CAUTIONS = {"few_clusters_of_classes": few_clusters_text,
+            "classes_unseen": lambda caution: (
+                "Groups that were not seen here get the common map: validate them before use.")}
 STEPS = {("recalibrate", "classes"): _recalibrate_classes,
          ("check", "reversed_classes"): _check_reversed,
          ("check", "impossible_labels"): _check_impossible, ("correct", "classes_by"): _by_itself,
