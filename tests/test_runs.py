@@ -214,7 +214,7 @@ def test_an_interrupt_is_answered_within_a_second(tmp_path, command, options, wo
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_loop_that_hears_nothing_is_ended(number):
-    code = ("import sys, numpy as np, uqcal._command.cli as cli, uqcal._command.cli_validate as scores\nfrom uqcal.probabilities.reliability import _characteristic as loop\nloop(np.ones(1), np.ones(1))\n"
+    code = ("import sys, numpy as np, uqcal._command.cli as cli, uqcal._command.cli_validate as scores\nfrom uqcal.probabilities.calibration_errors import _characteristic as loop\nloop(np.ones(1), np.ones(1))\n"
             "def deaf(*options, **more):\n    print('begun', flush=True)\n    loop(np.full(10**7, 0.5), np.ones(4000))\n"
             "scores.asked_of = deaf\nsys.argv = ['uqcal', 'validate', 'x.csv', '--observed', 'y', '--prob', 'p']\ncli.main()")
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

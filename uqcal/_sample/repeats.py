@@ -18,7 +18,7 @@ from .._base.results import Result
 from .._chance.resampling import shuffle_state, shuffle_within
 from .._words.file import REPEATS
 from ..reports import Caution
-from .sample import Ordering, Sample, rank_correlation, stable_order
+from .sample import Ordering, Sample, stable_order
 
 # %% auto #0
 __all__ = ['Repeats', 'find_repeats', 'repeats_of', 'related_groups', 'copies_of', 'repeated_cases', 'related_cases',
@@ -202,10 +202,11 @@ def _without_trend(ranks, along):
     return rest
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-013b
-def _is_sorted(values):
+def _is_sorted(column):
     "Whether rows come in the order of a column, give or take a few."
-    along = rank_correlation(Ordering.of(np.arange(values.size)), Ordering.of(values))
-    return abs(along) > 0.9
+    place = np.arange(column.ranks.size) - (column.ranks.size - 1) / 2
+    scale = np.sqrt((column.ranks @ column.ranks) * (place @ place))
+    return abs(column.ranks @ place) > 0.9 * scale
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-013c
 def _serial(values, lag):
@@ -217,11 +218,11 @@ def _serial(values, lag):
 # %% ../../nbs/sample/28_repeats.ipynb #cell-014
 def _rests(sample):
     "Ranks of Z and of |Z| less their trends; none where rows are few or sorted."
-    columns = (sample.error, np.abs(sample.error), sample.uncertainty, sample.scaled,
-               np.abs(sample.scaled))
-    if sample.n < 20 or any(_is_sorted(column) for column in columns if np.ptp(column) > 0):
-        return []
-    both = (Ordering.of(sample.scaled).ranks, sample.by_scaled_size.ranks)
+    by_scaled = Ordering.of(sample.scaled)
+    columns = (Ordering.of(sample.error), Ordering.of(np.abs(sample.error)),
+               sample.by_uncertainty, by_scaled, sample.by_scaled_size)
+    if sample.n < 20 or any(map(_is_sorted, columns)): return []
+    both = by_scaled.ranks, sample.by_scaled_size.ranks
     return [_without_trend(ranks, sample.by_uncertainty) for ranks in both if ranks.any()]
 
 # %% ../../nbs/sample/28_repeats.ipynb #dep-neighbours
@@ -512,7 +513,7 @@ def related_cases(
     else: labels, caution = copies
     if labels is not None: return labels, caution
     if np.unique(p).size < 20: caution = None  # can't be told, as is usual
-    if np.sum(y[1:] != y[:-1]) < 4 or np.ptp(p) > 0 and _is_sorted(p): return None, caution
+    if np.sum(y[1:] != y[:-1]) < 4 or _is_sorted(Ordering.of(p)): return None, caution
     labels, found = _along_the_file(_without_trend(y - p, Ordering.of(p)),
                                     min(y.sum(), y.size - y.sum()), "cases")
     return labels, found or caution
