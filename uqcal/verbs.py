@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ._base.doors import door
 from ._base.inputs import (check_choice, check_fraction, check_generator, check_labels_agree,
-                                named_table, one_below_the_other)
+                                named_table, _one_below_the_other)
 from ._base.page import write_whole
 from ._words import verbs as words
 from ._words.corrections import labels_conclusion
@@ -263,7 +263,7 @@ def _stacked_labels(y_true, prob, by, groups, sample_weight):
     if columns is None: columns = pd.DataFrame()
     if "label" in columns: raise ValueError("by must not hold a column 'label' with "
                                             "multilabel=True, which names that of the labels so")
-    y, p, columns, groups = one_below_the_other(y_true, prob, names, columns, groups)
+    y, p, columns, groups = _one_below_the_other(y_true, prob, names, columns, groups)
     if sample_weight is not None: sample_weight = np.repeat(np.asarray(sample_weight), len(names))
     return y, Probabilities(p), {"by": columns, "groups": groups, "sample_weight": sample_weight}
 

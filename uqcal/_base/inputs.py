@@ -24,7 +24,7 @@ __all__ = ['refuse', 'printable', 'widen', 'refuse_query', 'named_table', 'plain
            'read_groups', 'read_labels', 'check_ratio', 'check_probabilities', 'check_outcomes', 'read_responses',
            'positive_in_groups', 'check_weights', 'check_binary', 'check_class_probabilities', 'check_multiclass',
            'check_labels', 'place_labels', 'check_count', 'check_jobs', 'check_fraction', 'check_level', 'check_levels',
-           'refuse_crossing', 'check_choice', 'check_choices', 'check_generator', 'boxed', 'one_below_the_other']
+           'refuse_crossing', 'check_choice', 'check_choices', 'check_generator', 'boxed']
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -1608,7 +1608,7 @@ def boxed(values: Any,  # one value, or several in one dimension
     return [values[()] if isinstance(values, np.ndarray) else values]
 
 # %% ../../nbs/base/00_inputs.ipynb #below
-def one_below_the_other(
+def _one_below_the_other(
     y_true: np.ndarray,  # outcomes of all labels, shape (n, L)
     y_prob: np.ndarray,  # their probabilities, shape (n, L)
     labels: Sequence[str],  # the name of each column, L of them
@@ -1616,26 +1616,7 @@ def one_below_the_other(
     groups: ArrayLike | None,  # clusters of rows, shape (n,); None: each is its own
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], np.ndarray]:  # outcomes, probabilities,
     # columns with the label first, clusters; n · L rows each
-    """Labels of a table as rows of one event each.
-
-    Parameters
-    ----------
-    y_true : np.ndarray
-        Outcomes of all labels, shape (n, L).
-    y_prob : np.ndarray
-        Their probabilities, shape (n, L).
-    labels : Sequence[str]
-        The name of each column, L of them.
-    by : Mapping[str, ArrayLike]
-        Name → column, shape (n,).
-    groups : ArrayLike | None
-        Clusters of rows, shape (n,); None: each is its own.
-
-    Returns
-    -------
-    tuple[np.ndarray, np.ndarray, dict[str, np.ndarray], np.ndarray]
-        Outcomes, probabilities, columns with the label first, clusters; n · L rows each.
-    """
+    "Labels of a table as rows of one event each."
     n, size = np.shape(y_prob)
     columns = {"label": np.tile(list(labels), n)}
     for name, column in by.items(): columns[str(name)] = np.repeat(np.asarray(column), size)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from .._base.inputs import one_below_the_other
+from .._base.inputs import _one_below_the_other
 from .cli_parts import (
     ROWS, aligned, as_json, as_labels, asked_facts, check_fail_on, check_outputs,
     check_sizes, cores, deliver, differing, fails, in_python, is_recalibrated,
@@ -279,9 +279,9 @@ def _labels_of(asked):
     column = {label: name for name, label in seen.items()}
     y = np.column_stack([table.columns[column[label]] for label in prob.values()])
     p = np.column_stack([table.columns[name] for name in prob])
-    y, p, by, groups = one_below_the_other(y, p, [*prob.values()],
-                                           {name: table.columns[name] for name in asked.by},
-                                           as_labels(table.columns.get(asked.groups)))
+    y, p, by, groups = _one_below_the_other(y, p, [*prob.values()],
+                                            {name: table.columns[name] for name in asked.by},
+                                            as_labels(table.columns.get(asked.groups)))
     return Given(kind="probabilities", asked=asked, observed=y, values=p, groups=groups, by=by,
                  table=dataclasses.replace(table, places=np.repeat(table.places, len(prob))))
 
