@@ -733,7 +733,7 @@ def test_validate_checks_its_columns_once_and_sorts_each_once(monkeypatch):
     monkeypatch.setattr(room.Ordering, "of", classmethod(lambda cls, values, *more: sorted_.append(values.tobytes()) or plain(cls, values, *more)))
     error, uncertainty = sample(2)  # no row is near to deciding
     quick(error, uncertainty, by={"x": COLUMN[::-1], "t": TEXT}, statistics=("zms", "nll", "rce", "cc", "correlation", "ence", "zmse"), distribution="normal")
-    assert seen == ["both"] and len(sorted_) == len(set(sorted_)) == 7       # u, |E|, |Z|, x, t, and pairs and signs in search of repeats
+    assert seen == ["both"] and len(sorted_) == len(set(sorted_)) == 8       # u, E, |E|, |Z|, x, t, and pairs and signs in search of repeats
 
 
 @pytest.mark.parametrize("n_mc", [100, "auto"])

@@ -310,7 +310,7 @@ def test_a_wrong_stretch_is_found_and_named():
     np.testing.assert_allclose((at.factor, at.below, at.above, at.elsewhere), (inside, below, above, elsewhere), rtol=1e-9)
     assert at.count == last - first + 1 and at.share == pytest.approx(at.count / 2000) and at.excess == pytest.approx(inside**2 / result.zms - 1)
     assert f"{inside:.2f} times as large as predicted where u is {uncertainty[first]:.3g} to {uncertainty[last]:.3g}" in result.sentence
-    assert f"({100 * at.share:.0f} % of the rows), {below:.2f} times below this range and {above:.2f} times above it" in result.sentence
+    assert f"({100 * at.share:.0f} % of the rows), {below:.2f} times below and {above:.2f} times above this range" in result.sentence
     np.testing.assert_allclose(result.graph["cumulative"].iloc[-1], 0, atol=1e-12)
     z2 = (error / uncertainty)**2
     np.testing.assert_allclose(result.graph["cumulative"], np.cumsum(z2 / z2.mean() - 1) / 2000, atol=1e-12)

@@ -219,7 +219,7 @@ def _serial(values, lag):
 def _rests(sample):
     "Ranks of Z and of |Z| less their trends; none where rows are few or sorted."
     by_scaled = Ordering.of(sample.scaled)
-    columns = (Ordering.of(sample.error), Ordering.of(np.abs(sample.error)),
+    columns = (Ordering.of(sample.error), sample.by_error_size,
                sample.by_uncertainty, by_scaled, sample.by_scaled_size)
     if sample.n < 20 or any(map(_is_sorted, columns)): return []
     both = by_scaled.ranks, sample.by_scaled_size.ranks
