@@ -226,7 +226,7 @@ def test_points_needed_are_such_as_would_settle_it():
 
 def test_equal_uncertainties_leave_the_mean():
     test = bias_test([1.0, -1.0, 2.0, 0.5, -0.5], np.ones(5), rng=1)
-    assert test.pvalue == 1 and test.stretch is None and test.stretch_interval is None and "all equal" in test.sentence
+    assert test.pvalue == 1 and test.stretch is None and test.stretch_interval is None and "all u are equal" in test.sentence
     assert test.adjusted_pvalues[0] == test.mean_pvalue
 
 

@@ -154,7 +154,7 @@ class BiasTest(SignificanceTest):
 
     @property
     def is_skewed(self) -> bool:
-        "Whether scaled errors look so skewed that limits over parts miss more often than they should."
+        "Whether scaled errors look so skewed that limits over parts miss too often."
         units = self.n_groups or self.n
         is_skewed = units <= 2000 and abs(self.skewness) > max(0.15, 2 / np.sqrt(units))
         return bool(is_skewed and self.by != "groups" and not self.along.is_constant)

@@ -758,7 +758,7 @@ class AverageTest(SignificanceTest):
 
     @property
     def has_heavy_tails(self) -> bool:
-        "Whether tails look so heavy that limits of 95 % miss more often than they should."
+        "Whether tails look so heavy that limits of 95 % miss too often."
         return self.n >= 500 and self.tail_index <= 3.5 and self.confidence == 0.95
 
     @property

@@ -374,7 +374,8 @@ def _class_groups_line(finding):
     facts = finding.facts
     before, after, low, high = (two_digits(facts[name])
                                 for name in ("before", "after", "low", "high"))
-    return (f"right top labels in {short_name(facts['group'])}: O/E {before} before, {after} after; "
+    group = short_name(facts["group"])
+    return (f"right top labels in {group}: O/E {before} before, {after} after; "
             f"all {facts['groups']:,} groups after: {low} to {high}")
 
 
