@@ -228,7 +228,7 @@ def _plot_curve(counts, ax):
                                       ("after", "recalibrated", "#0072B2", "-")):
         ax.plot(table["outcomes"], table[name], color=color, ls=style, label=label)
     if counts.should_be is not None:
-        ax.axhline(counts.should_be, color="0.46", lw=1, ls=":")
+        ax.axhline(counts.should_be, color="0.46", lw=1, ls=":", label="if calibrated")
     ax.set(xscale="log", xlabel="outcomes seen", ylabel=f"{curve_name(counts.what)} so far")
     plain_ticks(ax.xaxis)
     ax.legend(frameon=False)

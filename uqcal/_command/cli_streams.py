@@ -532,7 +532,7 @@ def _draw_stream(summary, kind, ax):
     for k, name, color, style in [(1, "as predicted", "#D55E00", "--"),
                                   (2, "recalibrated", "#0072B2", "-")]:
         ax.plot(table["outcomes"], table.iloc[:, k], color=color, ls=style, label=name)
-    if goal is not None: ax.axhline(goal, color="0.46", lw=0.8, ls=":")
+    if goal is not None: ax.axhline(goal, color="0.46", lw=0.8, ls=":", label="if calibrated")
     ax.set(xscale="log", xlabel="outcomes seen", ylabel=f"{measure} so far")
     ax.legend(frameon=False)
 

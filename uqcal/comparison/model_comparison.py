@@ -638,7 +638,8 @@ def _plot_behind(found, ax):
         ax.plot(one.estimate, k, mark, color=color, ms=7)
     ax.set_yticks(range(len(others)), [plain_text(short_name(one.label)) for one in others])
     best = plain_text(short_name(found.best))
-    ax.set(ylim=(-0.6, len(others) - 0.4), xlabel=f"{found.score_name} behind {best}")
+    ax.set(ylim=(-0.6, len(others) - 0.4),
+           xlabel=f"{found.score_name} behind {best} (grey band: tolerance)")
     return ax
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-069

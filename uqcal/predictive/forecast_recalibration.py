@@ -468,7 +468,7 @@ class ForecastRecalibration(Report):
             The same axes.
         """
         ax, table = new_axes(ax, 5.2, 5.2), self.reliability
-        ax.plot([0, 1], [0, 1], ls="--", color="0.46", lw=1)
+        ax.plot([0, 1], [0, 1], ls="--", color="0.46", lw=1, label="calibrated")
         ax.plot(table["level"], table["before"], "o-", color="#D55E00", label="as predicted")
         if self.is_recalibrated: ax.plot(table["level"], table["after"], "s-", color="#0072B2",
                                          label="recalibrated, held out")

@@ -206,6 +206,7 @@ def _plot_diagram(diagram, ax):
     ax.plot([0, 1], [0, 1], color="0.46", lw=1, ls="--")
     ax.text(0.5, 0.47, "calibrated", va="top", rotation=45, rotation_mode="anchor",
             transform_rotates_text=True, color="0.46")
+    ax.text(0.0, 1.0, "lines: limits\ngrey: share of rows", va="top", color="0.46")
     ax.errorbar(x, y, yerr=np.abs([y - low, high - y]), fmt="o", ms=4.5, lw=1.2, color="#0072B2",
                 ecolor="#56B4E9")
     ax.set(xlim=(-0.02, 1.02), ylim=(0, 1.02), xlabel="predicted probability (mean of the bin)",
