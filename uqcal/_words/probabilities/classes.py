@@ -324,9 +324,11 @@ def class_groups_text(effect: Any,  # group, factor, moved, kept and ends
     if common is not None: told.append(common)
     told.append(f"logarithms × {two_digits(effect['factor'])} in {short_name(effect['group'])}")
     if effect["moved"]:
-        ends = " to ".join(map(two_digits, effect["ends"]))
+        low, high = map(two_digits, effect["ends"])
+        if low == high: ends = low
+        else: ends = f"{low} to {high}"
         told.append(f"× {ends} in {counted(effect['moved'], 'other group')}")
-    if effect["kept"]: told.append(f"{counted(effect['kept'], 'group')} as the common map")
+    if effect["kept"]: told.append(f"the common map in {counted(effect['kept'], 'group')}")
     return "; ".join([*told, "groups not seen get the common map"])
 
 # %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-groups-unseen
