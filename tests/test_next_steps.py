@@ -64,3 +64,12 @@ def test_shuffled_rows_are_said_to_come_again_in_less_than_one_set_of_a_hundred(
         rest = (rng.random(1000) < p) - p
         found += repeats._period(rest - rest.mean()) is not None
     assert found <= 5
+
+
+def test_the_step_of_probabilities_names_the_one_column_that_its_map_takes():
+    rng, n = np.random.default_rng(0), 2000
+    frame = pd.DataFrame({"p": rng.uniform(0.05, 0.95, n), "hospital": rng.choice(list("ABC"), n), "sex": rng.choice(["f", "m"], n)})
+    frame["y"] = (rng.random(n) < frame["p"].where(frame["hospital"] != "C", 0.5 * frame["p"])).astype(int)
+    report = uqcal.validate(frame["y"], uqcal.Probabilities(frame["p"]), by=frame[["sex", "hospital"]], rng=0)
+    assert 'by=df["hospital"]' in report.python and "sex" not in report.python
+    assert uqcal.recalibrate(frame["y"], uqcal.Probabilities(frame["p"]), by=frame["hospital"], rng=0).by == ("hospital",)

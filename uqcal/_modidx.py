@@ -8171,6 +8171,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                              'uqcal.verbs._needed': ('verbs/verbs.html#_needed', 'uqcal/verbs.py'),
                              'uqcal.verbs._of_clusters': ('verbs/verbs.html#_of_clusters', 'uqcal/verbs.py'),
                              'uqcal.verbs._of_labels': ('verbs/verbs.html#_of_labels', 'uqcal/verbs.py'),
+                             'uqcal.verbs._of_step': ('verbs/verbs.html#_of_step', 'uqcal/verbs.py'),
                              'uqcal.verbs._read_models': ('verbs/verbs.html#_read_models', 'uqcal/verbs.py'),
                              'uqcal.verbs._recalibrate_classes': ('verbs/verbs.html#_recalibrate_classes', 'uqcal/verbs.py'),
                              'uqcal.verbs._recalibrate_distributions': ('verbs/verbs.html#_recalibrate_distributions', 'uqcal/verbs.py'),

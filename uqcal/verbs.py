@@ -153,11 +153,20 @@ def _without_truth(asked):
     return replace(asked, columns=asked.columns[known])
 
 
+def _of_step(asked, step):
+    "What was asked, less columns that the step does not name where its map takes one."
+    if not isinstance(asked.statement, Probabilities) or asked.columns is None: return asked
+    if asked.columns.shape[1] == 1: return asked
+    named = [name for name in step.facts.get("by", ()) if name in asked.columns]
+    if not named: return replace(asked, columns=None)
+    return replace(asked, columns=asked.columns[named[:1]])
+
+
 def _finished(report, asked):
     "A report with its statement, and the next step as a line of Python where a verb takes it."
     line = ""
     if report.step is not None and report.step.verb in _CALLS:
-        more, known = {}, _without_truth(asked)
+        more, known = {}, _of_step(_without_truth(asked), report.step)
         if report.step.verb == "conformalize" and isinstance(asked.statement, LabelSets):
             more = {"level": asked.statement.level}
         line = _call(_CALLS[report.step.verb], known, **more)
