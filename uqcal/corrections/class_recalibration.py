@@ -595,7 +595,7 @@ class ClassRecalibration(Report):
         The group of each row, shape (n,), where groups depart from the common map.
     label : np.ndarray | None
         True classes, from 0, shape (n,).
-    stated : np.ndarray | None
+    predicted : np.ndarray | None
         As predicted, shape (n, K).
     """
 
@@ -613,7 +613,7 @@ class ClassRecalibration(Report):
     by: np.ndarray | None = field(default=None, repr=False)  # the group of each row, shape (n,),
     # where groups depart from the common map
     label: np.ndarray | None = field(default=None, repr=False)  # true classes, from 0, shape (n,)
-    stated: np.ndarray | None = field(default=None, repr=False)  # as predicted, shape (n, K)
+    predicted: np.ndarray | None = field(default=None, repr=False)  # as predicted, shape (n, K)
 
     @property
     def n(self) -> int:
@@ -726,7 +726,7 @@ def _class_groups(found):
     "Right top labels of each group over those predicted, before and after in cross-validation."
     code, names = pd.factorize(found.by)
     ratios = {}
-    for when, prob in (("before", found.stated), ("after", found.recalibrated)):
+    for when, prob in (("before", found.predicted), ("after", found.recalibrated)):
         right = (prob.argmax(axis=1) == found.label) * 1.0
         ratios[when] = np.bincount(code, right) / np.bincount(code, prob.max(axis=1))
     table = pd.DataFrame({"group": names, "count": np.bincount(code), **ratios})
@@ -873,7 +873,7 @@ def recalibrate_classes(
         gain=_cross_validated_gain(chosen, table, label.size), candidates=table,
         n_folds=int(fold.max()) + 1,
         confidence=confidence, reason=reason, cautions=_class_cautions(before, chosen),
-        by=by if chosen == _BY_GROUP else None, label=label, stated=prob)
+        by=by if chosen == _BY_GROUP else None, label=label, predicted=prob)
     return replace(found, findings=_class_findings(found), step=_class_step(found))
 
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-cautions
