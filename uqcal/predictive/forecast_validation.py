@@ -663,8 +663,8 @@ def _plot_levels(report: ForecastReport,  # from `forecast_report`
                     color=colour, capsize=2, lw=1.2)
     ax.set(xlabel="level of the quantile", ylabel="share of outcomes at or below it",
            xlim=(0, 1), ylim=(0, 1))
-    ax.annotate("dashed: calibrated\nbars: joint 95 % limits\nsquares: a fault", (0.97, 0.03), ha="right",
-                color="0.46")
+    marks = "dashed: calibrated\nbars: joint 95 % limits\nsquares: a fault"
+    ax.annotate(marks, (0.97, 0.03), ha="right", color="0.46")
     return ax
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-plot-b

@@ -588,7 +588,8 @@ def _plot_conditional(result, ax):
         x, y, low, high = (bins[c].to_numpy() for c in ("rmv", "rmse", "rmse_low", "rmse_high"))
         ends = np.array([min(x.min(), y.min()), max(x.max(), y.max())]) * [0.8, 1.25]
         ax.plot(ends, ends, color="0.46", lw=1, ls="--")
-        ax.annotate("dashed: calibrated\nbars: 95 % limits", (0.97, 0.04), xycoords="axes fraction", ha="right",
+        marks = "dashed: calibrated\nbars: 95 % limits"
+        ax.annotate(marks, (0.97, 0.04), xycoords="axes fraction", ha="right",
                     color="0.46")
         ax.set(xscale="log", yscale="log", xlabel="predicted: root mean variance of the bin (unit "
                "of u)", ylabel="observed: root mean squared error of the bin (unit of E)")
