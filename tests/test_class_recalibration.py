@@ -222,7 +222,7 @@ def test_groups_on_the_command_line(tmp_path, monkeypatch, capsys):
     shown = run("recalibrate", "t.csv", "--probs", "p_*", "--observed", "label", "--by", "site", "--seed", "1", "--n-resamples", "199", "--out", "o.csv", "--model", "m.json")
     assert "scaling by group" in shown
     told = run("recalibrate", "t.csv", "--probs", "p_*", "--by", "site", "--apply", "m.json", "--out", "n.csv")
-    assert "in A" in told and "common map" in told
+    assert "in A" in told and "logarithms" in told
     pd.read_csv("t.csv").assign(site="Z").to_csv("z.csv", index=False)
     assert "1,200 of 1,200 rows are of groups" in run("recalibrate", "z.csv", "--probs", "p_*", "--apply", "m.json", "--out", "y.csv")
     assert "one --by" in run("recalibrate", "t.csv", "--probs", "p_*", "--observed", "label", "--by", "site", "--by", "label", code=2)

@@ -111,6 +111,7 @@ def fault_of(call, arguments, words):
     "What is wrong with a call: nothing, if it gives a result or refuses by the name of an argument."
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*groups that the map was not fitted to")  # promised
         try:
             with within(60): call(**arguments)
         except Warning as error: return f"warns: {type(error).__name__} {str(error)[:100]}"

@@ -34,7 +34,10 @@ def _is_ours(frame):
 
 def _shown_in_short(kind):
     "A class of errors for one of Python's own, which IPython shows in short."
-    def as_base(error): return kind, error.args
+    def as_base(error):
+        "As pickle and copy keep it: as Python's own."
+        return kind, error.args
+
     return type(kind.__name__, (kind,), {"_render_traceback_": _as_shown, "__reduce__": as_base,
                                          "__module__": "builtins", "__doc__": kind.__doc__})
 
@@ -44,11 +47,10 @@ _SHORT = {kind: _shown_in_short(kind) for kind in (ValueError, TypeError)}
 # %% ../../nbs/base/165_doors.ipynb #dr-door
 def _is_refusal(error):
     "Whether a statement `raise` of uqcal made an error."
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     last = error.__traceback__
     while last.tb_next is not None: last = last.tb_next
-    made_by = frame.f_code.co_code[last.tb_lasti]
-    return _is_ours(frame) and made_by == dis.opmap["RAISE_VARARGS"]
+    made_by = last.tb_frame.f_code.co_code[last.tb_lasti]  # the instruction that failed
+    return _is_ours(last.tb_frame) and made_by == dis.opmap["RAISE_VARARGS"]
 
 # %% ../../nbs/base/165_doors.ipynb #dr-door-f
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -271,7 +271,7 @@ def _fit_classes(context, given, options):
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-class-apply
 def _apply_classes(context, source, state, asked):
     "Bring a map of several classes to other rows."
-    from uqcal._words.probabilities.classes import unseen_classes
+    from uqcal._words.corrections import unseen_text
     from uqcal.corrections.class_recalibration import ClassScaling, ClassScalingByGroup
     from uqcal.probabilities.recalibration import TemperatureScaling
     path, out = context.params["apply_file"], context.params["out"]
@@ -291,7 +291,8 @@ def _apply_classes(context, source, state, asked):
         told = [f"Recalibrated: {made.sentence}.", "Probabilities of the top label: "
                 f"{span_of(top[0])} before, {span_of(top[1])} after."]
         for one in given.by.values():
-            if (new := made.unseen(one)).any(): told.append(unseen_classes(one, new))
+            new = made.unseen(one)
+            if new.any(): told.append(unseen_text(one, new, "they get the common map"))
     rows = write_rows(source, given.table, _class_columns(given.classes, after), out, asked.how)
     _end_applied(given, told, validate_next(state, given.table, ["--probs 'recalibrated_*'"], out),
                  rows, out)

@@ -188,7 +188,7 @@ def _label_line(finding):
     "What was done to the probabilities of one label."
     facts = finding.facts
     if facts["reason"] == "few":
-        return (f"unchanged: ten events and ten non-events are needed, here are "
+        return (f"unchanged: ten events and ten non-events are needed, there are "
                 f"{facts['events']:,} and {facts['others']:,}")
     if facts["gain"] is None: return f"unchanged: {_UNCHANGED[facts['reason']]}"
     return (f"{facts['chosen']}, log score {_gain(facts['gain'])} per row; before: "
@@ -281,6 +281,7 @@ def _done(effect):
 # %% ../../nbs/words/33_corrections.ipynb #w-conclusion-c
 def unseen_text(by: Any,  # the group of each row, shape (n,)
                 new: Any,  # whether each was not in the fit, truth values, shape (n,)
+                outcome: str = "they stay as predicted",  # what becomes of them
                 ) -> str:  # a sentence
     """What becomes of rows of groups to which a map was not fitted.
 
@@ -290,6 +291,8 @@ def unseen_text(by: Any,  # the group of each row, shape (n,)
         The group of each row, shape (n,).
     new : Any
         Whether each was not in the fit, truth values, shape (n,).
+    outcome : str, default "they stay as predicted"
+        What becomes of them.
 
     Returns
     -------
@@ -298,7 +301,7 @@ def unseen_text(by: Any,  # the group of each row, shape (n,)
     """
     names = list(dict.fromkeys(str(one) for one, is_new in zip(by, new) if is_new))[:3]
     return (f"{np.sum(new):,} of {np.size(new):,} rows are of groups that the map was not fitted "
-            f"to ({_named(names)}): they stay as predicted.")
+            f"to ({_named(names)}): {outcome}.")
 
 # %% ../../nbs/words/33_corrections.ipynb #w-conclusion-d
 def probability_conclusion(report: Any,  # a `ProbabilityRecalibration`

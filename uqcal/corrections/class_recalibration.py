@@ -23,6 +23,7 @@ from .._base.inputs import (check_choice, check_count, check_generator, check_la
 from .._base.results import json_plain, new_axes
 from .._base.tickets import Storable
 from .._sample.sample import Ordering
+from .._words.corrections import unseen_text
 from .._words.probabilities import classes as words
 from .error_recalibration import _cross_validated_gain, _random_folds, _score_table
 from ..probabilities.many_classes import ClassReport, class_report
@@ -480,7 +481,8 @@ class ClassScalingByGroup(Storable):
         code = self._codes(by, len(prob))
         departures = np.vstack([self.departures_, np.zeros(1 + self.n_classes_)])[code]
         new = code < 0
-        if new.any(): warnings.warn(words.unseen_classes(by, new), stacklevel=2)
+        if new.any():
+            warnings.warn(unseen_text(by, new, "they get the common map"), stacklevel=2)
         return softmax((1 + departures[:, :1]) * self._odds(prob) + departures[:, 1:], axis=1)
 
     @property
@@ -490,8 +492,10 @@ class ClassScalingByGroup(Storable):
         factor, size = 1 + self.departures_[:, 0], np.abs(self.departures_).max(axis=1)
         worst, others = int(np.argmax(size)), size > 0
         others[worst] = False
+        offsets = self.departures_[worst, 1:]
         return {"kind": "groups", "group": str(self.groups_[worst]), "factor": float(factor[worst]),
-                "moved": int(others.sum()), "kept": int((size == 0).sum()),
+                "odds": float(np.exp(offsets[np.argmax(np.abs(offsets))])),
+                "moved": int(others.sum()),
                 "ends": (float(factor[others].min(initial=np.inf)),
                          float(factor[others].max(initial=-np.inf)))}
 

@@ -790,7 +790,8 @@ class AverageTest(SignificanceTest):
         ax.plot(self.confidence_interval, [-0.06 * height] * 2, color=ax.title.get_color(), lw=3,
                 solid_capstyle="butt")
         ax.annotate("predicted", (1, 1.1 * height), xytext=(4, 0), textcoords="offset points")
-        ax.set(xlabel="errors' size over what is predicted (bar: interval)", ylabel="resamples",
+        ax.set(xlabel="errors' size over what is predicted (bar: this test's interval)",
+               ylabel="resamples",
                ylim=(-0.12 * height, 1.18 * height))
         return ax
 

@@ -15,7 +15,7 @@ from ..text import (capital, counted, factor_text, few_clusters_text, p_text, pe
 
 # %% auto #0
 __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'tests_text', 'conclusion_text', 'title_text', 'class_lines',
-           'scaling_text', 'class_groups_text', 'unseen_classes', 'recalibration_conclusion']
+           'scaling_text', 'class_groups_text', 'recalibration_conclusion']
 
 # %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-small
 _MEANING = {"overconfident": "too close to 0 and 1", "underconfident": "too far from 0 and 1",
@@ -303,7 +303,7 @@ def scaling_text(effect: Any,  # kind, and the ends of slopes and odds
     return f"slopes of {slopes} and odds × {odds}, by class{more}"
 
 # %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-groups
-def class_groups_text(effect: Any,  # group, factor, moved, kept and ends
+def class_groups_text(effect: Any,  # group, factor, odds, moved and ends
                       common: str | None,  # what the common map does; None: nothing
                       ) -> str:  # without a full stop
     """What a map by group does to probabilities of K classes.
@@ -311,7 +311,7 @@ def class_groups_text(effect: Any,  # group, factor, moved, kept and ends
     Parameters
     ----------
     effect : Any
-        Group, factor, moved, kept and ends.
+        Group, factor, odds, moved and ends.
     common : str | None
         What the common map does; None: nothing.
 
@@ -320,38 +320,17 @@ def class_groups_text(effect: Any,  # group, factor, moved, kept and ends
     str
         Without a full stop.
     """
-    told = []
-    if common is not None: told.append(common)
-    told.append(f"logarithms × {two_digits(effect['factor'])} in {short_name(effect['group'])}")
-    if effect["moved"]:
-        low, high = map(two_digits, effect["ends"])
-        if low == high: ends = low
-        else: ends = f"{low} to {high}"
-        told.append(f"× {ends} in {counted(effect['moved'], 'other group')}")
-    if effect["kept"]: told.append(f"the common map in {counted(effect['kept'], 'group')}")
-    return "; ".join([*told, "groups not seen get the common map"])
-
-# %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-groups-unseen
-def unseen_classes(by: Any,  # the group of each row, shape (n,)
-                   new: Any,  # whether each was not in the fit, truth values, shape (n,)
-                   ) -> str:  # a sentence
-    """What becomes of rows of groups to which a map of K classes was not fitted.
-
-    Parameters
-    ----------
-    by : Any
-        The group of each row, shape (n,).
-    new : Any
-        Whether each was not in the fit, truth values, shape (n,).
-
-    Returns
-    -------
-    str
-        A sentence.
-    """
-    names = list(dict.fromkeys(str(one) for one, is_new in zip(by, new) if is_new))[:3]
-    return (f"{np.sum(new):,} of {np.size(new):,} rows are of groups that the map was not fitted "
-            f"to ({enumerated([short_name(one) for one in names])}): they get the common map.")
+    if common is None: begin = "logarithms"
+    else: begin = f"{common}, then"
+    if effect["odds"] == 1: odds = ""
+    else: odds = f" and the odds of a class × {two_digits(effect['odds'])}"
+    factor = two_digits(effect["factor"])
+    text = f"{begin} × {factor}{odds} in {short_name(effect['group'])}"
+    if not effect["moved"]: return text
+    low, high = map(two_digits, effect["ends"])
+    if low == high: ends = low
+    else: ends = f"{low} to {high}"
+    return f"{text}, × {ends} in {counted(effect['moved'], 'other group')}"
 
 # %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-recalibrated
 def _recalibrated_line(finding):
