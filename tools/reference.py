@@ -110,7 +110,7 @@ title: Reference
 subtitle: Every public function and class, by the page that derives it
 ---
 
-What carries a star is imported from the package, `from uqcal import validate`; all else from its module, `from uqcal.errors.bias import _centred_of`.
+What carries a star is imported from the package, `from uqcal import validate`; all else from its module, `from uqcal.statistics.statistics import zms`.
 A name leads to its signature, parameters, results and errors."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -555,6 +555,50 @@ def _class_choice(held, groups, classes_are_off, is_few):
         if row["gain"] > far * row["gain_error"]: name = other
     return name
 
+# %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-choose
+class _Choice(NamedTuple):
+    "A map that was chosen, its probabilities of rows held out, and all maps that were tried."
+    name: str
+    model: Any
+    held_out: np.ndarray
+    table: pd.DataFrame
+
+
+def _is_reversed(report): return any(one.direction == "reversed" for one in report.findings)
+
+
+def _choose_map(before, prob, label, clusters, by, fold):
+    "Try maps where a fault is shown, and groups where they differ; keep what gains held out."
+    if clusters is None: n_units, order = label.size, None
+    else: n_units, order = int(clusters.max()) + 1, Ordering.of(clusters.astype(float))
+    crossed = {"unchanged": prob}
+    if before.shows_fault and not _is_reversed(before):
+        for name in _class_maps(n_units, prob.shape[1]):
+            crossed[name] = _cross_fitted(name, prob, label, clusters, fold)
+    losses = {name: _losses(made, label) for name, made in crossed.items()}
+    chosen, model, is_few = "unchanged", None, n_units < _ROWS * prob.shape[1]
+    if len(crossed) > 1:
+        chosen = _class_choice(losses, order, before["each class"].shows_fault, is_few)
+    if chosen != "unchanged": model = _fitted(chosen, prob, label, clusters)
+    apart = None
+    if by is not None and not _is_reversed(before):
+        apart = _by_groups(model, chosen, prob, label, by, clusters, fold)
+    if apart is not None:
+        crossed[_BY_GROUP], losses[_BY_GROUP] = apart[1], _losses(apart[1], label)
+        row = _score_table({_BY_GROUP: losses[_BY_GROUP]}, losses[chosen], order).loc[_BY_GROUP]
+        if row["gain"] > row["gain_error"]: chosen, model = _BY_GROUP, apart[0]
+    table = _score_table(losses, losses["unchanged"], order)
+    table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
+    return _Choice(chosen, model, crossed[chosen], table)
+
+
+def _why_unchanged(chosen, before):
+    "Why no map was taken; None where one was."
+    if chosen != "unchanged": return None
+    if _is_reversed(before): return "reversed"
+    if before.shows_fault: return "no map"
+    return "no fault"
+
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-report
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ClassRecalibration(Report):
@@ -840,44 +884,19 @@ def recalibrate_classes(
     else: names = np.asarray(classes)[label]
     before = class_report(names, prob, **asked)
     fold = _random_folds(unit, n_folds, rng)
-    crossed = {"unchanged": prob}
-    is_reversed = any(one.direction == "reversed" for one in before.findings)
-    if before.shows_fault and not is_reversed:
-        for name in _class_maps(int(unit.max()) + 1, prob.shape[1]):
-            crossed[name] = _cross_fitted(name, prob, label, clusters, fold)
-    held = {name: _losses(made, label) for name, made in crossed.items()}
-    if clusters is None: order = None
-    else: order = Ordering.of(unit.astype(float))
-    is_few, chosen = unit.max() + 1 < _ROWS * prob.shape[1], "unchanged"
-    if len(held) > 1: chosen = _class_choice(held, order, before["each class"].shows_fault, is_few)
-    if chosen == "unchanged": model = None
-    else: model = _fitted(chosen, prob, label, clusters)
-    apart = None
-    if by is not None and not is_reversed:
-        apart = _by_groups(model, chosen, prob, label, by, clusters, fold)
-    if apart is not None:
-        crossed[_BY_GROUP] = apart[1]
-        held[_BY_GROUP] = _losses(apart[1], label)
-        row = _score_table({_BY_GROUP: held[_BY_GROUP]}, held[chosen], order).loc[_BY_GROUP]
-        if row["gain"] > row["gain_error"]: chosen, model = _BY_GROUP, apart[0]
-    table = _score_table(held, held["unchanged"], order)
-    table["is_near"], table["verdict"] = table["gap"] <= table["gap_error"], ""
-    after = before
+    choice = _choose_map(before, prob, label, clusters, by, fold)
+    chosen, model, table, after = choice.name, choice.model, choice.table, before
     if chosen != "unchanged":
         if not isinstance(model, TemperatureScaling) and classes is not None:
             model.labels_ = np.asarray(classes).tolist()
-        after = class_report(names, crossed[chosen], **asked)
+        after = class_report(names, choice.held_out, **asked)
         table.loc[chosen, "verdict"] = after.verdict
-    if chosen != "unchanged": reason = None
-    elif is_reversed: reason = "reversed"
-    elif before.shows_fault: reason = "no map"
-    else: reason = "no fault"
+    if chosen != _BY_GROUP: by = None
     found = ClassRecalibration(
-        model=model, chosen=chosen, before=before, after=after, recalibrated=crossed[chosen],
+        model=model, chosen=chosen, before=before, after=after, recalibrated=choice.held_out,
         gain=_cross_validated_gain(chosen, table, label.size), candidates=table,
-        n_folds=int(fold.max()) + 1,
-        confidence=confidence, reason=reason, cautions=_class_cautions(before, chosen),
-        by=by if chosen == _BY_GROUP else None, label=label, predicted=prob)
+        n_folds=int(fold.max()) + 1, confidence=confidence, reason=_why_unchanged(chosen, before),
+        cautions=_class_cautions(before, chosen), by=by, label=label, predicted=prob)
     return replace(found, findings=_class_findings(found), step=_class_step(found))
 
 # %% ../../nbs/corrections/125_class_recalibration.ipynb #cr-cautions
