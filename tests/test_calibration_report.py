@@ -538,3 +538,29 @@ def test_no_difference_shown_is_not_called_one_that_cancels():
         assert "cancel" not in found.conclusion or found.verdict != "invalid"
         seen += found.verdict == "invalid" and "no difference on average is shown" in found.conclusion
     assert seen >= 1
+
+
+@pytest.mark.parametrize("clusters", [None, 40])
+def test_limits_of_the_brier_score(clusters):
+    "Where Hall's transformation of the ratio is Student's limit, as the table of the report has it."
+    y, p, w = data(n=200)
+    code = None if clusters is None else np.arange(200) % clusters
+    report = calibration_report(y, p, sample_weight=w, groups=code, rng=1, n_resamples=999, n_boot=99)
+    limits = report.to_frame("statistics").loc["brier", ["low", "high"]].to_numpy(float)
+    mean = np.average((y - p)**2, weights=w)
+    sums = w * ((y - p)**2 - mean)
+    if code is not None: sums = np.array([sums[code == one].sum() for one in range(clusters)])
+    error = np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / w.sum()
+    skew = (sums**3).sum() / (sums**2).sum()**1.5
+    far = stats.t.ppf(0.975, len(sums) - 1)
+    for limit, goal in zip(limits, (far, -far)):
+        t = (mean - limit) / error
+        assert t + skew / 3 * t**2 + skew**2 / 27 * t**3 + skew / 6 == pytest.approx(goal, rel=1e-9)
+    assert limits[0] < mean < limits[1]
+
+
+def test_no_limits_of_the_brier_score_with_four_events():
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.01, 0.2, 60)
+    report = calibration_report(np.arange(60) < 4, p, rng=1, n_resamples=999, n_boot=99)
+    assert report.to_frame("statistics").loc["brier", ["low", "high"]].isna().all()

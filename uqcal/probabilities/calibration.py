@@ -22,7 +22,8 @@ from .by_columns import ColumnTest, _along_column, _finding_along
 from .joint_tests import JointTests, joint_tests, _log_odds_of
 from .calibration_errors import CalibrationError, ECETest, _errors_of_columns
 from .reliability import ReliabilityDiagram
-from .slope import Coefficient, _coefficients_of, _held_together, _ratio_of
+from .slope import (Coefficient, _brier_limits, _coefficients_of,
+                                       _held_together, _ratio_of)
 from .._sample.repeats import pearson_tail, related_cases
 from .._sample.sample import Ordering, Sample
 from .._base.results import Interval, SignificanceTest, fault_status, json_plain
@@ -859,6 +860,8 @@ def _report_frame(report):
         rows[name] = {"value": overall.estimate, "low": overall.low, "high": overall.high}
     rows |= {name: {"value": getattr(brier, name)}
              for name in ("brier", "miscalibration", "discrimination", "uncertainty")}
+    limits = _brier_limits(report.walk, report.confidence)
+    if limits is not None: rows["brier"] |= limits._asdict()
     frame = pd.DataFrame.from_dict(rows, orient="index",
                                    columns=["value", "low", "high", "pvalue", "adjusted",
                                             "method"]).rename_axis("number")

@@ -189,3 +189,33 @@ def _further(limit, null, side):
     "The one of two that lies further on a side."
     if side < 0: return min(limit, null)
     return max(limit, null)
+
+# %% ../../nbs/probabilities/92_slope.ipynb #slope-012
+_FEWEST = 5  # cases of either outcome
+
+
+def _brier_limits(walk: Walk,  # outcomes along their predicted probabilities
+                  confidence: float,  # level of the limits
+                  ) -> Interval | None:  # None with fewer than five cases of either outcome
+    """Limits of the Brier score, by clusters where there are some.
+
+    Source: Hall (1992), J. R. Stat. Soc. B 54, 221."""
+    counted = walk.outcome[walk.weight > 0]
+    if min(counted.sum(), counted.size - counted.sum()) < _FEWEST: return None
+    squared, total = (walk.outcome - walk.score)**2, walk.weight.sum()
+    mean = walk.weight @ squared / total
+    sums = walk.weight * (squared - mean)
+    if walk.n_clusters is not None: sums = np.bincount(walk.cluster, sums)
+    scatter = sums @ sums
+    if sums.size < 3 or not scatter > 0: return None
+    error = np.sqrt(scatter * sums.size / (sums.size - 1)) / total
+    skew = (sums**3).sum() / scatter**1.5
+    far = special.stdtrit(sums.size - 1.0, (1 + confidence) / 2)
+    low, high = (float(mean - _as_skewed(ratio, skew) * error) for ratio in (far, -far))
+    return Interval(max(low, 0.0), min(high, 1.0))
+
+# %% ../../nbs/probabilities/92_slope.ipynb #slope-012s
+def _as_skewed(ratio, skew):
+    "The ratio of error and standard error that Hall's transformation maps to `ratio`."
+    if abs(skew) < 1e-6: return ratio
+    return 3 / skew * (np.cbrt(1 + skew * (ratio - skew / 6)) - 1)
