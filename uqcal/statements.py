@@ -19,11 +19,12 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from ._base.doors import door
-from ._base.inputs import (boxed, check_choice, check_class_probabilities, check_count,
-                                check_fraction, check_generator, check_labels, check_labels_agree,
-                                check_level, check_levels, check_outcomes, check_probabilities,
-                                named_table, plain_array, read_array, read_labels, read_vector,
-                                refuse, refuse_crossing, refuse_query, third_axis_hint)
+from ._base.inputs import (boxed, check_choice, check_count, check_fraction, check_generator,
+                                check_labels_agree, named_table, plain_array, read_array,
+                                read_labels, read_vector, refuse, refuse_query, third_axis_hint)
+from ._base.outcomes import (check_class_probabilities, check_labels, check_level,
+                                  check_levels, check_outcomes, check_probabilities,
+                                  refuse_crossing)
 from ._base.results import counted, enumerated
 from .intervals.intervals import _check_order_of_bounds, _read_bound
 from .predictive.predictive_scores import (crps_of_quantiles, crps_of_samples,

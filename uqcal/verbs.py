@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 
 from ._base.doors import door
 from ._base.inputs import (check_choice, check_fraction, check_generator, check_labels_agree,
-                                named_table, _one_below_the_other)
+                                named_table)
+from ._base.outcomes import _one_below_the_other
 from ._base.page import write_whole
 from ._words import verbs as words
 from ._words.corrections import labels_conclusion
