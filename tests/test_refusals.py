@@ -565,7 +565,7 @@ EDGES_REFUSED = {name: edges for edges, names in {
 }.items() for name in names.split()} | {f"statements.{kind}.read_observed": ("one point", "two points") for kind in STATED} | {
     "statements.Distribution.cdf": ("one point", "two points"), **dict.fromkeys((), ("one point", "two points")), **{f"forecast_monitor.ForecastMonitor.{method}": ("one point", "two points") for method in ("prequential", "partial_fit", "until_alarm")}, **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "quantile_tracking.OnlineQuantiles", "quantile_tracking.OnlineMembers", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
 EXEMPT = {
-          "statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
+          "columns.Statement.take", "columns.Statement.read_observed",  # of the classes made from it
           "resampling.monte_carlo_pvalue", "resampling.is_settled",  # take what a simulation made, undefined values included
           "forecast_recalibration.recalibrate_forecasts",  # a statement reads its outcomes, tests/test_forecast_recalibration.py
           "outcomes.positive_in_groups"}  # makes 0 and 1 of labels, for functions that check them then
