@@ -296,7 +296,7 @@ SOUGHT = {  # what a newcomer types: a page among the first three
     "duplicates": "28_repeats", "weights": "178_outcomes", "which model is better": "56_model_comparison", "compare two models": "56_model_comparison",
     "how many groups": "47_screen", "csv": "70_cli", "conformal": "31_conformal", "coverage": "55_coverage", "reliab": "40_reliability", "install": "index",
     "overconfident": "gallery", "aleatoric": "faq", "fairness": "faq", "concept drift": "gallery", "conditional coverage": "gallery", "cite": "index",
-    "bias_test": "26_bias", "conformalize": "101_verbs", "recalibrate": "101_verbs", "which numbers paper": "which_numbers"}
+    "bias_test": "26_bias", "conformalize": "173_conformalizing", "recalibrate": "172_recalibrating", "which numbers paper": "which_numbers"}
 
 
 def test_the_search_finds_what_a_newcomer_types(site, browser):
