@@ -16,7 +16,7 @@ from uqcal.tests import ece_test, kuiper_test
 from uqcal.probabilities.differences import brier_decomposition, largest_difference
 from uqcal.probabilities.calibration_tests import binary_calibration_tests, kolmogorov_smirnov_test, spiegelhalter_test
 from uqcal._command.cli import main
-from uqcal._base.inputs import check_multiclass, check_outcomes, check_probabilities
+from uqcal._base.outcomes import check_multiclass, check_outcomes, check_probabilities
 from uqcal.subgroups.partition_comparison import _comparison_of_partitions
 from uqcal.probabilities.calibration_errors import (calibration_error_interval,
                                                     debiased_squared_error)

@@ -2,7 +2,9 @@
 import ast
 import collections
 import importlib
+import io
 import re
+import tokenize
 
 import notebooks
 import pytest
@@ -45,6 +47,22 @@ def test_inheritance_is_at_most_four_deep(): assert max(map(depth, CLASSES)) <= 
 def test_folders_hold_at_most_twelve_rooms():
     folders = collections.Counter(str(path.parent.relative_to(PACKAGE)) for path in PATHS if path.name != "__init__.py" and path.parent != PACKAGE)
     assert max(folders.values()) <= 12, folders
+
+
+def code_lines(path):
+    "How many lines hold code: no docstrings, comments, blanks."
+    text = path.read_text(encoding="utf-8")
+    documents = [node.body[0] for node in ast.walk(TREES[path]) if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and node.body
+                 and isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant)]
+    said = {line for node in documents for line in range(node.lineno, node.end_lineno + 1)}
+    dull = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    held = [part for part in tokenize.generate_tokens(io.StringIO(text).readline) if part.type not in dull]
+    return len({line for part in held for line in range(part.start[0], part.end[0] + 1)} - said)
+
+
+def test_a_room_holds_at_most_600_lines_of_code():
+    sizes = {NAMES[path]: code_lines(path) for path in PATHS}
+    assert sum(sizes.values()) > 30_000 and not {name: size for name, size in sizes.items() if size > 600}
 
 
 def test_a_private_name_has_one_meaning_within_a_folder():

@@ -18,8 +18,10 @@ from uqcal.probabilities.calibration_tests import kuiper_test
 from uqcal.subgroups.cumulative import calibration_graph
 from uqcal.subgroups.two_groups import comparison_graph
 from uqcal.subgroups.against_everyone import subpopulation_graph
-from uqcal._base.inputs import (check_binary, check_choice, check_column, check_count, check_errors, check_fraction, check_generator, check_labels_agree, check_outcomes, check_probabilities,
-                          check_weights, plain_array, printable, read_labels, read_vector)
+from uqcal._base.inputs import (check_choice, check_column, check_count, check_errors,
+                                check_fraction, check_generator, check_labels_agree, plain_array,
+                                printable, read_labels, read_vector)
+from uqcal._base.outcomes import check_binary, check_outcomes, check_probabilities, check_weights
 from uqcal.intervals.intervals import regression_coverage_score
 from uqcal.online.online import OnlineNewtonStep, OnlinePlattScaling
 from uqcal.probabilities.recalibration import PlattScaling

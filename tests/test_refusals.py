@@ -281,16 +281,16 @@ TABLE = {
     **{f"statements.{kind}.read_observed": Row("single", given={"y_true": OBSERVED.get(kind, ("", E))[1]},
                                                kinds={"y_true": OBSERVED.get(kind, ("numbers", E))[0] + " -frame"}, of=made) for kind, made in STATED.items()},
     # inputs, resampling, distributions
-    **rows("inputs", "check_errors", "errors"), **rows("inputs", "check_binary", "binary"), **rows("inputs", "check_multiclass", "classes"), **rows("inputs", "check_class_probabilities", "classes"),
-    **rows("inputs", "check_multiclass+numbers", "classes", given=NUMBERED, kinds=FREE_CLASSES),
-    **rows("inputs", "check_probabilities", "binary"), **rows("inputs", "check_outcomes", "binary"),
+    **rows("inputs", "check_errors", "errors"), **rows("outcomes", "check_binary", "binary"), **rows("outcomes", "check_multiclass", "classes"), **rows("outcomes", "check_class_probabilities", "classes"),
+    **rows("outcomes", "check_multiclass+numbers", "classes", given=NUMBERED, kinds=FREE_CLASSES),
+    **rows("outcomes", "check_probabilities", "binary"), **rows("outcomes", "check_outcomes", "binary"),
     **rows("inputs", "check_column", "errors", given={"n": N}, kinds={"n": "free", "by": "feature -None"}),
     **rows("inputs", "read_groups", "single", given={"n": N, "values": E, "name": "values"}, kinds={"n": "free", "values": "array"}),
-    **rows("inputs", "check_weights", "binary", given={"n": N}, kinds={"n": "free", "sample_weight": "weights -None"}),
-    **rows("inputs", "check_labels", "classes", given={"n": N, "n_classes": 3}, kinds={"n": "free", "n_classes": "free", "other": "free"}),
-    **rows("inputs", "place_labels", "classes", given={"n_classes": 3}, kinds={"n_classes": "free", "y_true": "labels -shorter -longer"}),
-    **rows("inputs", "check_labels+numbers", "classes", given=NUMBERED | {"n": N, "n_classes": 3}, kinds=FREE_CLASSES | {"n": "free", "n_classes": "free", "other": "free"}),
-    **rows("inputs", "read_responses", "single", given={"values": E, "name": "values"}, kinds={"values": "numbers -booleans"}),
+    **rows("outcomes", "check_weights", "binary", given={"n": N}, kinds={"n": "free", "sample_weight": "weights -None"}),
+    **rows("outcomes", "check_labels", "classes", given={"n": N, "n_classes": 3}, kinds={"n": "free", "n_classes": "free", "other": "free"}),
+    **rows("outcomes", "place_labels", "classes", given={"n_classes": 3}, kinds={"n_classes": "free", "y_true": "labels -shorter -longer"}),
+    **rows("outcomes", "check_labels+numbers", "classes", given=NUMBERED | {"n": N, "n_classes": 3}, kinds=FREE_CLASSES | {"n": "free", "n_classes": "free", "other": "free"}),
+    **rows("outcomes", "read_responses", "single", given={"values": E, "name": "values"}, kinds={"values": "numbers -booleans"}),
     **rows("inputs", "read_vector", "single", given={"values": E, "name": "values"}, kinds={"values": "numbers", "positive": "flag"}),
     **rows("inputs", "plain_array", "single", given={"values": E, "name": "values", "expected": "numbers"}, kinds={"values": "masks", "expected": "text"}),
     **rows("inputs", "read_labels", "single", given={"n": N, "values": E, "name": "values"}, kinds={"n": "free", "values": "array"}),
@@ -526,7 +526,7 @@ TABLE = {
 
 EDGES_REFUSED = {name: edges for edges, names in {
     ("one point", "two points"):
-        "class_recalibration.recalibrate_classes inputs.check_column inputs.read_labels inputs.check_weights inputs.check_labels inputs.check_labels+numbers sample.Sample.along statistics.ence "
+        "class_recalibration.recalibrate_classes inputs.check_column inputs.read_labels outcomes.check_weights outcomes.check_labels outcomes.check_labels+numbers sample.Sample.along statistics.ence "
         "statistics.conditional_calibration bootstrap.bca_interval bootstrap.bca_intervals references.simulated_reference "
         "bin_scaling.bin_scaling_reference sample.RegressionErrors.along sample.Sample.with_error "
         "sample.RegressionErrors.with_error bias.bias_test scaling.GroupScaling.transform model_comparison.compare_scores model_comparison.compare_scores+intervals "
@@ -565,10 +565,10 @@ EDGES_REFUSED = {name: edges for edges, names in {
 }.items() for name in names.split()} | {f"statements.{kind}.read_observed": ("one point", "two points") for kind in STATED} | {
     "statements.Distribution.cdf": ("one point", "two points"), **dict.fromkeys((), ("one point", "two points")), **{f"forecast_monitor.ForecastMonitor.{method}": ("one point", "two points") for method in ("prequential", "partial_fit", "until_alarm")}, **{f"statements.{kind}.take": () for kind in STATED}} | {f"{name}.{method}": ("one point", "two points") for name in (*LATE, "interval_streams.OnlineIntervals", "interval_streams.OnlineBounds", "quantile_tracking.OnlineQuantiles", "quantile_tracking.OnlineMembers", "online_scaling.OnlineScaling", "calibeating.OneAgainstAll", "calibeating.TopLabel", "streams.RecalibratedClassifier") for method in ("forecast", "outcome")}  # there are N keys
 EXEMPT = {
-          "statements.Statement.take", "statements.Statement.read_observed",  # of the classes made from it
+          "columns.Statement.take", "columns.Statement.read_observed",  # of the classes made from it
           "resampling.monte_carlo_pvalue", "resampling.is_settled",  # take what a simulation made, undefined values included
           "forecast_recalibration.recalibrate_forecasts",  # a statement reads its outcomes, tests/test_forecast_recalibration.py
-          "inputs.positive_in_groups"}  # makes 0 and 1 of labels, for functions that check them then
+          "outcomes.positive_in_groups"}  # makes 0 and 1 of labels, for functions that check them then
 
 # --- the tests -----------------------------------------------------------------------------------------------------------------------
 
@@ -655,11 +655,14 @@ def as_given(name):
     return outcome(name)
 
 
+VERBS = tuple(f"{room}." for room in ("validating", "recalibrating", "conformalizing", "monitoring", "comparing", "monitors"))
+
+
 def test_every_public_function_that_takes_an_array_is_in_the_table():
     def takes_data(function):
         try: return any("ArrayLike" in str(parameter.annotation) for parameter in inspect.signature(function).parameters.values())
         except ValueError: return False
-    missing = [name for name, function in PUBLIC.items() if takes_data(function) and name not in TABLE and name not in EXEMPT and not name.startswith(("verbs.", "monitors."))]  # tests/test_verbs.py
+    missing = [name for name, function in PUBLIC.items() if takes_data(function) and name not in TABLE and name not in EXEMPT and not name.startswith(VERBS)]  # tests/test_verbs.py
     assert not missing, f"no row for {missing}"
     assert not (nothing := {name.split("+")[0] for name in TABLE} - set(PUBLIC)), f"rows for nothing: {nothing}"
 
@@ -763,7 +766,7 @@ def test_any_container_gives_the_same_result_and_nothing_is_changed(name):
     if tuple(refused) != EDGES_REFUSED.get(name, ()): faults.append(f"it refuses {refused}")
     for value in arguments.values():
         if isinstance(value, np.ndarray): value[...] = 1 if value.dtype == bool else 0.25
-    if not name.startswith(("inputs.", )) and not same(plain(result), expected): faults.append("the result holds a view of what came in")
+    if not name.startswith(("inputs.", "outcomes.")) and not same(plain(result), expected): faults.append("the result holds a view of what came in")
     assert not faults, "\n".join(faults)
 
 

@@ -18,7 +18,7 @@ from uqcal.probabilities.calibration import calibration_report
 from uqcal.probabilities.differences import brier_decomposition
 from uqcal._command.cli import main
 from uqcal.statistics.consistency import consistency_test
-from uqcal._base.inputs import check_binary
+from uqcal._base.outcomes import check_binary
 from uqcal._chance.resampling import shuffle_state
 from uqcal._base.results import visible_points
 from uqcal._base.tables import read_table

@@ -6,11 +6,8 @@
 from __future__ import annotations
 
 import copy
-import fnmatch
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, dataclass, field
-from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -19,218 +16,28 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from ._base.doors import door
-from ._base.inputs import (boxed, check_choice, check_class_probabilities, check_count,
-                                check_fraction, check_generator, check_labels, check_labels_agree,
-                                check_level, check_levels, check_outcomes, check_probabilities,
-                                named_table, plain_array, read_array, read_labels, read_vector,
-                                refuse, refuse_crossing, refuse_query, third_axis_hint)
+from ._base.inputs import (check_choice, check_count, check_fraction, check_generator,
+                                check_labels_agree, named_table, plain_array, read_array,
+                                read_labels, read_vector, refuse, refuse_query)
+from ._base.outcomes import (check_class_probabilities, check_labels, check_level,
+                                  check_levels, check_outcomes, check_probabilities,
+                                  refuse_crossing)
 from ._base.results import counted, enumerated
-from .intervals.intervals import _check_order_of_bounds, _read_bound
 from .predictive.predictive_scores import (crps_of_quantiles, crps_of_samples,
                                                  _integrated_crps, level_weights)
+from ._statements.columns import (Statement, _as_column, _chosen, _index_of, _is_one,
+                                       _keeping_rows, _levels, _matrix, _names, _place_of_level)
+from ._statements.containers import (_both_bounds, _bounds_by_level, _check_bounds,
+                                          _event_column, _is_ragged, _levels_between,
+                                          _listed_bounds, _listed_probabilities, _members,
+                                          _quantile_levels, _refuse_pairs, _sides, _truths,
+                                          _with_arrays)
+
+_all_ = ["Statement"]
 
 # %% auto #0
-__all__ = ['Statement', 'MeanStd', 'Intervals', 'LabelSets', 'Probabilities', 'Quantiles', 'Samples', 'Distribution',
-           'crps_of_distribution', 'read_statement']
-
-# %% ../nbs/statements/93_statements.ipynb #st-statement
-class Statement:
-    """What a model predicted for each row, and how sure it was; checked once, and never changed.
-
-    `columns` holds the names of the columns that it came from, by what they hold.
-    """
-
-    _rows = ()  # fields with one entry for each row
-    _index = None  # the labels of its rows, if it came from pandas
-
-    def _set(self, **fields):
-        "Set fields of a frozen class; arrays can't be written to from then on."
-        for name, value in fields.items():
-            if isinstance(value, np.ndarray):
-                value = value.copy()
-                value.flags.writeable = False
-            object.__setattr__(self, name, value)
-
-    def __len__(self) -> int:
-        return len(getattr(self, self._rows[0]))
-
-    def __repr__(self) -> str:
-        kind, names = type(self).__name__, []
-        for name in self.columns.values(): names += boxed(name)
-        about = "".join(f", {part}" for part in self._about())
-        if len(names) > 4: names = [*names[:3], "…"]
-        if names: about += f", from {', '.join(names)}"
-        return f"<{kind}: {counted(len(self), 'row')}{about}>"
-
-    def _about(self):
-        "What a reader should know at once, such as the claimed level."
-        return []
-
-    def take(self, rows: ArrayLike,  # positions, or True and False for each row
-             ) -> Statement:  # of the same kind
-        """The statement for some of the rows, in the order asked for.
-
-        Parameters
-        ----------
-        rows : ArrayLike
-            Positions, or True and False for each row.
-
-        Returns
-        -------
-        Statement
-            Of the same kind.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For no row, a row that is not there, and other values.
-        """
-        chosen = _places(rows, len(self))
-        taken = copy.copy(self)
-        taken._set(**{name: getattr(self, name)[chosen] for name in self._rows})
-        if self._index is not None: taken._set(_index=self._index[chosen])
-        return taken
-
-    def read_observed(self, y_true: ArrayLike,  # what happened, shape (n,), one value a row
-                      ) -> np.ndarray:  # as numbers, shape (n,)
-        """The observed values, if they fit: one for each row of the statement, in the same order.
-
-        Parameters
-        ----------
-        y_true : ArrayLike
-            What happened, shape (n,), one value a row.
-
-        Returns
-        -------
-        np.ndarray
-            As numbers, shape (n,).
-
-        Raises
-        ------
-        ValueError, TypeError
-            For another length, other labels of rows, and values that the statement can't be
-            about.
-        """
-        y_true = _as_column(y_true, "y_true")
-        if self._index is not None:
-            check_labels_agree(y_true=y_true, statement=pd.Series(0, index=self._index))
-        observed = self._observed(y_true)
-        if len(observed) != len(self):
-            raise ValueError("y_true must hold one value for each row of the statement, got "
-                             f"{len(observed)} for {len(self)}{self._other_way(len(observed))}")
-        return np.array(observed)
-
-    def _observed(self, y_true):
-        "Observed values as numbers."
-        return read_vector(y_true, "y_true")
-
-    def _other_way(self, n):
-        "What to type where rows and columns were exchanged."
-        return ""
-
-# %% ../nbs/statements/93_statements.ipynb #st-places
-def _places(rows, n):
-    "Positions of rows, from positions, a slice, or True and False for each row."
-    if isinstance(rows, slice): rows = np.arange(n)[rows]
-    array = read_array(rows, "rows")
-    if array.dtype.kind == "O": array = np.array(array.tolist())
-    if array.dtype.kind == "b":
-        if array.size != n: raise ValueError(
-            f"rows must hold True or False for each of the {n} rows, got {array.size}")
-        if not array.any(): raise ValueError("rows must choose at least one row, got none")
-        return np.flatnonzero(array)
-    if array.dtype.kind not in "iu": raise TypeError(
-        f"rows must be positions, or True and False for each row, got {array[0]!r:.40}")
-    refuse("rows", f"lie between 0 and {n - 1}", (array < -n) | (array >= n), "outside", array)
-    return array % n
-
-# %% ../nbs/statements/93_statements.ipynb #st-names
-def _name_of(values):
-    "The name that a column of pandas or polars carries; None where there is none."
-    name = getattr(values, "name", None)
-    if isinstance(name, str): return name
-    return None
-
-# %% ../nbs/statements/93_statements.ipynb #st-names-1
-def _names(**columns):
-    "Names of columns by what they hold, of those that have one."
-    named = {role: _name_of(values) for role, values in columns.items()}
-    return {role: name for role, name in named.items() if name is not None}
-
-# %% ../nbs/statements/93_statements.ipynb #st-names-2
-def _index_of(*values):
-    "The labels of rows of the first pandas object."
-    return next((one.index for one in values if isinstance(one, (pd.Series, pd.DataFrame))), None)
-
-# %% ../nbs/statements/93_statements.ipynb #st-names-3
-def _matrix(values, name, what):
-    "An array with two dimensions, one row for each row of the statement, and names of its columns."
-    if isinstance(values, Mapping): values = pd.DataFrame(values)
-    values = named_table(values, name)
-    if isinstance(values, pd.DataFrame): names = [str(column) for column in values.columns]
-    else: names = None
-    array = plain_array(values, name, f"an array of shape (n, {what})")
-    if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(f"{name} must have shape (n, {what}), got {array.shape}"
-                         f"{third_axis_hint(array)}")
-    if array.shape[1] and array.dtype.kind != "b": array = np.array(
-        [read_vector(array[:, k], f"{name}[:, {k}]") for k in range(array.shape[1])]).T
-    return array, names
-
-# %% ../nbs/statements/93_statements.ipynb #st-names-column
-def _as_column(values, name):
-    "The column of a table that has one alone; anything else as it is."
-    table = named_table(values, name)
-    if isinstance(table, pd.DataFrame) and table.shape[1] == 1: return table.iloc[:, 0]
-    return values
-
-# %% ../nbs/statements/93_statements.ipynb #st-names-one
-def _is_one(value):
-    "Whether a value is a single number."
-    return isinstance(value, Number) or isinstance(value, np.ndarray) and value.ndim == 0
-
-# %% ../nbs/statements/93_statements.ipynb #st-names-5
-def _levels(level, k, where):
-    "One claimed level for each of k columns; a float where there is one."
-    if k is None:
-        if isinstance(level, (Sequence, np.ndarray)) and not isinstance(level, str):
-            raise ValueError(f"level must be one number for {where}, got {len(level)} of them; "
-                             "several levels need a third axis, shape (n, 2, k)")
-        return check_level(level)
-    if not isinstance(level, (Sequence, np.ndarray)) or len(level) != k:
-        raise ValueError(f"level must hold one number for each of the {k} levels of {where}, got "
-                         f"{level!r:.40}")
-    return tuple(check_level(one, f"level[{i}]") for i, one in enumerate(level))
-
-# %% ../nbs/statements/93_statements.ipynb #st-names-level
-def _place_of_level(levels, level):
-    "The place of one claimed level among all."
-    if isinstance(levels, tuple): known = levels
-    else: known = (levels,)
-    if level not in known:
-        raise ValueError(f"level must be one of {enumerated([f'{one:g}' for one in known])}, "
-                         f"got {level!r:.40}")
-    return known.index(level)
-
-# %% ../nbs/statements/93_statements.ipynb #st-names-6
-def _chosen(frame, columns, name="columns"):
-    "The columns of a frame that a name, a pattern such as 'q*', or a list of names means."
-    frame = named_table(frame, "frame")
-    if isinstance(frame, Mapping): frame = pd.DataFrame(frame)
-    if not isinstance(frame, pd.DataFrame):
-        raise TypeError("frame must be a table with named columns, or a dict of them, got "
-                        f"{type(frame).__name__}")
-    known = [str(column) for column in frame.columns]
-    if isinstance(columns, str): asked = [columns]
-    else: asked = list(columns)
-    found = []
-    for one in asked:
-        if one in known: meant = [one]
-        else: meant = [column for column in known if fnmatch.fnmatchcase(column, str(one))]
-        if not meant: raise ValueError(f"{name} must name columns of the table, and {one!r} is "
-                                       f"none; it has {enumerated(known[:12])}")
-        found += meant
-    return frame.set_axis(known, axis=1)[list(dict.fromkeys(found))]
+__all__ = ['MeanStd', 'Intervals', 'LabelSets', 'Probabilities', 'Quantiles', 'Samples', 'Distribution', 'crps_of_distribution',
+           'read_statement', 'Statement']
 
 # %% ../nbs/statements/93_statements.ipynb #st-meanstd-class
 @dataclass(frozen=True, eq=False, repr=False)
@@ -436,12 +243,6 @@ class MeanStd(Statement):
         check_choice(dist, "dist", ["normal"])
         return self.std * _crps_of((self.read_observed(y_true) - self.mean) / self.std)
 
-# %% ../nbs/statements/93_statements.ipynb #st-keeping
-def _keeping_rows(made, given):
-    "A statement with the labels of rows of the one that it was made from."
-    made._set(_index=given._index)
-    return made
-
 # %% ../nbs/statements/93_statements.ipynb #st-intervals-class
 @dataclass(frozen=True, eq=False, repr=False)
 class Intervals(Statement):
@@ -609,81 +410,6 @@ class Intervals(Statement):
         check_choice(dist, "dist", ["normal"])
         return self.quantiles().mean_std()
 
-# %% ../nbs/statements/93_statements.ipynb #st-bounds
-def _both_bounds(values):
-    """Lower and upper bounds from one array, shape (n,) or (n, k) each, and the names of their
-    columns."""
-    if isinstance(values, pd.DataFrame) and values.shape[1] == 2:
-        names = {side: str(name) for side, name in zip(("lower", "upper"),
-                                                       values.columns) if isinstance(name, str)}
-    else: names = {}
-    array = plain_array(values, "lower", "an array of shape (n, 2) or (n, 2, k)")
-    if array.ndim not in (2, 3) or array.shape[1] != 2 or 0 in array.shape:
-        if isinstance(values, pd.DataFrame): hint = "; choose two columns, frame[[lower, upper]]"
-        else: hint = ""
-        raise ValueError("lower must have shape (n,), (n, 2) or (n, 2, k), got "
-                         f"{array.shape}{hint}")
-    if array.ndim == 2: return array[:, 0], array[:, 1], names
-    both = [np.column_stack([_read_bound(array[:, side, k],
-                                         f"lower[:, {side}, {k}]") for k in range(array.shape[2])])
-            for side in (0, 1)]
-    return *both, names
-
-# %% ../nbs/statements/93_statements.ipynb #st-bounds-pairs
-def _refuse_pairs(lower, upper):
-    "Refuse a pair of bounds, and MAPIE's pair of predictions and intervals."
-    hint = ("the intervals of MAPIE stand behind its predictions; write Intervals(pair[1], "
-            "level=...)")
-    if upper is None and isinstance(lower, tuple) and len(lower) == 2:
-        if np.ndim(lower[1]) == 3: raise TypeError(f"lower must be bounds, got a pair; {hint}")
-        raise TypeError("lower must be bounds, got a pair; write Intervals(*pair, level=...)")
-    if getattr(upper, "ndim", 1) == 3:
-        raise TypeError(f"upper must be bounds, got an array of shape {upper.shape}; {hint}")
-
-# %% ../nbs/statements/93_statements.ipynb #st-bounds-listed
-def _listed_bounds(lower):
-    "Both bounds from a list of objects with lower and upper; anything else as it is."
-    if not isinstance(lower, list) or not lower: return lower
-    if not all(isinstance(getattr(one, "lower", None), Number) for one in lower): return lower
-    return np.array([(one.lower, one.upper) for one in lower], dtype=float)
-
-# %% ../nbs/statements/93_statements.ipynb #st-bounds-levels
-def _bounds_by_level(values, level):
-    "The bounds of some levels from columns (…, level, 'lower' or 'upper'), as sktime names them."
-    columns = getattr(values, "columns", None)
-    if not isinstance(columns, pd.MultiIndex): return values
-    if set(columns.get_level_values(-1)) != {"lower", "upper"}: return values
-    known = list(dict.fromkeys(columns.get_level_values(-2)))
-    if len(columns) != 2 * len(known):
-        raise ValueError("lower must hold the intervals of one variable; write "
-                         f"Intervals(frame[{columns[0][0]!r}], level=...)")
-    asked = [level] if _is_one(level) else list(level)
-    missing = [one for one in asked if one not in known]
-    if missing:
-        raise ValueError("level must be one of the table, "
-                         f"{enumerated(list(map(str, known)))}, got {missing[0]!r:.40}")
-    table = values.set_axis(columns.droplevel(list(range(columns.nlevels - 2))), axis=1)
-    sides = [[table[(one, side)].to_numpy() for one in asked] for side in ("lower", "upper")]
-    return np.moveaxis(np.array(sides), 2, 0)
-
-# %% ../nbs/statements/93_statements.ipynb #st-bounds-1
-def _sides(lower, upper):
-    "Bounds of both sides as numbers; a side that was not given is open."
-    if lower is None: high = _read_bound(upper, "upper"); low = np.full(high.size, -np.inf)
-    elif upper is None: low = _read_bound(lower, "lower"); high = np.full(low.size, np.inf)
-    else: low, high = _read_bound(lower, "lower"), _read_bound(upper, "upper")
-    if low.size != high.size:
-        raise ValueError(f"lower and upper must have the same length: {low.size} and {high.size}")
-    return low, high
-
-# %% ../nbs/statements/93_statements.ipynb #st-bounds-2
-def _check_bounds(lower, upper):
-    "Refuse crossed bounds, level by level."
-    if lower.ndim == 1: _check_order_of_bounds(lower, upper, ("lower", "upper"))
-    else:
-        for k in range(lower.shape[1]):
-            _check_order_of_bounds(lower[:, k], upper[:, k], (f"lower[:, {k}]", f"upper[:, {k}]"))
-
 # %% ../nbs/statements/93_statements.ipynb #st-sets-class
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelSets(Statement):
@@ -799,58 +525,6 @@ class LabelSets(Statement):
     def _observed(self, y_true):
         return check_labels(y_true, read_array(y_true, "y_true").size, len(self.classes),
                             self.classes, "the sets")
-
-# %% ../nbs/statements/93_statements.ipynb #st-sets-help
-def _is_ragged(sets):
-    "Whether sets come as one collection of labels for each row."
-    if isinstance(sets, pd.Series): sets = sets.tolist()
-    if isinstance(sets, np.ndarray): return sets.dtype == object and sets.ndim == 1
-    if not isinstance(sets, (list, tuple)) or not sets: return False
-    if any(isinstance(row, (set, frozenset, str)) for row in sets): return True
-    if not all(isinstance(row, (list, tuple)) for row in sets): return False
-    if len({len(row) for row in sets}) > 1 or not sets[0]: return True
-    return not all(isinstance(one, (bool, np.bool_)) or one in (0,
-                                                                1) for row in sets for one in row)
-
-# %% ../nbs/statements/93_statements.ipynb #st-sets-help-1
-def _members(sets, classes):
-    "Collections of labels as booleans, and the label of each column."
-    for i, row in enumerate(sets):
-        if isinstance(row, str) or not isinstance(row, Iterable):
-            raise TypeError("sets must hold a list, set or tuple of labels for each row, got "
-                            f"{row!r:.40} at position {i}")
-    rows = [list(row) for row in sets]
-    if classes is None:
-        found = list(dict.fromkeys(label for row in rows for label in row))
-        if not found:
-            raise ValueError("sets must hold at least one label, got empty sets only; name the "
-                             "labels by classes=")
-        classes = np.unique(read_labels(found, len(found), "sets"))
-    place = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
-    held = np.zeros((len(rows), len(place)), dtype=bool)
-    for i, row in enumerate(rows):
-        for label in row:
-            label = label.item() if isinstance(label, np.generic) else label
-            if label not in place: raise ValueError(
-                f"sets must hold labels that are in classes, and {label!r:.40} at position {i} is "
-                "not")
-            held[i, place[label]] = True
-    return held, classes
-
-# %% ../nbs/statements/93_statements.ipynb #st-sets-help-2
-def _truths(sets):
-    "Booleans from an array of true and false, or of 0 and 1."
-    array = plain_array(sets, "sets", "an array of booleans, shape (n, K)")
-    if array.ndim not in (2, 3) or 0 in array.shape:
-        raise ValueError(f"sets must have shape (n, K) or (n, K, k), got {array.shape}")
-    flat = array.ravel()
-    try: wrong = ~np.isin(flat.astype(float), (0.0, 1.0))
-    except (TypeError, ValueError):
-        raise TypeError(f"sets must hold booleans, or 0 and 1, got {flat[0]!r:.40}; labels go in a "
-                        "list for each row") from None
-    refuse("sets (row by row)", "hold booleans, or 0 and 1", wrong, "neither",
-           hint="of bounds make Intervals")
-    return array.astype(bool)
 
 # %% ../nbs/statements/93_statements.ipynb #st-probs-class
 @dataclass(frozen=True, eq=False, repr=False)
@@ -974,28 +648,6 @@ class Probabilities(Statement):
         if self.prob.ndim == 1: return check_outcomes(y_true, pos_label=self.pos_label)
         return check_labels(y_true, read_array(y_true, "y_true").size, self.n_classes,
                             self.classes, "the probabilities")
-
-# %% ../nbs/statements/93_statements.ipynb #st-probs-listed
-def _listed_probabilities(prob):
-    "An array, and labels of its columns, from a list of dicts; anything else as it is."
-    if not isinstance(prob, list) or not prob: return prob, None
-    if not all(isinstance(row, Mapping) for row in prob): return prob, None
-    refuse("prob", "hold probabilities", np.array([not row for row in prob]), "empty",
-           hint="leave out rows before the first label was learnt")
-    labels = sorted({label for row in prob for label in row})
-    if len(labels) < 2: raise ValueError(
-        f"prob must hold two labels or more, got {labels[0]!r} alone; pass its probabilities as "
-        "one array")
-    return np.array([[row.get(label, 0.0) for label in labels] for row in prob]), labels
-
-# %% ../nbs/statements/93_statements.ipynb #st-probs-help-1
-def _event_column(classes, pos_label):
-    "Which of two columns holds the probability of the event."
-    known = classes.tolist()
-    if pos_label not in known:
-        raise ValueError(f"pos_label must be one of the classes {known[0]!r} and {known[1]!r}, got "
-                         f"{pos_label!r:.40}")
-    return known.index(pos_label)
 
 # %% ../nbs/statements/93_statements.ipynb #st-quant-class
 @dataclass(frozen=True, eq=False, repr=False)
@@ -1206,41 +858,6 @@ class Quantiles(Statement):
         """
         return crps_of_quantiles(self.read_observed(y_true), self.values, self.levels,
                                  weights=weights)
-
-# %% ../nbs/statements/93_statements.ipynb #st-quant-help
-def _levels_between(levels):
-    "What coverages pairs of quantiles have."
-    upper = [one for one in levels if one > 0.5 and np.isclose(levels, 1 - one).any()]
-    if not upper: return "no two of these levels are as far from 0.5"
-    return f"these levels give {enumerated([f'{2 * one - 1:g}' for one in upper])}"
-
-# %% ../nbs/statements/93_statements.ipynb #st-quant-help-b
-def _level_in(name):
-    "The level that a column's name means, such as q05 or 0.05_quantile; None where it means none."
-    found = re.fullmatch(r"\D*?(\d*\.\d+|\d+)\D*", name)
-    if found is None: return None
-    digits = found[1]
-    if "." in digits: value = float(digits)
-    elif len(digits) <= 2: return int(digits) / 100
-    elif digits[0] in "09": return int(digits) / 10 ** len(digits)
-    else: return None
-    if value < 1: return value
-    return round(value / 100, 12)
-
-# %% ../nbs/statements/93_statements.ipynb #st-quant-help-1
-def _quantile_levels(levels, names, q):
-    "Levels of the columns, given or read from their names."
-    if levels is None:
-        if names is None:
-            raise TypeError("levels must hold the level of each column, got none; write "
-                            "Quantiles(values, levels)")
-        levels = [_level_in(name) for name in names]
-        wrong = [name for name, level in zip(names, levels) if level is None]
-        if wrong:
-            raise ValueError("values must have columns whose names say their level, such as q05 "
-                             f"or 0.05, and {wrong[0]!r} "
-                                   "does not; write Quantiles(values, levels)")
-    return check_levels(levels, q)
 
 # %% ../nbs/statements/93_statements.ipynb #st-samples-class
 @dataclass(frozen=True, eq=False, repr=False)
@@ -1619,61 +1236,6 @@ class Distribution(Statement):
         full = np.full(self.n_all, values[0])
         full[self.rows] = values
         return np.asarray(plain_array(function(full), "dist"), dtype=float)[self.rows]
-
-# %% ../nbs/statements/93_statements.ipynb #st-dist-arrays
-def _with_arrays(dist):
-    "A distribution that takes and gives arrays."
-    if hasattr(type(dist), "batch_shape"): return _OfTensors(dist)
-    if isinstance(getattr(dist, "index", None), pd.Index): return _OfTables(dist)
-    return dist
-
-# %% ../nbs/statements/93_statements.ipynb #st-dist-tensors
-class _OfTensors:
-    "A distribution of torch that takes and gives arrays."
-
-    def __init__(self, dist):
-        self.mean, self.std = dist.mean.detach(), dist.stddev.detach()
-        self._given = dist
-        try: self._answer("cdf", 0.5)
-        except NotImplementedError as error:
-            raise TypeError(
-                f"dist must be an object with a cdf, and {type(dist).__name__} of torch has none; "
-                "write Samples(dist.sample((200,)).T), or Probabilities(dist.probs) where it is "
-                "about classes") from error
-        try: self._answer("icdf", 0.5)
-        except NotImplementedError: pass
-        else: self.ppf = self._quantile
-
-    def cdf(self, y):
-        return self._answer("cdf", y)
-
-    def _quantile(self, levels):
-        return self._answer("icdf", levels)
-
-    def _answer(self, name, values):
-        made = getattr(self._given, name)(self.mean.double().new_tensor(values))
-        return plain_array(made, f"dist.{name}")
-
-# %% ../nbs/statements/93_statements.ipynb #st-dist-tables
-class _OfTables:
-    "A distribution of sktime, for one variable, that takes and gives arrays."
-
-    def __init__(self, dist):
-        if len(dist.columns) != 1:
-            raise ValueError(f"dist must be about one variable, got {len(dist.columns)}")
-        self._given, self.mean = dist, dist.mean().iloc[:, 0]
-        self.std = np.sqrt(dist.var().iloc[:, 0])
-
-    def cdf(self, y):
-        return self._answer("cdf", y)
-
-    def ppf(self, levels):
-        return self._answer("ppf", levels)
-
-    def _answer(self, name, values):
-        rows = np.broadcast_to(values, len(self._given.index))
-        table = pd.DataFrame(rows[:, None], index=self._given.index, columns=self._given.columns)
-        return getattr(self._given, name)(table).iloc[:, 0].to_numpy()
 
 # %% ../nbs/statements/93_statements.ipynb #st-dist-crps
 def crps_of_distribution(

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from .inputs import boxed, check_labels_agree, check_outcomes, check_probabilities
+from .inputs import boxed, check_labels_agree
+from .outcomes import check_outcomes, check_probabilities
 if TYPE_CHECKING:
     from typing import Self
 

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._base.inputs import boxed, check_probabilities
+from .._base.inputs import boxed
+from .._base.outcomes import check_probabilities
 from .._base.kernels import elementwise, kernel
 from .._base.results import Result
 from .._words.tests import logistic_fit_text

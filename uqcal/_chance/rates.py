@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import betainc, comb, ndtri, stdtr, stdtrit
 
-from .._base.inputs import (check_fraction, check_labels_agree, check_outcomes, check_weights,
-                                positive_in_groups)
+from .._base.inputs import check_fraction, check_labels_agree
+from .._base.outcomes import check_outcomes, check_weights, positive_in_groups
 from .._base.results import Interval, Result
 from .._words.tests import rate_difference_text
 

@@ -191,7 +191,7 @@ def outcomes_of(labels: Any,  # as a file holds them, text, shape (n,)
     ValueError
         Where the label is none of the two.
     """
-    from uqcal._base.inputs import check_outcomes
+    from uqcal._base.outcomes import check_outcomes
     try: return check_outcomes(labels, name, positive)
     except ValueError as wrong: raise ValueError(_as_option(str(wrong))) from wrong
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from .._base.inputs import _one_below_the_other
+from .._base.outcomes import _one_below_the_other
 from .cli_parts import (
     ROWS, aligned, as_json, as_labels, asked_facts, check_fail_on, check_outputs,
     check_sizes, cores, deliver, differing, fails, in_python, is_recalibrated,

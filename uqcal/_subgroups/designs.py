@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._base.inputs import (check_labels_agree, check_ratio, plain_array, read_labels,
-                                read_responses, read_vector, refuse)
+from .._base.inputs import check_labels_agree, plain_array, read_labels, read_vector, refuse
+from .._base.outcomes import check_ratio, read_responses
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._sample.groups import LEAST_GROUPS
 from .._chance.resampling import (affordable, chunk_size, monte_carlo_pvalue, run_chunks,

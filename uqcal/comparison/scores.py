@@ -15,8 +15,9 @@ import scipy
 from scipy import special
 from sklearn.isotonic import isotonic_regression
 
-from .._base.inputs import (check_binary, check_errors, check_fraction, check_labels_agree,
-                                plain_array, read_vector)
+from .._base.inputs import (check_errors, check_fraction, check_labels_agree, plain_array,
+                                read_vector)
+from .._base.outcomes import check_binary
 from ..intervals.intervals import _check_order_of_bounds, _read_bound, _score_of_ends
 from ..probabilities.recalibration import PlattScaling
 from .._sample.sample import Ordering, Sample, bin_means

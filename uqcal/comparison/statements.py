@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._base.inputs import (check_binary, check_errors, check_labels_agree,
-                                check_multiclass, read_vector)
+from .._base.inputs import check_errors, check_labels_agree, read_vector
+from .._base.outcomes import check_binary, check_multiclass
 from .._base.results import distinct_names, enumerated
 from .._sample.groups import check_group_number
 from .scores import (_BoundScoring, _ClassScoring, _ErrorScoring, _OutcomeScoring,

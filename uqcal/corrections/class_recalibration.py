@@ -19,7 +19,8 @@ from scipy.special import logsumexp, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from .._base.inputs import (check_choice, check_count, check_generator, check_labels_agree,
-                                check_multiclass, plain_array, read_array, read_labels)
+                                plain_array, read_array, read_labels)
+from .._base.outcomes import check_multiclass
 from .._base.results import json_plain, new_axes
 from .._base.tickets import Storable
 from .._sample.sample import Ordering

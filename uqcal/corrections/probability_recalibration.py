@@ -20,8 +20,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..probabilities.calibration import CalibrationReport, _report_of, _with_caution
 from ..errors.conclusions import _check_tolerance
-from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
-                                check_labels_agree, check_probabilities, read_array, read_labels)
+from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
+                                read_array, read_labels)
+from .._base.outcomes import check_binary, check_probabilities
 from .._chance.logistic import beta_features, inner_ends, inner_scores, platt_features
 from .error_recalibration import _cross_validated_gain, _random_folds, _score_table
 from ..probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling

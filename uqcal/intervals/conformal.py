@@ -21,8 +21,8 @@ __all__ = ['conformal_threshold', 'ConformalIntervals', 'ConformalBounds', 'Conf
 # %% ../../nbs/intervals/31_conformal.ipynb #b73ea070
 from .._chance.coverage_counts import conformal_rank
 from .._base.inputs import (check_choice, check_column, check_fraction, check_generator,
-                                check_labels_agree, check_multiclass, plain_array,
-                                read_labels, read_vector, refuse)
+                                check_labels_agree, plain_array, read_labels, read_vector, refuse)
+from .._base.outcomes import check_multiclass
 from .intervals import _check_interval_bounds, _check_no_sets
 from .._sample.repeats import copies_of, repeated_cases
 from .._base.results import enumerated

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from .._chance.coverage_counts import (count_tails, coverage_interval, promised_coverage,
                                            tail_pvalue)
-from .._base.inputs import (check_choice, check_count, check_fraction, check_labels,
-                                check_labels_agree, check_weights, plain_array, read_array,
-                                read_vector, refuse)
+from .._base.inputs import (check_choice, check_count, check_fraction, check_labels_agree,
+                                plain_array, read_array, read_vector, refuse)
+from .._base.outcomes import check_labels, check_weights
 from .._chance.resampling import ALTERNATIVES
 from .._base.results import Interval, SignificanceTest, new_axes
 from .._words.intervals import findings as words

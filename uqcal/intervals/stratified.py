@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from .._chance.coverage_counts import coverage_interval, group_pvalues, promised_coverage
 from .._base.inputs import (check_choice, check_column, check_count, check_fraction,
-                                check_labels_agree, check_weights, read_groups)
+                                check_labels_agree, read_groups)
+from .._base.outcomes import check_weights
 from .._base.kernels import kernel
 from .._chance.resampling import ALTERNATIVES
 from .._base.results import SignificanceTest, new_axes, plain_text

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._base.inputs import (boxed, check_binary, check_count, check_fraction, check_generator,
-                                check_labels_agree, check_multiclass, check_outcomes,
-                                check_probabilities, plain_array, read_array, read_vector, refuse)
+from .._base.inputs import (boxed, check_count, check_fraction, check_generator,
+                                check_labels_agree, plain_array, read_array, read_vector, refuse)
+from .._base.outcomes import check_binary, check_multiclass, check_outcomes, check_probabilities
 from .._base.kernels import kernel
 from .._chance.logistic import map_scores
 from .online import OnlineBetaScaling, OnlinePlattScaling

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._base.inputs import boxed, check_binary, check_choice, check_fraction
+from .._base.inputs import boxed, check_choice, check_fraction
+from .._base.outcomes import check_binary
 from .._base.kernels import kernel
 from .._chance.logistic import inner_ends, inner_scores, map_scores, sigmoid
 from ..probabilities.recalibration import _plot_map

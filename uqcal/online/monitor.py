@@ -18,7 +18,8 @@ from scipy.special import rel_entr
 __all__ = ['Alarm', 'MonitorReading', 'Detector', 'Bell', 'CalibrationMonitor', 'RestartingForecaster']
 
 # %% ../../nbs/online/49_monitor.ipynb #9714e784
-from .._base.inputs import boxed, check_binary, check_count
+from .._base.inputs import boxed, check_count
+from .._base.outcomes import check_binary
 from .._base.kernels import kernel
 from .._chance.logistic import sigmoid
 from .._base.results import Result, new_axes

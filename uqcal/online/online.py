@@ -18,9 +18,9 @@ __all__ = ['best_in_hindsight', 'regret', 'OnlineNewtonStep', 'OnlineGradientDes
            'OnlinePlattScaling', 'OnlineBetaScaling']
 
 # %% ../../nbs/online/45_online.ipynb #7a1973eb
-from .._base.inputs import (boxed, check_binary, check_choice, check_count, check_generator,
-                                check_labels_agree, check_outcomes, plain_array, read_vector,
-                                refuse)
+from .._base.inputs import (boxed, check_choice, check_count, check_generator,
+                                check_labels_agree, plain_array, read_vector, refuse)
+from .._base.outcomes import check_binary, check_outcomes
 from .._base.kernels import kernel
 from .._chance.logistic import (beta_features, fit_logistic, inner_ends, inner_scores,
                                     map_scores, platt_features, sigmoid)

@@ -17,8 +17,8 @@ import pandas as pd
 from scipy import special
 
 from .._base.inputs import (check_choice, check_column, check_count, check_fraction,
-                                check_outcomes, check_probabilities, read_labels, read_vector,
-                                refuse)
+                                read_labels, read_vector, refuse)
+from .._base.outcomes import check_outcomes, check_probabilities
 from .._base.results import new_axes
 from .._chance.brownian import kuiper_null
 from .._chance.resampling import ALTERNATIVES, holm

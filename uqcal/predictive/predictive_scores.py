@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._base.inputs import (check_choice, check_labels_agree, check_levels, plain_array,
-                                read_vector, refuse, refuse_crossing, third_axis_hint)
+from .._base.inputs import (check_choice, check_labels_agree, plain_array, read_vector, refuse,
+                                third_axis_hint)
+from .._base.outcomes import check_levels, refuse_crossing
 from .._base.kernels import kernel
 
 # %% auto #0

@@ -13,7 +13,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import sparse, special
 
-from .._base.inputs import check_binary, check_count, check_fraction, check_generator
+from .._base.inputs import check_count, check_fraction, check_generator
+from .._base.outcomes import check_binary
 from .._base.results import Result
 from .._chance.logistic import inner_ends, inner_scores
 from .._chance.resampling import affordable

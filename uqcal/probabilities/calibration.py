@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from scipy import special
 from scipy.special import ndtr
 
-from .._base.inputs import (check_binary, check_count, check_fraction, check_generator,
-                                check_labels_agree,
+from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                                 read_labels)
+from .._base.outcomes import check_binary
 from .by_columns import ColumnTest, _along_column, _finding_along
 from .joint_tests import JointTests, joint_tests, _log_odds_of
 from .calibration_errors import CalibrationError, ECETest, _errors_of_columns

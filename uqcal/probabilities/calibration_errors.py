@@ -16,8 +16,8 @@ from scipy import special
 from scipy.optimize import brentq
 
 from .._sample.groups import group_gaps
-from .._base.inputs import (check_binary, check_choice, check_count, check_fraction,
-                                check_generator)
+from .._base.inputs import check_choice, check_count, check_fraction, check_generator
+from .._base.outcomes import check_binary
 from .._base.kernels import kernel
 from .._words.probabilities.results import calibration_error_text, ece_test_text
 from .._chance.resampling import affordable, monte_carlo_pvalue, run_chunks

@@ -20,8 +20,8 @@ __all__ = ['CalibrationTest', 'kolmogorov_smirnov_test', 'kuiper_test', 'spiegel
            'binary_calibration_tests', 'MulticlassTests', 'multiclass_calibration_tests']
 
 # %% ../../nbs/probabilities/42_calibration_tests.ipynb #4d0e0750
-from .._base.inputs import (check_generator, check_labels_agree, check_multiclass,
-                                check_weights, printable, read_labels)
+from .._base.inputs import check_generator, check_labels_agree, printable, read_labels
+from .._base.outcomes import check_multiclass, check_weights
 from .._chance.resampling import affordable, holm
 from .._base.results import Result, SignificanceTest, html_table, new_axes, plain_text
 from .._words.probabilities.results import TITLES, multiclass_text, tests_text

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from scipy import special
 from scipy.optimize import brentq, isotonic_regression
 
-from .._base.inputs import check_binary, check_fraction
+from .._base.inputs import check_fraction
+from .._base.outcomes import check_binary
 from .._base.kernels import kernel
 from .._base.results import Interval, Result, new_axes
 from .._words.probabilities.results import brier_text, event_ratio_text, largest_difference_text

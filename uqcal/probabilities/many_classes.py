@@ -16,7 +16,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, softmax, stdtr
 
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
-                                check_multiclass, plain_array, read_labels)
+                                plain_array, read_labels)
+from .._base.outcomes import check_multiclass
 from .._base.kernels import kernel
 from .._base.results import Result, fault_status
 from .._chance.resampling import affordable, run_chunks

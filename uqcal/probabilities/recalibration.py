@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 __all__ = ['PlattScaling', 'BetaScaling', 'HistogramBinning', 'IsotonicCalibration', 'TemperatureScaling', 'PeriodicRefit']
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #f9635aec
-from .._base.inputs import (boxed, check_binary, check_count, check_multiclass, plain_array,
-                                read_vector)
+from .._base.inputs import boxed, check_count, plain_array, read_vector
+from .._base.outcomes import check_binary, check_multiclass
 from .._chance.logistic import (as_counts, beta_features, fit_logistic, inner_ends,
                                     inner_scores, map_scores, platt_features, sigmoid)
 from .._base.results import new_axes

@@ -13,10 +13,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special
 
-from .._base.inputs import (check_binary, check_choice, check_count, check_fraction,
-                                check_labels, check_labels_agree, check_multiclass,
-                                check_probabilities, check_weights, plain_array, read_labels,
-                                read_vector)
+from .._base.inputs import (check_choice, check_count, check_fraction, check_labels_agree,
+                                plain_array, read_labels, read_vector)
+from .._base.outcomes import (check_binary, check_labels, check_multiclass, check_probabilities,
+                                  check_weights)
 from .._base.kernels import kernel
 from .._words.probabilities.results import diagram_text
 from .._chance.rates import seen_cases

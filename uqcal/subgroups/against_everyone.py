@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from .._base.inputs import (check_choice, check_count, check_generator, check_labels_agree,
-                                check_outcomes, read_labels)
+                                read_labels)
+from .._base.outcomes import check_outcomes
 from .._base.kernels import kernel
 from .._chance.rates import MatchedAverages
 from .._chance.resampling import shuffle_last, shuffle_within

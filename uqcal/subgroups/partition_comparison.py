@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import false_discovery_control
 
-from .._base.inputs import (check_choice, check_column, printable, read_labels, read_responses,
-                                refuse)
+from .._base.inputs import check_choice, check_column, printable, read_labels, refuse
+from .._base.outcomes import read_responses
 from .._base.page import Picture
 from .._base.results import Interval, new_axes, plain_text
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null

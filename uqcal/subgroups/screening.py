@@ -23,8 +23,8 @@ from .cumulative import CumulativeGraph, _kuiper_by_scores, _scores_explain
 from .two_groups import comparison_graph, _ordinates_between, _pairs_of
 from .._sample.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_count, check_generator, check_jobs,
-                                check_labels_agree, check_weights, printable, read_labels,
-                                read_responses, read_vector)
+                                check_labels_agree, printable, read_labels, read_vector)
+from .._base.outcomes import check_weights, read_responses
 from ..reports import Caution, Finding, Report, Step
 from .._sample.repeats import related_members
 from .._chance.resampling import holm, shuffle_state

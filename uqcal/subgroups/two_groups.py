@@ -15,7 +15,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from .._base.inputs import (check_choice, check_count, check_generator, check_labels_agree,
-                                positive_in_groups, read_labels)
+                                read_labels)
+from .._base.outcomes import positive_in_groups
 from .._base.kernels import kernel
 from .._base.results import Result, new_axes
 from .._sample.groups import LEAST_GROUPS
