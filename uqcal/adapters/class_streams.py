@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_finding,
                                    false_alarms, stream_rows, stream_step)
@@ -289,13 +288,13 @@ class ClassRows(KeyedRows):
         return self.opened(_MixtureByClass(self.width),
                            _ClassTally(self.run_length, tuple(self.classes)).begin())
 
-    def place(self, y_true: ArrayLike,  # labels, shape (n,)
+    def place(self, y_true: Any,  # labels, shape (n,)
               ) -> np.ndarray:  # float64, shape (n,): their columns, from 0
         """The column of each label.
 
         Parameters
         ----------
-        y_true : ArrayLike
+        y_true : Any
             Labels, shape (n,).
 
         Returns

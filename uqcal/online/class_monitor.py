@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._base.inputs import boxed, check_count, check_multiclass
+from .._base.inputs import boxed, check_count, check_multiclass, plain_array
 from .._base.kernels import kernel
 from .._base.tickets import locked
 from .._words.probabilities.class_streams import class_alarm_line, class_alarm_sentence
@@ -338,6 +338,7 @@ class ClassMonitor(Bell):
         Self
             The object itself.
         """
-        if np.ndim(y_prob) == 1: y_prob = np.asarray(y_prob)[None, :]
+        prob = plain_array(y_prob, "y_prob", "an array of shape (n, classes)")
+        if prob.ndim == 1: y_prob = prob[None, :]
         self.prequential(y_prob, boxed(y_true))
         return self
