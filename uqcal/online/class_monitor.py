@@ -111,6 +111,13 @@ class ClassMonitor(Bell):
     Where the probabilities of all classes are right given all outcomes before, the mean number of
     outcomes from one alarm to the next is at least `run_length`. After an alarm it begins afresh.
 
+    Parameters
+    ----------
+    classes : Any
+        The label of each column, shape (K,), or their number.
+    run_length : int, default 1_000_000
+        Outcomes from one false alarm to the next, on average, at least; ≥ 1.
+
     References
     ----------
     Roberts (1966); Pollak (1985); Shin, Ramdas and Rinaldo (2024).
