@@ -1,5 +1,7 @@
 """Probabilities of many classes: a plain twin, the level, what each fault shows, limits that agree with tests, and bad input."""
 import json
+import shlex
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -268,6 +270,48 @@ def test_labels_are_recalibrated_each_by_itself(tmp_path):
     assert "4 and 496" in " ".join(said.split()) and "field   Platt scaling" in said and len(said.splitlines()) <= 24 and max(map(len, said.splitlines())) <= 80
     assert found.headline and found.to_frame()["name"].tolist() == list(prob) and "labels" in found.to_dict() and found.plot(finding="field") is not None
     assert all(one.sentence for one in found.findings) and found.python == "recalibration.apply(new_probabilities)"
+
+
+def test_labels_are_recalibrated_on_the_command_line(tmp_path, monkeypatch, capsys):
+    "From the screen of validate through the commands that are printed to new rows, which get what Python gives."
+    monkeypatch.chdir(tmp_path)
+    y, prob = tags(600, np.random.default_rng(1))
+    frame = pd.concat([pd.DataFrame(y, columns=prob.columns).add_prefix("y_"), prob.add_prefix("p_")], axis=1)
+    frame.iloc[:400].to_csv("tags.csv", index=False)
+    frame.iloc[400:].to_csv("new.csv", index=False)
+    frame.filter(like="p_").iloc[400:].to_csv("later.csv", index=False)
+
+    def run(words, code=0):
+        with pytest.raises(SystemExit) as ended: main(words)
+        said = capsys.readouterr()
+        assert ended.value.code == code, said.err
+        return said.out + said.err
+
+    def typed_next(said):
+        "The command below NEXT, as words."
+        lines = said[said.index("uqcal ", said.index("NEXT")):].split("\n")
+        last = next(k for k, line in enumerate(lines) if not line.endswith("\\"))
+        return shlex.split(" ".join(line.strip().rstrip("\\") for line in lines[:last + 1]))[1:]
+    words = ["--observed", "y_*", "--probs", "p_*", "--multilabel"]
+    words = typed_next(run(["validate", "tags.csv", *words, "--n-resamples", "999", "--n-boot", "99", "--jobs", "1", "--seed", "1"]))
+    assert words[0] == "recalibrate" and "--multilabel" in words
+    said = run([*words, "--report", "page.html", "--figure", "map.png", "--json", "found.json"])
+    assert "probabilities of 3 labels, 400 rows" in " ".join(said.split()) and max(map(len, said.splitlines())) <= 80
+    found = uqcal.recalibrate(pd.DataFrame(y, columns=prob.columns)[:400], prob[:400], multilabel=True, rng=1)
+    kept = pd.read_csv("recalibrated.csv")
+    assert np.allclose(kept.filter(like="recalibrated_"), found.recalibrated, atol=1e-5) and json.loads(Path("found.json").read_text())["outcome"] == "recalibrated"
+    words = typed_next(said)
+    assert "--apply" in words and Path("page.html").stat().st_size > 1000
+    said = run(words)
+    made = pd.read_csv("new_recalibrated.csv")
+    assert np.allclose(made.filter(like="recalibrated_"), found.apply(prob[400:]), atol=1e-5)
+    words = typed_next(said)
+    assert words == ["validate", "new_recalibrated.csv", "--observed", "y_*", "--probs", "recalibrated_*", "--multilabel"]
+    run([*words, "--n-resamples", "999", "--n-boot", "99", "--jobs", "1"])
+    assert "NEXT" not in run(["recalibrate", "later.csv", "--apply", "model.json", "--out", "later_made.csv"])
+    assert "fitted to the labels" in run(["recalibrate", "new.csv", "--probs", "p_[bf]*", "--apply", "model.json", "--out", "x.csv"], code=2)
+    assert "no use for probabilities of an event" in run(["recalibrate", "tags.csv", "--observed", "y_field", "--prob", "p_field", "--multilabel"], code=2)
+    assert "must name the same labels" in run(["recalibrate", "tags.csv", "--observed", "y_*", "--probs", "p_[bf]*", "--multilabel"], code=2)
 
 
 def test_calibrated_labels_stay_as_they_are():

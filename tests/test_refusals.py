@@ -30,6 +30,7 @@ from uqcal.online.quantile_tracking import OnlineMembers, OnlineQuantiles
 from uqcal.predictive.forecast_monitor import ForecastMonitor
 from uqcal.online.mixture import OnlineMixture
 from uqcal.comparison.model_comparison import compare_scores
+from uqcal.online.class_monitor import ClassMonitor
 from uqcal.online.monitor import CalibrationMonitor, RestartingForecaster
 from uqcal.online.online import AggregatingForecaster, Aioli, OnlineBetaScaling, OnlineGradientDescent, OnlineNewtonStep, OnlinePlattScaling
 from uqcal.corrections.probability_recalibration import PlattByGroup, recalibrate_probabilities
@@ -467,6 +468,7 @@ TABLE = {
     **rows("calibeating", "calibration_error sharpness refinement running_calibration_error running_sharpness", "binary"),
     **rows("calibeating", "FosterForecaster.prequential", "binary", of=lambda: FosterForecaster(rng=1)),
     **rows("calibeating", "OneAgainstAll.prequential OneAgainstAll.predict", "classes", of=lambda: OneAgainstAll(Tracking())),
+    **rows("class_monitor", "ClassMonitor.prequential ClassMonitor.partial_fit", "classes", of=lambda: ClassMonitor(3)),
     **rows("calibeating", "TopLabel.prequential TopLabel.predict", "classes", of=lambda: TopLabel(Tracking())),
     **{f"calibeating.{cls.__name__}.{method}": Row("classes", of=make, given={"key": list(range(N))}, kinds={"key": "free"})
        for cls in (OneAgainstAll, TopLabel) for method, make in (("forecast", lambda cls=cls: cls(Tracking())), ("outcome", lambda cls=cls: asked(cls(Tracking()), CLASSES)))},

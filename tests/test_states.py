@@ -27,11 +27,11 @@ def leaves(cls=Storable):
         if below.__module__.startswith("uqcal.") and not below.__name__.startswith("_"): yield below
 
 
-PARTS = {"Bell", "Desk", "Detector", "KeyedRows", "OnlineForecaster", "RowStream", "Monitor", "ErrorRows", "BoundRows", "ForecastRows", "ProbabilityRows"}  # what others are made of; they learn nothing by themselves
+PARTS = {"Bell", "Desk", "Detector", "KeyedRows", "OnlineForecaster", "RowStream", "Monitor", "ErrorRows", "BoundRows", "ForecastRows", "ProbabilityRows", "ClassRows"}  # what others are made of; they learn nothing by themselves
 CLASSES = {cls.__name__: cls for cls in leaves() if cls.__name__ not in PARTS}
 NEEDS = {"GroupScaling": lambda: ["kind"], "AggregatingForecaster": lambda: [(1.0, 0.0)], "Aioli": lambda: [(1.0, 0.0)], "OnlineGradientDescent": lambda: [(1.0, 0.0)],
          "OnlineNewtonStep": lambda: [(1.0, 0.0)], "ErrorMap": lambda: [FactorScaling()], "OneAgainstAll": lambda: [OnlinePlattScaling()],
-         "TopLabel": lambda: [OnlinePlattScaling()], "PeriodicRefit": lambda: [PlattScaling()], "RestartingForecaster": lambda: [OnlineMixture()]}
+         "TopLabel": lambda: [OnlinePlattScaling()], "PeriodicRefit": lambda: [PlattScaling()], "RestartingForecaster": lambda: [OnlineMixture()], "ClassMonitor": lambda: [3]}
 
 
 def learnt(name):
@@ -45,7 +45,7 @@ def learnt(name):
     several[:, 2] = 1 - several[:, :2].sum(axis=1)
     label = np.arange(40) % 3
     made = CLASSES[name](*NEEDS.get(name, list)())
-    bounds, classes = name in ("ConformalBounds", "OnlineBounds", "OnlineQuantiles", "OnlineMembers", "ForecastMonitor"), name in ("ConformalSets", "OneAgainstAll", "TopLabel", "TemperatureScaling", "ClassScaling", "ClassScalingByGroup")
+    bounds, classes = name in ("ConformalBounds", "OnlineBounds", "OnlineQuantiles", "OnlineMembers", "ForecastMonitor"), name in ("ConformalSets", "OneAgainstAll", "TopLabel", "ClassMonitor", "TemperatureScaling", "ClassScaling", "ClassScalingByGroup")
     known = {"error": error, "uncertainty": u, "y_prob": several if classes else prob,
              "by": label.astype(str), "y_true": error if bounds else label if classes else outcome, "y_intervals": np.column_stack([-1.6 * u, 1.6 * u]), "quantiles": np.outer(u, np.linspace(-2, 2, 20 if name == "OnlineMembers" else 7)),
              "statement": Quantiles(np.outer(u, [-1.3, 0, 1.3]), [0.1, 0.5, 0.9])}

@@ -5,19 +5,22 @@
 # %% auto #0
 __all__ = ['OnlineForecaster', 'OnlinePlattScaling', 'OnlineBetaScaling', 'OnlineMixture', 'OnlineScaling', 'OnlineBounds',
            'OnlineIntervals', 'OnlineQuantiles', 'OnlineMembers', 'CalibrationMonitor', 'UncertaintyMonitor',
-           'ForecastMonitor', 'recalibrate_rows', 'recalibrate_error_rows', 'recalibrate_bound_rows',
-           'recalibrate_forecast_rows', 'PeriodicRefit', 'Tracking', 'FosterForecaster', 'Hedging', 'tops', 'hops',
-           'tobs', 'hobs', 'OneAgainstAll', 'TopLabel', 'QuantileTracker', 'AdaptiveConformal', 'AggregatedAdaptive',
-           'RestartingForecaster', 'best_in_hindsight', 'regret', 'OnlineNewtonStep', 'OnlineGradientDescent', 'Aioli',
-           'AggregatingForecaster', 'RecalibratedOnline', 'RecalibratedFeature']
+           'ForecastMonitor', 'ClassMonitor', 'recalibrate_rows', 'recalibrate_class_rows', 'recalibrate_error_rows',
+           'recalibrate_bound_rows', 'recalibrate_forecast_rows', 'PeriodicRefit', 'Tracking', 'FosterForecaster',
+           'Hedging', 'tops', 'hops', 'tobs', 'hobs', 'OneAgainstAll', 'TopLabel', 'QuantileTracker',
+           'AdaptiveConformal', 'AggregatedAdaptive', 'RestartingForecaster', 'best_in_hindsight', 'regret',
+           'OnlineNewtonStep', 'OnlineGradientDescent', 'Aioli', 'AggregatingForecaster', 'RecalibratedOnline',
+           'RecalibratedFeature']
 
 # %% ../nbs/modules/108_streams.ipynb #m4-names
 from ._base.tickets import OnlineForecaster
+from .adapters.class_streams import recalibrate_class_rows
 from .adapters.error_streams import recalibrate_error_rows, recalibrate_bound_rows
 from .adapters.river_models import RecalibratedOnline, RecalibratedFeature
 from .adapters.rows import recalibrate_rows
 from .online.calibeating import (Tracking, FosterForecaster, Hedging, tops, hops, tobs, hobs,
                                       OneAgainstAll, TopLabel)
+from .online.class_monitor import ClassMonitor
 from .online.error_monitor import UncertaintyMonitor
 from .online.interval_streams import (OnlineBounds, OnlineIntervals, QuantileTracker,
                                            AdaptiveConformal, AggregatedAdaptive)
@@ -34,7 +37,8 @@ from .probabilities.recalibration import PeriodicRefit
 
 _all_ = ["OnlineForecaster", "OnlinePlattScaling", "OnlineBetaScaling", "OnlineMixture",
          "OnlineScaling", "OnlineBounds", "OnlineIntervals", "OnlineQuantiles", "OnlineMembers",
-         "CalibrationMonitor", "UncertaintyMonitor", "ForecastMonitor", "recalibrate_rows",
+         "CalibrationMonitor", "UncertaintyMonitor", "ForecastMonitor", "ClassMonitor",
+         "recalibrate_rows", "recalibrate_class_rows",
          "recalibrate_error_rows", "recalibrate_bound_rows", "recalibrate_forecast_rows",
          "PeriodicRefit", "Tracking", "FosterForecaster", "Hedging", "tops", "hops", "tobs",
          "hobs", "OneAgainstAll", "TopLabel", "QuantileTracker", "AdaptiveConformal",

@@ -5,6 +5,7 @@
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-imports
 from __future__ import annotations
 
+import fnmatch
 import shlex
 import textwrap
 from collections.abc import Callable, Mapping
@@ -343,8 +344,8 @@ def next_step(
     by = said_words({"by": given.asked.by, "as-groups": given.asked.as_groups})
     if params["model"] is None:
         return on_lines([f"uqcal {verb} {shlex.quote(params['file'])}", *given.words, *by, *typed(
-            context, "groups", "symmetric", *ROWS, "tolerance", "seed"), f"--out {out}.csv",
-            "--model model.json"])
+            context, "groups", "symmetric", *ROWS, "tolerance", "multilabel", "seed"),
+            f"--out {out}.csv", "--model model.json"])
     said = without_outcomes(given.asked.said)
     rows = [name for name in ROWS if name != "drop_missing"]
     return on_lines([f"uqcal {verb} new.csv", *said_words(said), *typed(context, *rows),
@@ -537,8 +538,10 @@ def validate_next(
     str
         Lines that say what to type; empty where what happened is not in the file.
     """
-    observed, has_errors = state["statement"].get("observed"), "--error" in words[0]
-    if not has_errors and observed not in table.header: return ""
+    observed, has_errors = state["statement"].get("observed", ""), "--error" in words[0]
+    is_there = has_errors or any(one == observed or fnmatch.fnmatchcase(one, observed)
+                                 for one in table.header)
+    if not is_there: return ""
     seen = [] if has_errors else [f"--observed {shlex.quote(observed)}"]
     if "positive" in state["statement"]:
         seen.append(f"--positive {shlex.quote(state['statement']['positive'])}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 
 from .._base.files import display_name
 from .._base.rows_again import check_new_columns
@@ -297,6 +298,72 @@ def _apply_classes(context, source, state, asked):
     _end_applied(given, told, validate_next(state, given.table, ["--probs 'recalibrated_*'"], out),
                  rows, out)
 
+# %% ../../nbs/command/98_cli_recalibrate.ipynb #re-labels-read
+def _read_labels(asked):
+    "A column of 0 and 1 and one of probabilities for each label."
+    from uqcal._command.cli_validate import _label_columns
+    seen, prob = _label_columns(asked)
+    table = asked.table(dict.fromkeys(seen, "outcome") | dict.fromkeys(prob, "probability"))
+    column = {label: name for name, label in seen.items()}
+    y = pd.DataFrame({label: table.columns[column[label]] for label in prob.values()})
+    p = pd.DataFrame({label: table.columns[name] for name, label in prob.items()})
+    return asked.given("classes", table, observed=y, values=p, classes=[*prob.values()])
+
+# %% ../../nbs/command/98_cli_recalibrate.ipynb #re-labels-fit
+@dataclass(frozen=True)
+class _Kept:
+    "What a recalibration of labels writes into a file."
+
+    state: dict[str, Any]  # as `Recalibration.to_state` gives it
+
+    def to_dict(self): return self.state
+
+
+def _fit_labels(context, given, options):
+    "Recalibrate several labels, each by itself."
+    from uqcal._command.cli_validate import _label_columns
+    from uqcal.verbs import recalibrate
+    if len(given.by) > 1: raise ValueError("give one --by with probabilities: the column of their "
+                                           "groups")
+    p = given.values
+    if context.params["out"] is not None:
+        check_new_columns(given.table, [*_class_columns(given.classes, p.to_numpy())])
+    found = recalibrate(given.observed, p, by=dict(given.by) or None, groups=given.groups,
+                        multilabel=True, **options)
+    command = ""
+    if found.outcome == "recalibrated": command = next_step(context, given, "recalibrated")
+    text = screen_text(found.found, given.table, command, context.params["verbose"])
+    names = [name for name in given.by
+             if any(one is not None and one.by for one in found.labels.values())]
+    return Done(text=text, report=found.found, model=_Kept(found.to_state()),
+                added=_class_columns(given.classes, found.recalibrated),
+                facts={"sentence": found.conclusion, "range": [p.min().min(), p.max().max()],
+                       "by": names, "labels": [*map(str, given.classes)],
+                       "seen": [*_label_columns(given.asked)[0]]})
+
+# %% ../../nbs/command/98_cli_recalibrate.ipynb #re-labels-apply
+def _apply_labels(context, source, state, asked):
+    "Bring the maps of several labels to other rows."
+    from uqcal.verbs import SavedRecalibration
+    path, out = context.params["apply_file"], context.params["out"]
+    given = new_rows(dataclasses.replace(asked, as_groups=asked.by), "classes")
+    if [*map(str, given.classes)] != state["labels"]:
+        raise ValueError(f"--apply {path} was fitted to the labels {', '.join(state['labels'])}, "
+                         f"got {', '.join(map(str, given.classes))}")
+    try: made = SavedRecalibration(state["model"])
+    except (ValueError, TypeError, KeyError, AttributeError) as wrong:
+        raise ValueError(f"--apply {path} is damaged: {wrong}") from None
+    p = pd.DataFrame(given.values, columns=state["labels"])
+    after = made.apply(p, dict(given.by) or None)
+    told = [f"{name}: unchanged." if one is None else f"{name}: {one.model.sentence}."
+            for name, one in made.labels.items()]
+    rows = write_rows(source, given.table, _class_columns(given.classes, after.to_numpy()), out,
+                      asked.how)
+    command = ""
+    if {*state["seen"]} <= {*given.table.header}: command = validate_next(
+        state, given.table, ["--probs 'recalibrated_*' --multilabel"], out)
+    _end_applied(given, told, command, rows, out)
+
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-bounds-fit
 def _fit_bounds(context, given, options):
     "Recalibrate intervals: conformalize them at their own level."
@@ -401,9 +468,10 @@ WAYS = {
     "intervals": Way(_fit_bounds, _apply_bounds, ()),
     **dict.fromkeys(("quantiles", "samples"), Way(_fit_forecasts, _apply_forecasts,
                                                   ("confidence", "figure", "report")))}
+_LABELS = Way(_fit_labels, _apply_labels, ("tolerance", "confidence", "figure", "report",
+                                           "multilabel"))
 _INSTEAD = {
     "sets": "sets of labels are made anew from probabilities: uqcal conformalize --probs"}
-
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-help
 _RECALIBRATE = """Recalibrate what a model predicts, and keep the kind of its statement.
@@ -418,6 +486,7 @@ Examples:
   uqcal recalibrate test.csv --observed y --predicted yhat --std u \\
     --by material --out recalibrated.csv --model model.json
   uqcal recalibrate visits.csv --observed event --prob p --by hospital
+  uqcal recalibrate tags.csv --observed 'y_*' --probs 'p_*' --multilabel
   uqcal recalibrate test.csv --observed y --lower lo --upper hi --level 0.9
   uqcal recalibrate load.csv --observed load --quantiles 'q*' \\
     --out recalibrated.csv
@@ -431,6 +500,9 @@ _COUNTS = {
     "n_boot": Annotated[int | None, option("Bootstrap resamples.", "NUMBER")],
     "n_resamples": Annotated[str | None, option(
         "Shuffles for each question; of mean ± std also auto.", "NUMBER")]}
+_LABELLED = {"multilabel": Annotated[bool, option(
+    "Each column of --probs is a label of its own, and --observed names theirs of 0 and 1.", None,
+    "--multilabel")]}
 _REPORTED = {name: OUTPUT[name] for name in ("report", "figure", "json_file")}
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-command
@@ -438,7 +510,7 @@ recalibrate_commands = new_app()
 
 
 @recalibrate_commands.command("recalibrate", help=_RECALIBRATE)
-@takes({**SAID, **_QUESTION, **_COUNTS, **FITTING, **_REPORTED, **ROWS_READ})
+@takes({**SAID, **_QUESTION, **_COUNTS, **_LABELLED, **FITTING, **_REPORTED, **ROWS_READ})
 def _recalibrate(context):
     params, source = context.params, source_of(context)
     out, model = params["out"], params["model"]
@@ -448,9 +520,11 @@ def _recalibrate(context):
     source = source_twice(source, out)
     if params["apply_file"] is not None:
         state, asked = read_fitted(context, source)
-        return WAYS[state["kind"]].apply(context, source, state, asked)
+        way = _LABELS if "labels" in state else WAYS[state["kind"]]
+        return way.apply(context, source, state, asked)
     given, kept = _read(context, source), []
-    found = WAYS[given.kind].fit(context, given, _options(params, given.kind))
+    way = _LABELS if params["multilabel"] else WAYS[given.kind]
+    found = way.fit(context, given, _options(params, given.kind))
     if model is not None:
         kept.append(write_fitted(model, "recalibrate", given, found.model, **found.facts))
     if out is not None:
@@ -473,11 +547,14 @@ def _read(context, source):
         f"{KINDS[kind].title} stay what they are: leave out --level, or make intervals of them by "
         "uqcal conformalize --level")
     if is_forecast: need(said, "observed", "the column of what happened")
+    way = WAYS[kind]
+    if kind == "classes" and context.params["multilabel"]: way = _LABELS
     refuse_others(context, kind, ("by", "as_groups", "groups", "seed", "jobs", "json_file",
-                                  *FITTING, *ROWS_READ, *WAYS[kind].acts))
+                                  *FITTING, *ROWS_READ, *way.acts))
     asked = asked_of(context, source, said)
     if kind in ("probabilities", "classes") or is_forecast:
         asked = dataclasses.replace(asked, as_groups=asked.by)
+    if way is _LABELS: return _read_labels(asked)
     return KINDS[kind].read(asked)
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-options
@@ -498,16 +575,16 @@ def _options(params, kind):
 def _pictures(params, report):
     "Write the page and the picture that were asked for, and name them."
     from uqcal._base.page import Section, draw_picture, render_page, write_whole
-    kept = []
+    kept, tried = [], []
+    if params["report"] is not None and report.candidates is not None:
+        tried = [Section("Corrections that were tried", table=report.candidates.map(_cell))]
     if params["figure"] is not None:
         save_figure(params["figure"], report.plot)
         kept.append(f"Figure: {display_name(params['figure'])}")
     if params["report"] is not None:
         picture = draw_picture(report.plot, report.conclusion)
         write_whole(render_page("Recalibration", report.page_verdict(), [
-            Section("Before and after", pictures=(picture,)),
-            Section("Corrections that were tried", table=report.candidates.map(_cell))]),
-            params["report"])
+            Section("Before and after", pictures=(picture,)), *tried]), params["report"])
         kept.append(f"Report: {display_name(params['report'])}")
     return kept
 

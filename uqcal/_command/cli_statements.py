@@ -9,7 +9,7 @@ import fnmatch
 import inspect
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ from .cli_parts import (
 __all__ = ['STATEMENT', 'SAID', 'QUESTION', 'ROWS_READ', 'OUTPUT', 'DEMO', 'KINDS', 'takes', 'Kind', 'Asked', 'Given', 'as_list',
            'said_words', 'kind_of', 'refuse_others', 'given_options', 'typed_statement', 'demo_path', 'source_of',
            'asked_of', 'need', 'level_of', 'spread_of', 'stds_of', 'raw_bounds', 'bounds_of', 'sides_of',
-           'chosen_columns', 'observed_labels', 'python_statement', 'python_call']
+           'in_place_of_star', 'chosen_columns', 'observed_labels', 'python_statement', 'python_call']
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-block
 STATEMENT = """STATEMENT is one of
@@ -667,6 +667,29 @@ def _intervals(asked):
     return asked.given("intervals", table, observed=table.columns[seen],
                        values=bounds_of(said, table))
 
+# %% ../../nbs/command/67_cli_statements.ipynb #st-star
+def in_place_of_star(
+    found: Iterable[str],  # columns that fit a pattern
+    pattern: str,  # such as 'p_*'
+) -> dict[str, str]:  # by column: its label, the whole name where there is not one star alone
+    """What stands in place of the star in each name.
+
+    Parameters
+    ----------
+    found : Iterable[str]
+        Columns that fit a pattern.
+    pattern : str
+        Such as 'p_*'.
+
+    Returns
+    -------
+    dict[str, str]
+        By column: its label, the whole name where there is not one star alone.
+    """
+    before, star, behind = pattern.partition("*")
+    if not star or any(mark in before + behind for mark in "*?["): return {one: one for one in found}
+    return {name: name[len(before):len(name) - len(behind)] or name for name in found}
+
 # %% ../../nbs/command/67_cli_statements.ipynb #st-chosen
 def chosen_columns(
     asked: Asked,  # of which the file is read
@@ -695,9 +718,7 @@ def chosen_columns(
     found = [name for name in header if fnmatch.fnmatchcase(name, pattern)]
     if not found: raise ValueError(f"{option} {pattern} names no column; the file has "
                                    f"{', '.join(map(repr, header[:12]))}")
-    before, star, behind = pattern.partition("*")
-    if not star or any(mark in before + behind for mark in "*?["): return dict(zip(found, found))
-    return {name: name[len(before):len(name) - len(behind)] or name for name in found}
+    return in_place_of_star(found, pattern)
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-text
 def _text_label(value):

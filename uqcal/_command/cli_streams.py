@@ -39,7 +39,7 @@ FILE is a CSV file with a line of column names, oldest row first. It is plain or
 what was observed, and what was predicted: a probability (--prob), a prediction with its
 standard deviation (--predicted, --std) or an interval (--lower, --upper, --level). Forecasts
 are quantiles (--quantiles 'q*', levels from the names) or members of an ensemble (--samples
-'m*').
+'m*'). A column for each class (--probs 'p_*') is watched together with the top label.
 
 The screen is about this run: the rows of this file, and the alarms among them. With --state
 the next run goes on from here. For a job, --fail-on alarm ends with exit code 1 if there was
@@ -58,6 +58,7 @@ Examples:
   uqcal monitor load.csv --observed load --lower q05 --upper q95 --level 0.9 \\
     --key day --state load.json
   uqcal monitor load.csv --observed load --quantiles 'q*' --out corrected.csv
+  uqcal monitor pets.csv --observed pet --probs 'p_*'
   cat scores.csv | uqcal monitor - --observed y --prob p --out - > corrected.csv
 
 Exit code: 0 done; 1 an alarm, with --fail-on alarm; 2 input or options can't be used, and
@@ -68,7 +69,8 @@ the message names the line of a broken row.
 _METHOD = option("Of probabilities: mixture (of eight ways, weighted by their past), ops, tops, "
                  "hops (Platt scaling: plain, tracked, hedged) or obs, tobs, hobs (beta "
                  "scaling). Of standard deviations: mixture. Of intervals: tracker, mixed, "
-                 "aci or dtaci. Of quantiles and members: tracker or mixed.  [default: the first]",
+                 "aci or dtaci. Of quantiles and members: tracker or mixed. Of classes: mixture.  "
+                 "[default: the first]",
                  "NAME")
 _OUT = option("Write the rows to this file, which appears when the last row is through, or with "
               "--state add them to it; - for standard output.  [default: no rows]", "FILE")
@@ -94,6 +96,7 @@ _StreamSeed = Annotated[int | None, option(
 _Observed = Annotated[str | None, option("Column of what was observed, empty where not known.",
                                          "COL")]
 _Prob = Annotated[str | None, option("Column of predicted probabilities.", "COL")]
+_Probs = Annotated[str | None, option("Columns of probabilities of all classes, as 'p_*'.", "COL")]
 _Predicted = Annotated[str | None, option("Column of predictions, with --std.", "COL")]
 _Std = Annotated[str | None, option("Column of predicted standard deviations.", "COL")]
 _Error = Annotated[str | None, option("Column of errors, observed minus predicted, with --std and "
@@ -165,7 +168,8 @@ def _monitor(
     context: typer.Context, file: Annotated[str, FILE], observed: _Observed = None,
     prob: _Prob = None, positive: Positive = None, predicted: _Predicted = None, std: _Std = None,
     error: _Error = None, lower: _Bound = None, upper: _Bound = None, level: _Level = None,
-    quantiles: _Quantiles = None, samples: _Samples = None, horizon: _Horizon = None,
+    quantiles: _Quantiles = None, samples: _Samples = None, probs: _Probs = None,
+    horizon: _Horizon = None,
     key: _Key = None, state: _State = None, out: Annotated[str | None, _OUT] = None,
     fail_on: _FailOn = None, run_length: _RunLength = 1_000_000,
     method: Annotated[str | None, _METHOD] = None, kurtosis: _Kurtosis = None,
@@ -180,7 +184,7 @@ def _monitor(
     drop_missing: Annotated[bool, option("Leave out rows without a prediction.", None,
                                          "--drop-missing")] = False, progress: Progress = None,
     where: _NotHere = None, weight: _NotHere = None, variance: _NotHere = None,
-    probs: _NotHere = None, sets: _NotHere = None, quantile: _NotHere = None):
+    sets: _NotHere = None, quantile: _NotHere = None):
     _check_stream(context.params)
     file, label = data_file(file)
     kind, columns, own = _stream_kind(context.params)
@@ -192,7 +196,8 @@ def _monitor(
     with contextlib.ExitStack() as opened:
         source = _stream(file, label, opened)
         found = encoding or encoding_of(source.peek(4))
-        if kind in _FORECASTS: own |= _columns_of_pattern(source, found, kind, columns[kind])
+        if kind in _PATTERNS: own |= _columns_of_pattern(source, found, kind,
+                                                            columns[_PATTERNS[kind]])
         write = opened.enter_context(_place(out, state, found)(out, _writer(found, name)))
         source = opened.enter_context(_watched(source, file, label, progress))
         summary = _monitored(source, write, label, kind, columns, own | dict(
@@ -206,18 +211,21 @@ def _monitor(
 # %% ../../nbs/command/68_cli_streams.ipynb #9957612f
 _STATED = {"probabilities": ("observed", "prob"), "predictions": ("observed", "predicted", "std"),
            "errors": ("error", "std"), "intervals": ("observed", "lower", "upper"),
-           "quantiles": ("observed", "quantiles"), "samples": ("observed", "samples")}
+           "quantiles": ("observed", "quantiles"), "samples": ("observed", "samples"),
+           "classes": ("observed", "probs")}
 _METHODS = {"probabilities": ("mixture", "ops", "tops", "hops", "obs", "tobs", "hobs"),
             "predictions": ("mixture",), "errors": ("mixture",),
             "intervals": ("tracker", "mixed", "aci", "dtaci"),
-            "quantiles": ("tracker", "mixed"), "samples": ("tracker", "mixed")}
+            "quantiles": ("tracker", "mixed"), "samples": ("tracker", "mixed"),
+            "classes": ("mixture",)}
 _FORECASTS = ("quantiles", "samples")
+_PATTERNS = {"quantiles": "quantiles", "samples": "samples", "classes": "probs"}  # and the option
 _OWN = {"seed": ("probabilities",), "on_alarm": ("probabilities",), "positive": ("probabilities",),
         "level": ("intervals",), "kurtosis": ("predictions", "errors"),
         "horizon": _FORECASTS}
-_WAYS = ("--observed COL with --prob COL, with --predicted COL --std COL, with --lower COL "
-         "--upper COL --level P, with --quantiles 'q*' or with --samples 'm*'; or --error COL "
-         "--std COL")
+_WAYS = ("--observed COL with --prob COL, with --probs 'p_*', with --predicted COL --std COL, with "
+         "--lower COL --upper COL --level P, with --quantiles 'q*' or with --samples 'm*'; or "
+         "--error COL --std COL")
 
 
 def _stream_kind(params):
@@ -256,6 +264,7 @@ def _own_options(kind, method, params):
             raise ValueError("--level must say which coverage the intervals claim, such as 0.9")
         check_fraction(params["level"], "--level")
         return {"method": method, "level": params["level"]}
+    if kind == "classes": return {"method": method}
     if kind in _FORECASTS: return {"method": method, "horizon": check_count(
         1 if params["horizon"] is None else params["horizon"], "--horizon", maximum=1000)}
     if params["kurtosis"] is None: return {"kurtosis": 9.0}
@@ -265,15 +274,21 @@ def _own_options(kind, method, params):
 
 # %% ../../nbs/command/68_cli_streams.ipynb #own-columns
 def _columns_of_pattern(source, encoding, kind, pattern):
-    "Columns that a pattern names in the first line of a table, and the levels of quantiles."
+    "Columns that a pattern names in the first line of a table, with their levels or classes."
     import csv
     import pandas as pd
+    from uqcal._command.cli_statements import in_place_of_star
     from uqcal.predictive.forecast_streams import _columns_like
     from uqcal.statements import Quantiles
     line = source.peek(1 << 16).decode(encoding, errors="replace").partition("\n")[0].rstrip("\r")
     header = next(csv.reader([line], delimiter=max(",;\t", key=line.count),
                              skipinitialspace=True), [])
     columns = _columns_like([name.strip() for name in header], pattern)
+    if kind == "classes":
+        if len(columns) < 3: raise ValueError(
+            f"--probs must name at least three columns, got {', '.join(map(repr, columns))}; of one "
+            "event name the column by --prob, and its label by --positive")
+        return {"columns": columns, "classes": tuple(in_place_of_star(columns, pattern).values())}
     if kind == "samples":
         if len(columns) < 2: raise ValueError("--samples must name at least two columns, got "
                                               f"{columns[0]!r} alone")
@@ -297,8 +312,6 @@ _NOT_HERE = {
     "quantile": "monitor reads the levels of quantiles from the names of their columns: name them "
                 "by "
                 "--quantiles, such as --quantiles 'q*'",
-    "probs": "probabilities of several classes are monitored one by one: name the column of one "
-             "class by --prob, and its label by --positive",
     "sets": "label sets are not monitored: add a column that says whether the label is in the set, "
             "and name it by --observed, with the claimed level as --prob"}
 
@@ -438,11 +451,13 @@ def _gone_through(source, write, kind, columns, options):
     "The summary of rows of this kind, once all went through."
     from uqcal.adapters.error_streams import (recalibrate_bound_rows, recalibrate_error_rows,
                                               _recalibrate_mean_rows)
+    from uqcal.adapters.class_streams import recalibrate_class_rows
     from uqcal.adapters.rows import recalibrate_rows
     from uqcal.predictive.forecast_streams import recalibrate_forecast_rows
     observed = columns.get("observed")
     if kind in _FORECASTS:
         return recalibrate_forecast_rows(source, write, y_true=observed, **options)
+    if kind == "classes": return recalibrate_class_rows(source, write, y_true=observed, **options)
     if kind == "probabilities":
         return recalibrate_rows(source, write, score=columns["prob"], y_true=observed, **options)
     if kind == "predictions":
@@ -520,8 +535,8 @@ def _tell_summary(summary, kind, label, command, params):
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-044b
 _ALONG = {"probabilities": ("calibration error", None), "predictions": ("mean Z²", 1.0),
           "errors": ("mean Z²", 1.0), "intervals": ("coverage", "level"),
-          "quantiles": ("coverage", "level"), "samples": ("coverage", "level")}  # and where it
-                                                                                 # should be
+          "quantiles": ("coverage", "level"), "samples": ("coverage", "level"),
+          "classes": ("calibration error", None)}  # and where it should be
 
 
 def _draw_stream(summary, kind, ax):
@@ -553,6 +568,7 @@ def _write_stream_report(summary, kind, label, path):
     sections = [Section("Along the stream", paragraphs=tuple(summary.details()), pictures=pictures),
                 Section("Settings and versions", facts=facts)]
     title = {"probabilities": "Do these probabilities stay calibrated?",
+             "classes": "Do these probabilities stay calibrated?",
              "intervals": "Do these intervals keep their coverage?",
              "quantiles": "Do these quantiles stay calibrated?",
              "samples": "Does this ensemble stay calibrated?"}.get(

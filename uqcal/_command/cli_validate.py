@@ -264,8 +264,8 @@ def _forecast_step(result, given):
     return None
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-labels
-def _labels_of(asked):
-    "Columns of labels one below the other; rows of the file are clusters, the label asks along."
+def _label_columns(asked):
+    "By column: the label, of what was observed and of probabilities."
     seen, prob = (chosen_columns(asked, need(asked.said, name, "the columns of all labels"),
                                  f"--{name}") for name in ("observed", "probs"))
     if {*seen.values()} != {*prob.values()}:
@@ -273,6 +273,12 @@ def _labels_of(asked):
                          f"{', '.join(seen.values())} and {', '.join(prob.values())}")
     if len(prob) < 2: raise ValueError("--multilabel needs columns of two labels or more; of one "
                                        "write --prob COL")
+    return seen, prob
+
+
+def _labels_of(asked):
+    "Columns of labels one below the other; rows of the file are clusters, the label asks along."
+    seen, prob = _label_columns(asked)
     if "label" in asked.by: raise ValueError("--by must not name a column 'label' with "
                                              "--multilabel, which calls that of the labels so")
     table = asked.table(dict.fromkeys(seen, "outcome") | dict.fromkeys(prob, "probability"))
@@ -303,7 +309,7 @@ WAYS = {
                    lambda result: result.to_dict(), _class_step)}
 _MULTILABEL = Way(_validate_probabilities, ("n_bins", "n_boot", "n_resamples", "multilabel"),
                   _probability_tables, lambda result: {"n": result.walk.n, **result.to_dict()},
-                  lambda result, given: None)
+                  lambda result, given: _class_step(result, given))
 _ALWAYS = (*(name for name in QUESTION if name != "weight"), *ROWS_READ,
            *(name for name in OUTPUT if name != "in_parts"))
 
@@ -419,13 +425,25 @@ def _next_words(step, given, context):
         words += typed(context, "weight", "confidence", "n_bins", "n_boot", "n_resamples")
         if "tolerance" in step: words.append(f"--tolerance {step['tolerance']:.2g}")
     else:
-        if kind_of(given.asked.said) in ("mean-std", "probabilities"):
-            words += typed(context, "tolerance")
-        words += [f"--out {MADE[verb]}", "--model model.json"]
+        if kind_of(given.asked.said) in ("mean-std", "probabilities") or typed(
+                context, "multilabel"): words += typed(context, "tolerance")
+        words += [*typed(context, "multilabel"), f"--out {MADE[verb]}", "--model model.json"]
     return on_lines([f"uqcal {verb} {shlex.quote(context.params['file'])}", *words])
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-made
 MADE = {"recalibrate": "recalibrated.csv", "conformalize": "conformalized.csv"}  # by verb
+
+
+def _python_of_labels(given, tolerance):
+    "The recalibration of several labels as a line of Python."
+    seen, prob = _label_columns(given.asked)
+    column = {label: name for name, label in seen.items()}
+    words = [f"table[{[column[label] for label in prob.values()]!r}].to_numpy()",
+             f"table[{[*prob]!r}]"]
+    if given.asked.groups: words.append(f"groups=table[{given.asked.groups!r}]")
+    words.append("multilabel=True")
+    if tolerance is not None: words.append(f"tolerance={tolerance!r}")
+    return f"uqcal.recalibrate({', '.join(words)})"
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-tell
 def _tell(result, given, way, context):
@@ -443,7 +461,8 @@ def _tell(result, given, way, context):
         if step["verb"] != "validate":
             tolerance = params["tolerance"]
             if step["verb"] == "monitor" or given.statement is not None: tolerance = None
-            line = python_call(step["verb"], given, step["by"], tolerance=tolerance)
+            if way is _MULTILABEL: line = _python_of_labels(given, tolerance)
+            else: line = python_call(step["verb"], given, step["by"], tolerance=tolerance)
             more.append(in_python(line))
             details |= dict(zip(("On the command line", "In Python"), on_one_line(command, line)))
     text = screen_text(_shown(result, given), table, command, params["verbose"], more)

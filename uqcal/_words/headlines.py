@@ -393,7 +393,8 @@ def curve_name(of: str,  # "probabilities", "uncertainties" or "intervals"
     str
         For an axis.
     """
-    return {"probabilities": "calibration error", "uncertainties": "mean Z²"}.get(of, "coverage")
+    if of.startswith("probabilities"): return "calibration error"
+    return {"uncertainties": "mean Z²"}.get(of, "coverage")
 
 # %% ../../nbs/words/89_headlines.ipynb #head-captions
 _PARTS = "Bars are limits. The dashed line is what was claimed."

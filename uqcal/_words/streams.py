@@ -257,7 +257,9 @@ def _interval_measure(finding):
 
 
 _MEASURES = {"probabilities": _probability_measure, "uncertainties": _uncertainty_measure,
-             "intervals": _interval_measure}
+             "intervals": _interval_measure,
+             "probabilities of classes": lambda finding: (
+                 f"{_probability_measure(finding)}, of the top label")}
 
 # %% ../../nbs/words/36_streams.ipynb #dep-came
 def _which(finding):
@@ -457,7 +459,7 @@ def stream_conclusion(findings: Any,  # "as it was", "corrected", and "gain" whe
 
 # %% ../../nbs/words/36_streams.ipynb #cell-035
 _CURVES = {"probabilities": "calibration error", "uncertainties": "mean Z²",
-           "intervals": "covered %"}
+           "intervals": "covered %", "probabilities of classes": "calibration error"}
 
 # %% ../../nbs/words/36_streams.ipynb #cell-036
 def curve_lines(points: Any,  # outcomes seen, the measure before and after, at a few times

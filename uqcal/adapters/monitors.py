@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._base.doors import door
-from .._base.inputs import check_choice
+from .._base.inputs import check_choice, printable
 from .._base.page import write_whole
 from .._base.tickets import Storable
 from .._words import verbs as words
+from .class_streams import ClassRows
 from .error_streams import BoundRows, ErrorRows
 from .rows import ProbabilityRows
 from ..predictive.forecast_streams import (_HUB_LEVELS, ForecastRows, _MovedDensity,
@@ -55,6 +56,7 @@ class Reading:
 
 
 _STREAMS = {"mean_std": (MeanStd, ErrorRows), "probabilities": (Probabilities, ProbabilityRows),
+            "classes": (Probabilities, ClassRows),
             "intervals": (Intervals, BoundRows),
             "quantiles": (Quantiles, ForecastRows), "samples": (Samples, ForecastRows),
             "distribution": (Distribution, ForecastRows)}
@@ -74,8 +76,8 @@ class Monitor(Storable):
     Parameters
     ----------
     kind : str, default "auto"
-        "mean_std", "intervals", "probabilities", "quantiles", "samples", "distribution";
-        "auto": that of the first statement.
+        "mean_std", "intervals", "probabilities", "classes", "quantiles", "samples",
+        "distribution"; "auto": that of the first statement.
     run_length : int, default 1_000_000
         Outcomes between false alarms, on average.
     level : float | None, optional
@@ -87,7 +89,7 @@ class Monitor(Storable):
 
     obeyed = ()
 
-    def __init__(self, kind: str = "auto",  # "mean_std", "intervals", "probabilities",
+    def __init__(self, kind: str = "auto",  # "mean_std", "intervals", "probabilities", "classes",
                                             # "quantiles", "samples", "distribution"; "auto": that
                                             # of the first statement
                  *, run_length: int = 1_000_000,  # outcomes between false alarms, on average
@@ -100,22 +102,22 @@ class Monitor(Storable):
     def _begin(self, statement):
         "Rows of this kind, none seen yet; those seen before, if there are any."
         check_choice(self.kind, "kind", ["auto", *_STREAMS])
-        kind = next((name for name, (cls, _) in _STREAMS.items()
-                     if isinstance(statement, cls)), None)
+        kind = _kind_of(statement)
         if kind is None:
             raise TypeError(f"monitor does not take {type(statement).__name__}; it takes MeanStd, "
                             "Intervals, Probabilities, Quantiles, Samples or Distribution")
         if self.kind not in ("auto", kind) or kind != getattr(self, "kind_", kind):
-            kind = _STREAMS[getattr(self, "kind_", self.kind)][0]
-            raise TypeError(f"statement must be {kind.__name__}, "
-                            f"as this monitor is of those, got {type(statement).__name__}")
+            raise TypeError(f"statement must be {_called(getattr(self, 'kind_', self.kind))}, "
+                            f"as this monitor is of those, got {_called(kind)}")
         if not hasattr(self, "rows_"):
             more = {}
             if kind == "intervals": more = {"level": self.level or _one_level(statement)}
             if kind == "mean_std": more = {"kind": "predictions"}
+            if kind == "classes": more = {"classes": _classes_of(statement)}
             if _STREAMS[kind][1] is ForecastRows: more = _forecasts(statement, self.horizon)
             self.rows_ = _STREAMS[kind][1](run_length=self.run_length, **more).begin()
             self.kind_ = kind
+        if kind == "classes": _check_classes(statement, self.rows_.classes)
         return self.rows_
 
     @door
@@ -193,7 +195,8 @@ class Monitor(Storable):
         "Outcomes of rows that were predicted under a key."
         if not hasattr(self, "rows_"):
             raise ValueError("key must be that of an earlier prediction, and there was none")
-        y = np.asarray(y_true, dtype=float)
+        if self.kind_ == "classes": y = self.rows_.place(y_true)
+        else: y = np.asarray(y_true, dtype=float)
         keys = _keys(key, y.size)
         for one in keys: self.rows_.forecaster_.open_ticket(one)  # refuses before it learns
         for one, value in zip(keys, y):
@@ -229,6 +232,34 @@ class Monitor(Storable):
         write_whole(json.dumps(self.to_dict()), Path(path))
 
 # %% ../../nbs/adapters/164_monitors.ipynb #vb-mon-help
+def _kind_of(statement):
+    "The name of a kind of statement; None for one that is not monitored."
+    if isinstance(statement, Probabilities) and statement.n_classes > 2: return "classes"
+    return next((name for name, (cls, _) in _STREAMS.items() if isinstance(statement, cls)), None)
+
+
+def _called(kind):
+    "The statement of a kind, as a refusal calls it."
+    if kind == "classes": return "Probabilities of several classes"
+    if kind == "probabilities": return "Probabilities of one event"
+    return _STREAMS[kind][0].__name__
+
+
+def _classes_of(statement):
+    "The label of each column, or its number."
+    if statement.classes is None: return tuple(range(statement.n_classes))
+    return tuple(statement.classes.tolist())
+
+
+def _check_classes(statement, known):
+    "Refuse probabilities of other classes than those before."
+    found = _classes_of(statement)
+    if found == known: return
+    said = [", ".join(printable(one) for one in labels[:12]) for labels in (known, found)]
+    raise ValueError(f"statement must hold the classes {said[0]}, in this order, as earlier ones "
+                     f"did, got {said[1]}")
+
+
 def _one_level(statement):
     "The level of intervals, which must be one."
     if isinstance(statement.level, tuple):
@@ -242,10 +273,6 @@ def _stated(statement):
     if isinstance(statement, Intervals): return np.column_stack([statement.lower, statement.upper])
     if isinstance(statement, (Quantiles, Samples)): return statement.values
     if isinstance(statement, Distribution): return _density_quantiles(statement)
-    if statement.n_classes > 2:
-        raise TypeError(f"monitor takes probabilities of one event, got {statement.n_classes} "
-                        "classes; of the top label write label, p = statement.top(); "
-                        "monitor(y_true == label, Probabilities(p))")
     return statement.prob
 
 
@@ -265,6 +292,7 @@ def _spoken(made, statement):
     if isinstance(statement, Samples): return Samples(made)
     if isinstance(statement, Distribution):
         return Distribution(_MovedDensity(statement, _density_quantiles(statement), made))
+    if made.ndim == 2: return Probabilities(made, classes=statement.classes)
     return Probabilities(made, pos_label=statement.pos_label)
 
 
