@@ -237,6 +237,9 @@ class Links(HTMLParser):
 def test_every_link_leads_somewhere(site):
     pages = {path: Links(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     assert len(pages) > len(PAGES)
+    menu = Links(json.loads((site / "site_libs" / "menu.js").read_text(encoding="utf-8").removeprefix("window.siteMenu = ").rstrip(";\n")))
+    assert len(menu.addresses) > len(PAGES)
+    pages[site / "index.html"].addresses += menu.addresses
     lost = []
     for path, links in pages.items():
         for address in links.addresses:
