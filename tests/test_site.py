@@ -297,7 +297,7 @@ SOUGHT = {  # what a newcomer types: a page among the first three
     "late outcomes": "18_tickets", "outcome comes late": "18_tickets", "calibration error": "40_reliability", "error bars": "glossary", "Kuiper": "42_calibration_tests",
     "Kupier": "23_consistency", "drift": "drift_", "prediction interval": "30_intervals", "temperature scaling": "44_recalibration", "rare events": "52_calibration",
     "duplicates": "28_repeats", "weights": "00_inputs", "which model is better": "56_model_comparison", "compare two models": "56_model_comparison",
-    "how many groups": "47_screen", "csv": "70_cli", "conformal": "31_conformal", "coverage": "55_coverage", "reliab": "40_reliability", "install": "index",
+    "how many groups": "47_screen", "csv": "70_cli", "conformal": "31_conformal", "coverage": "30_intervals", "reliab": "40_reliability", "install": "index",
     "overconfident": "gallery", "aleatoric": "faq", "fairness": "faq", "concept drift": "gallery", "conditional coverage": "gallery", "cite": "index",
     "bias_test": "26_bias", "conformalize": "101_verbs", "recalibrate": "101_verbs", "which numbers paper": "which_numbers"}
 
