@@ -132,7 +132,7 @@ def title_of(notebook):
 def stage_changes():
     "The list of changes as a page."
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    (STAGE / "changes.md").write_text("---\ntitle: What's new\n---\n" + text.removeprefix("# Changes"), encoding="utf-8")
+    (STAGE / "changes.md").write_text("---\ntitle: What's new\n---\n" + re.sub(r"^# .*\n", "", text), encoding="utf-8")
 
 
 def stage_settings():
