@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sys
+import zlib
 
 import notebooks
 import numpy as np
@@ -19,7 +20,7 @@ from uqcal._command.studies import PAGES as TUTORIALS
 sys.path.insert(0, str(notebooks.ROOT / "tools"))
 import forks
 from docs import join_sources
-from pages import lighter, together
+from pages import deflated, lighter, menu_of, redrawn, together
 from fastcore.nbio import mk_cell
 
 PAGES = sorted(notebooks.every_notebook())
@@ -156,6 +157,29 @@ def test_an_entry_of_the_menu_is_a_link_and_nothing_around_it():
     head = '<li class="sidebar-item sidebar-item-section"><div class="sidebar-item-container"><a href="#" class="sidebar-item-text sidebar-link text-start"><span class="menu-text">A</span></a><a href="#"></a></div>'
     entry = '<li class="sidebar-item"><div class="sidebar-item-container"><a href="a.html" class="sidebar-item-text sidebar-link active"><span class="menu-text">One &amp; two</span></a></div></li>'
     assert lighter(head + entry) == head + '<li class="sidebar-item"><a href="a.html" class="sidebar-link active">One &amp; two</a></li>'
+
+
+def test_the_menu_is_kept_once_without_a_mark():
+    front = '<nav id="quarto-sidebar" class="a"><a href="./index.html" class="sidebar-link active" aria-current="page">Start</a><a href="b/c.html"></a></nav>'
+    assert menu_of(front) == '<a href="index.html" class="sidebar-link">Start</a><a href="b/c.html"></a>'
+
+
+def test_a_source_is_compressed_and_keeps_its_anchors():
+    "Fails if the code that a page compresses is not what the browser unpacks, or if code that is shown at once is compressed."
+    code = '<b>def</b> f():\n<span id="L2"></span>    <b>return</b> 1'
+    module = f'<pre class="sourceCode python module"><code class="sourceCode python">{code}</code></pre>'
+    folded = f'<summary>Source of f</summary>\n<div class="a"><div class="sourceCode" id="cb1"><pre class="sourceCode python cell-code"><code class="sourceCode python">{code}</code></pre>'
+    for page in (module, folded):
+        found = re.search(r'data-deflated="([^"]*)"><span id="L2"></span></code></pre>$', deflated(page))
+        assert zlib.decompress(base64.b64decode(found[1]), wbits=-15).decode() == code
+    shown = folded.replace("Source of f", "Code")
+    assert deflated(shown) == shown
+
+
+def test_a_drawing_keeps_what_is_seen():
+    drawing = ('<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "a">\n<svg width="460.8pt" viewBox="0 0 460.8 345.6">\n <metadata>\n  made\n </metadata>\n <!-- a -->\n'
+               ' <path d="M 57.123456 219.6 L -414.728888 0.015625" style="fill: #00123456"/>\n</svg>\n')
+    assert redrawn(drawing) == '<svg width="460.8pt" viewBox="0 0 460.8 345.6">\n<path d="M 57.12 219.6 L -414.73 0.015625" style="fill: #00123456"/>\n</svg>\n'
 
 
 def test_sources_that_follow_each_other_lie_under_one_fold():

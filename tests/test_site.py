@@ -237,6 +237,9 @@ class Links(HTMLParser):
 def test_every_link_leads_somewhere(site):
     pages = {path: Links(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     assert len(pages) > len(PAGES)
+    menu = Links(json.loads((site / "site_libs" / "menu.js").read_text(encoding="utf-8").removeprefix("window.siteMenu = ").rstrip(";\n")))
+    assert len(menu.addresses) > len(PAGES)
+    pages[site / "index.html"].addresses += menu.addresses
     lost = []
     for path, links in pages.items():
         for address in links.addresses:
@@ -294,7 +297,7 @@ SOUGHT = {  # what a newcomer types: a page among the first three
     "late outcomes": "18_tickets", "outcome comes late": "18_tickets", "calibration error": "40_reliability", "error bars": "glossary", "Kuiper": "42_calibration_tests",
     "Kupier": "23_consistency", "drift": "drift_", "prediction interval": "30_intervals", "temperature scaling": "44_recalibration", "rare events": "52_calibration",
     "duplicates": "28_repeats", "weights": "178_outcomes", "which model is better": "56_model_comparison", "compare two models": "56_model_comparison",
-    "how many groups": "47_screen", "csv": "70_cli", "conformal": "31_conformal", "coverage": "55_coverage", "reliab": "40_reliability", "install": "index",
+    "how many groups": "47_screen", "csv": "70_cli", "conformal": "31_conformal", "coverage": "30_intervals", "reliab": "40_reliability", "install": "index",
     "overconfident": "gallery", "aleatoric": "faq", "fairness": "faq", "concept drift": "gallery", "conditional coverage": "gallery", "cite": "index",
     "bias_test": "26_bias", "conformalize": "173_conformalizing", "recalibrate": "172_recalibrating", "which numbers paper": "which_numbers"}
 

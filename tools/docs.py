@@ -132,7 +132,7 @@ def title_of(notebook):
 def stage_changes():
     "The list of changes as a page."
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    (STAGE / "changes.md").write_text("---\ntitle: What's new\n---\n" + text.removeprefix("# Changes"), encoding="utf-8")
+    (STAGE / "changes.md").write_text("---\ntitle: What's new\n---\n" + re.sub(r"^# .*\n", "", text), encoding="utf-8")
 
 
 def stage_settings():
@@ -161,7 +161,7 @@ def relink(path, pages, repository):
 
     def recalibrate_errors(text):
         text = re.sub(r"\[(\[`[\w.]+`\]\([^)\s]*\))\]\([^)\s]*\)", r"\1", text)  # nbdev links a name that is the text of a link
-        text = re.sub(r"\[(`[\w.]+`)\]\([^)\s]*#_\w+\)", r"\1", text)  # what is private has no heading to link to
+        text = re.sub(r"\[(`[\w.]+(?:\(\))?`)\]\([^)\s]*#_\w+\)", r"\1", text)  # what is private has no heading to link to
         text = re.sub(r"\]\(/blob/main/uqcal/([\w/]+)\.py(?:#LNone)?(|#L\d+)\)", source, text)
         return re.sub(r"\]\(/?([\w/]+\.html)(#[^)]*)?\)", page, text)
 

@@ -1,7 +1,7 @@
 """What is done to the rendered site so that it is light, works offline and can be used by everybody.
 
 The renderer's pages ask the web for the equations' typesetter and for fonts, hold every picture inside, wrap each sign of code in a
-tag, and have an index of the search that can't be read from a file. Each step below mends one of these, on every page.
+tag, carry the whole menu, and have an index of the search that can't be read from a file. Each step below mends one of these, on every page.
 """
 import base64
 import io
@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zlib
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,6 +24,14 @@ BUILD = ROOT / "build"
 KATEX = "0.16.22"
 WEB_KATEX = re.compile(r"https://cdn\.jsdelivr\.net/npm/katex@[^/]+/dist/")
 EMBEDDED = re.compile(r'src="data:image/png;base64,([A-Za-z0-9+/=\s]+)"')
+DRAWN = re.compile(r'src="data:image/svg\+xml;base64,([A-Za-z0-9+/=\s]+)"')
+UNSEEN = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
+LONG_NUMBER = re.compile(r"(?<![\w.#])(-?\d+\.\d{3,})(?![\w.])")
+MENU = re.compile(r'(<nav [^>]*id="quarto-sidebar"[^>]*>)(.*?)(</nav>)', re.DOTALL)
+PLACE = re.compile(r' class="([^"]*) active" aria-current="page"')
+LONG_SOURCE = re.compile(r'(<(?:pre class="sourceCode python module"|summary>Source[^<]*</summary>\s*<div [^>]*><div [^>]*><pre [^>]*)'
+                         r'><code class="sourceCode python")>'
+                         r"(.*?)(?=</code></pre>)", re.DOTALL)
 UNFOCUSED = re.compile(r'<a (?=[^>]*data-bs-toggle="collapse")(?![^>]*\bhref=)([^>]*?) role="navigation"')
 ICON = re.compile(r"\bbi-([\w-]+)")
 STRINGS = re.compile(r'(?:<span class="(?:st|ss|ch)">[^<]*</span>){2,}')
@@ -49,14 +58,38 @@ def finish(site):
     drop_web_fonts(site)
     for font in site.rglob("*.woff"): font.unlink()  # each stands beside its .woff2, which every browser reads
     drop_icons(site)
+    menu = lighter((site / "index.html").read_text(encoding="utf-8"))
+    (site / "site_libs" / "menu.js").write_text(f"window.siteMenu = {json.dumps(menu_of(reachable(menu)), ensure_ascii=False)};\n", encoding="utf-8")
     for page in sorted(site.rglob("*.html")):
         up = "../" * (len(page.relative_to(site).parts) - 1)
         text = WEB_KATEX.sub(f"{up}site_libs/katex/", page.read_text(encoding="utf-8"))
-        text = text.replace("</title>", f'</title><script src="{up}site_libs/site.js"></script>', 1)
+        text = text.replace("</title>", f'</title><script src="{up}site_libs/menu.js"></script><script src="{up}site_libs/site.js"></script>', 1)
         name = page.relative_to(site).with_suffix("").as_posix().replace("/", "-")
         text = reachable(together(plainer(lighter(text))))
         if page.parent.name in ("source", "reference") and page.stem != "index": text = alone(text)
+        text = deflated(text)
+        text = MENU.sub(rf'\1<script>putMenu("{up}", "{page.relative_to(site).as_posix()}")</script>\3', text)
         page.write_text(with_files(text, site, up, name), encoding="utf-8")
+
+
+def menu_of(front):
+    "What is inside the side menu, with addresses as the front page has them and no page marked: it would be a fifth of the site on every page."
+    return PLACE.sub(r' class="\1"', MENU.search(front)[2]).replace('href="./', 'href="')
+
+
+def deflated(text):
+    "A page with the source of functions or of a module compressed, its anchors aside; site.js puts it in its place."
+    def packed(found):
+        anchors = "".join(re.findall(r'<span id="L\d+"></span>', found[2]))
+        return f'{found[1]} data-deflated="{pack(found[2])}">{anchors}'
+
+    return LONG_SOURCE.sub(packed, text)
+
+
+def pack(text):
+    "A text compressed, in letters."
+    packer = zlib.compressobj(9, wbits=-15)
+    return base64.b64encode(packer.compress(text.encode()) + packer.flush()).decode()
 
 
 def fetch(name, version):
@@ -91,7 +124,8 @@ def search_from_a_file(site):
         if name not in prose: prose[name] = Prose((site / name).read_text(encoding="utf-8")).sections
         text = " ".join("".join(prose[name].get(anchor, [entry["text"]])).split())
         pages.setdefault(name, [entry["title"]]).append([anchor, entry.get("section", ""), text])
-    (site / "search.js").write_text(f"window.searchPages = {json.dumps(pages, ensure_ascii=False, separators=(',', ':'))};\n", encoding="utf-8")
+    index_text = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
+    (site / "search.js").write_text(f'window.searchPages = "{pack(index_text)}";\n', encoding="utf-8")
     index.unlink()
     for engine in site.rglob("fuse/fuse.min.js"): shutil.copy(ROOT / "tools" / "search.js", engine)
 
@@ -189,8 +223,20 @@ def with_files(text, site, up, name):
         size = f'width="{picture.width}" height="{picture.height}" style="--inches: {inches:.1f}"'
         return f'src="{up}figures/{escape(target.name)}" {size}'
 
+    def drawn(found):
+        target = folder / f"{name}-{filed.count}.svg"
+        filed.count += 1
+        target.write_text(redrawn(base64.b64decode(found[1]).decode()), encoding="utf-8")
+        return f'src="{up}figures/{escape(target.name)}"'
+
     filed.count = 1
-    return EMBEDDED.sub(filed, text)
+    return DRAWN.sub(drawn, EMBEDDED.sub(filed, text))
+
+
+def redrawn(drawing):
+    "A drawing without what is not seen, its lengths to a hundredth of a point: a third of the size."
+    text = LONG_NUMBER.sub(lambda found: f"{float(found[1]):.2f}" if abs(float(found[1])) >= 1 else found[1], UNSEEN.sub("", drawing))
+    return re.sub(r"\s*\n\s*", "\n", text).strip() + "\n"
 
 
 def lightened(picture):

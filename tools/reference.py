@@ -49,7 +49,9 @@ def texts(node, paragraph):
     "The docstring's paragraphs and lists. What the signature says, types and defaults, is not said again."
     doc = NumpyDocString(ast.get_docstring(node) or "")
     yield paragraph(" ".join(doc["Summary"]).splitlines())
-    if doc["Extended Summary"]: yield paragraph("\n".join(doc["Extended Summary"]).split("\n\n"))
+    said, _, tried = "\n".join(doc["Extended Summary"]).partition("Examples:\n")
+    if said.strip(): yield paragraph(said.strip().split("\n\n"))
+    if tried.strip(): yield f'<p class="section">Examples</p><pre class="example"><code>{escape(tried.strip(), quote=False)}</code></pre>'
     for title in LISTED:
         rows = [(one.name, "" if title == "Parameters" else one.type, " ".join(one.desc)) for one in doc[title] if one.desc]
         if rows: yield definitions(title, rows)

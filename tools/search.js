@@ -13,6 +13,8 @@ const SAME = {  // what people type: what pages say
   heteroskedastic: "heteroscedastic", likelihood: "nll",
 };
 const PHRASES = [[/error bars?/gu, "standard uncertainty"], [/(late|delayed|missing) labels?/gu, "late outcomes"], [/confidence intervals?/gu, "interval"]];
+// Pages for those who change uqcal come after pages for those who use it.
+const ENGINES = /^(reference|words|chance|base\/(?!00|18)|parts|command\/(?!70)|adapters\/(?!53|78)|source)/u;
 const EMPTY = new Set("a an and are as be can do does for from have how i in is it my of on or that the these this to was what when which who why with".split(" "));
 const split = text => text.normalize("NFKD").toLowerCase().match(/[\p{L}\p{N}_]+/gu) || [];
 const stem = word => word.length < 4 ? word : word.replace(/ies$/, "y").replace(/(?<=[a-z]{3})(ations?|ating|ated|ates?|ings?|ers?|ed|es|s|e)$/, "");
@@ -70,7 +72,7 @@ window.Fuse = class {
     });
     const name = question.trim().replace(/\(\)$/u, "").toLowerCase(), called = text => (text || "").toLowerCase().replace(/^uqcal\.(\w+\.)*/u, "") === name;
     const rank = ({ href, section, title }) => usual({ href, section }) * (called(section) || (!section && called(title)) ? 40 : 1);  // an exact name is first
-    const usual = ({ href, section }) => href.startsWith("reference/") ? 0.5 : /^(Summary|Fork this)/.test(section) ? 0.7 : section ? 1 : 1.15;
+    const usual = ({ href, section }) => ENGINES.test(href) ? 0.4 : /^(Summary|Fork this|What must hold|Numbers for the paper)/.test(section) ? 0.4 : section ? 1 : 1.15;
     const order = [...sums].map(([k, [sum, hits]]) => [sum * (hits / asked.length) ** 2 * rank(this.entries[k]), k]).sort((a, b) => b[0] - a[0] || a[1] - b[1]);
     const seen = new Map(), first = [], later = [];  // at most two sections of a page come before other pages
     for (const [score, k] of order) {

@@ -5,7 +5,7 @@ const fromServer = window.fetch;
 window.fetch = (address, ...more) => !String(address).endsWith("search.json") ? fromServer(address, ...more) : new Promise((done, failed) => {
   const script = document.createElement("script");
   script.src = String(address).replace(/json$/, "js");
-  script.onload = () => done(new Response(JSON.stringify(Object.entries(window.searchPages).flatMap(([page, [title, ...sections]]) =>
+  script.onload = async () => done(new Response(JSON.stringify(Object.entries(JSON.parse(await unpacked(window.searchPages))).flatMap(([page, [title, ...sections]]) =>
     sections.map(([anchor, section, text]) => { const href = anchor ? `${page}#${anchor}` : page; return { objectID: href, href, title, section, text }; })))));
   script.onerror = failed;
   document.head.append(script);
@@ -32,6 +32,38 @@ function frame() {
     box.setAttribute("role", "group");
     box.setAttribute("aria-label", "Wider than the page: scrolls sideways");
   }
+}
+
+// The side menu stands once, in menu.js, with addresses from the front page; each page says where it is.
+function putMenu(up, here) {
+  const menu = document.querySelector("#quarto-sidebar");
+  menu.innerHTML = window.siteMenu;
+  for (const link of menu.querySelectorAll('a:not([href="#"])')) {
+    const address = link.getAttribute("href");
+    link.setAttribute("href", up + address);
+    if (address !== here) continue;
+    link.classList.add("active");
+    link.setAttribute("aria-current", "page");
+    for (let section = link.closest("ul.sidebar-section"); section; section = section.parentElement.closest("ul.sidebar-section")) {
+      section.classList.add("show");
+      for (const opener of menu.querySelectorAll(`[data-bs-target="#${section.id}"]`)) {
+        opener.classList.remove("collapsed");
+        opener.setAttribute("aria-expanded", "true");
+      }
+    }
+  }
+}
+
+// The index of the search and sources come compressed, as letters.
+function unpacked(letters) {
+  const packed = Uint8Array.from(atob(letters), sign => sign.charCodeAt(0));
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).text();
+}
+
+async function inflate(code) {
+  code.innerHTML = await unpacked(code.dataset.deflated);
+  code.removeAttribute("data-deflated");
+  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }
 
 // The side menu of a narrow screen is out of sight until it is opened: then the keyboard shouldn't walk through it either.
@@ -61,6 +93,7 @@ function frameTables() {
 
 addEventListener("DOMContentLoaded", () => {
   hideMenu();
+  document.querySelectorAll("code[data-deflated]").forEach(inflate);
   frameTables();
   frame();
   document.fonts.ready.then(frame);
