@@ -14,7 +14,8 @@ import pandas as pd
 
 from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_finding,
                                    false_alarms, stream_rows, stream_step)
-from .._base.inputs import check_choice, check_class_probabilities, check_labels, read_array
+from .._base.inputs import check_choice, read_array
+from .._base.outcomes import check_class_probabilities, check_labels
 from .._base.tickets import Desk
 from .._words.probabilities.class_streams import class_stream_title
 from .rows import _MISSING, _six_digits

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from .._base.inputs import boxed, check_count, check_multiclass, plain_array
+from .._base.inputs import boxed, check_count, plain_array
+from .._base.outcomes import check_multiclass
 from .._base.kernels import kernel
 from .._base.tickets import locked
 from .._words.probabilities.class_streams import class_alarm_line, class_alarm_sentence
