@@ -191,6 +191,13 @@ def test_public_names_of_rooms_are_what_users_call():
     assert not sorted(f"{room}.{name}" for room, name in public if name not in reached | stored | VERBS_RETURN)
 
 
+def test_users_call_some_two_hundred_names():
+    "The package's own and those of the second layer, each counted once; rooms list beside them what is returned."
+    called = {name for path, tree in TREES.items() for name in listed(tree) if "." not in NAMES[path] and path.name != "__init__.py"}
+    called |= {name for names in uqcal._CONTENTS.values() for name in names}
+    assert 150 < len(called) <= 220, len(called)
+
+
 def descendants(cls):
     for one in cls.__subclasses__(): yield from (one, *descendants(one))
 

@@ -121,7 +121,7 @@ def _compiled_for_elements(function):
 
 # %% ../../nbs/base/04_kernels.ipynb #cell-031
 def _exported(kernel):
-    "The kernel of the package as which one of a notebook was exported, if it still is the same."
+    "The kernel of the package that a notebook's was exported as, if it is still the same."
     from uqcal._modidx import d as exported
     for module, names in exported["syms"].items():
         if f"{module}.{kernel.__name__}" not in names: continue

@@ -137,12 +137,21 @@ _KINDS = {
                      "must hold probabilities from 0 to 1, got {:g}"),),
     "weight": ((lambda v: v < 0, "must hold weights that are not negative, got {:g}"),)}
 
+# %% ../../nbs/base/03_tables.ipynb #incomplete
+class _Incomplete(ValueError):
+    "A table has rows without a value, in columns that need one."
+
+    def __init__(self, message, columns):
+        super().__init__(message)
+        self.columns = columns
+
 # %% ../../nbs/base/03_tables.ipynb #cell-033
 class _Faults:
     "What is wrong with a file: of each kind of fault the first place, and how many there are."
 
     def __init__(self, source, place):
         self.source, self.place, self.found = source, place, {}
+        self.lacking = []  # columns with a row that has no value
 
     def add(self, kind,  # of fault; each is told once, where it comes first
             where, text):  # line or row, and what is wrong there
@@ -183,14 +192,18 @@ class _Faults:
         """
         if values.dtype == object:
             wrong = np.array([value is None for value in values], dtype=bool)
-            return self._count(name, values, places, wrong, f"has no value{words}")
+            return self._count_missing(name, values, places, wrong, words)
         missing = np.isnan(values)
         missing[list(known)] = False
-        self._count(name, values, places, missing, "has no value")
+        self._count_missing(name, values, places, missing)
         if kind != "bound":
             self._count(name, values, places, np.isinf(values), "is infinite ({:g})")
         for is_wrong, said in _KINDS[kind]:
             self._count(name, values, places, is_wrong(values) & np.isfinite(values), said)
+
+    def _count_missing(self, name, values, places, missing, words=""):
+        if missing.any(): self.lacking.append(name)
+        self._count(name, values, places, missing, f"has no value{words}")
 
     def _count(self, name, values, places, wrong, said):
         if not wrong.any(): return
@@ -202,12 +215,14 @@ class _Faults:
     def refuse(self):
         "Raise ValueError with all of it, if there is anything."
         if not self.found: return
-        told, said = [], " ".join(text for _, text, _ in self.found.values())
+        told = []
         for where, text, count in sorted(self.found.values(), key=lambda fault: fault[0]):
             more = f", and in {count - 1:,} more {self.place}{'s' * (count > 2)}" * (count > 1)
             told.append(f"{self.place} {where}: {text}{more}")
-        told += ["drop_missing leaves out rows without a value"] * ("has no value" in said)
-        raise ValueError(f"{self.source}, {'; '.join(told)}")
+        if self.lacking: told.append("drop_missing leaves out rows without a value")
+        message = f"{self.source}, {'; '.join(told)}"
+        if self.lacking: raise _Incomplete(message, tuple(self.lacking))
+        raise ValueError(message)
 
 # %% ../../nbs/base/03_tables.ipynb #cell-008
 class UnknownColumn(ValueError):

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from .._base.tables import Table, UnknownColumn, read_table
+from .._base.tables import Table, _Incomplete, read_table
 from .cli_parts import (
     AsGroups, Decimal, DropMissing, Encoding, FILE, FailOn, Figure, Groups, InParts, Jobs,
     JsonFile, MissingStatement, Positive, Progress, Report, Seed, SEEN, Thousands, Verbose, Where,
@@ -660,9 +660,8 @@ def _intervals(asked):
     said, seen = asked.said, _observed(asked.said)
     level_of(said)
     try: table = asked.table({seen: "error", **dict.fromkeys(sides_of(said), "bound")})
-    except UnknownColumn: raise
-    except ValueError as error:
-        if not any(f"column {name!r} has no value" in str(error) for name in sides_of(said)): raise
+    except _Incomplete as error:
+        if not set(sides_of(said)) & set(error.columns): raise
         raise ValueError(f"{error}; write -inf or inf where there is no bound") from None
     return asked.given("intervals", table, observed=table.columns[seen],
                        values=bounds_of(said, table))
@@ -793,8 +792,8 @@ def observed_labels(
 def _listed_sets(asked, seen, name):
     "Sets that stand in one column of text."
     try: table = asked.table({}, [seen, name])
-    except ValueError as error:
-        if f"column {name!r} has no value" not in str(error): raise
+    except _Incomplete as error:
+        if name not in error.columns: raise
         raise ValueError(f"{error}; write [] where a set is empty") from None
     label = np.array([_text_label(one) for one in table.columns[seen]], dtype=object)
     held = []

@@ -16,6 +16,9 @@ from .._base.page import Picture, Section, draw_picture
 from .._base.results import plain_text, three_digits
 from .._sample.sample import whole_run_bins
 from ..statistics.statistics import _conditional_calibration_of
+from .._words.errors.page import (_ASKS, _GROUNDS, _READ, _SOURCES, _bins_caption,
+                                      _hidden_caption, _interval_alt, _interval_caption,
+                                      _medians_caption, _reference)
 
 # %% auto #0
 __all__ = []
@@ -32,12 +35,6 @@ def _score_picture(validation: Any,  # what `validate` returned
                         caption="A score within ±1 (shaded) agrees with its reference, round mark; "
                         "a square mark does not. For ENCE and ZMSE, sizes of an error, a score "
                         "below −1 agrees as well.")
-
-# %% ../../nbs/errors/60_report.ipynb #cell-021b
-def _reference(one):
-    "What a statistic is compared with, in words."
-    if one.is_known: return "known reference"
-    return f"{one.errors} errors"
 
 # %% ../../nbs/errors/60_report.ipynb #cell-023
 def _interval_picture(score):
@@ -62,16 +59,8 @@ def _interval_picture(score):
         ax.set(xlabel=f"{score.label} in {drawn:,} resamples", ylabel="resamples",
                ylim=(bottom, top * (1.12 + 0.09 * len(lines))))
 
-    targets = "; ".join(f"{_reference(one)} {three_digits(one.reference)}" for one in compared)
-    alt = (f"Histogram of {score.label} in resamples. Data {three_digits(score.estimate)}, "
-           f"{100 * score.confidence:g} % interval {three_digits(limits.low)} to "
-           f"{three_digits(limits.high)}. References: {targets}.")
-    outside = sum(not limits.holds(x) for x, _ in lines)
-    where = {0: "inside the interval", len(lines): "outside the interval"}.get(
-        outside, "some inside and some outside the interval")
-    if len(lines) == 1: noun = "The reference (broken line) lies"
-    else: noun = "The references (broken lines) lie"
-    return draw_picture(_draw, alt, caption=f"{noun} {where} (thick line).")
+    outside = [not limits.holds(x) for x, _ in lines]
+    return draw_picture(_draw, _interval_alt(score, compared), caption=_interval_caption(outside))
 
 # %% ../../nbs/errors/60_report.ipynb #cell-025
 def _reliability_picture(validation):
@@ -82,8 +71,7 @@ def _reliability_picture(validation):
     table = bins.to_frame()
     over, under = int((table["rmse_low"] > table["rmv"]).sum()), int(
         (table["rmse_high"] < table["rmv"]).sum())
-    says = (f"Of {len(table)} bins, {over} {'has' if over == 1 else 'have'} errors larger than "
-            f"predicted and {under} smaller, beyond their intervals.")
+    says = _bins_caption(len(table), over, under)
 
     def _draw(ax):
         bins.plot(ax)
@@ -119,12 +107,9 @@ def _link_picture(validation):
         ax.xaxis.set_major_formatter("{x:g}")
         ax.xaxis.set_minor_formatter(NullFormatter())
 
-    says = (f"The median absolute error goes from {three_digits(y[0])} where uncertainties are "
-            f"smallest to {three_digits(y[-1])} where they are largest.")
-    if zero: hidden = f" {zero:,} errors of exactly 0 are not drawn."
-    else: hidden = ""
+    says = _medians_caption(y[0], y[-1])
     return draw_picture(_draw, f"Absolute errors against predicted uncertainties. {says}",
-                        caption=says + hidden, height=4.2)
+                        caption=says + _hidden_caption(zero), height=4.2)
 
 # %% ../../nbs/errors/60_report.ipynb #cell-030
 def _graph_picture(finding):
@@ -150,43 +135,6 @@ def _about(finding):
     if isinstance(finding.test, BiasTest): return "bias"
     return "size of the errors"
 
-# %% ../../nbs/errors/60_report.ipynb #cell-030b-a
-_READ = {("bias", False): "Where the graph climbs, E/u lies above its mean; where it falls, "
-                          "below. Grey: 95 % of sets whose mean is the same everywhere.",
-         ("bias", True): "A mark whose bar does not reach 0 is a group with a bias of its own.",
-         ("size of the errors", False): "Where the graph climbs, uncertainties are too small, "
-                                        "compared with their average; where it falls, too large. "
-                                        "Grey: 95 % of shuffles.",
-         ("size of the errors", True): "A mark to the right of the grey band: uncertainties of "
-                                       "this group are too small, compared with the average; to "
-                                       "the left: too large. Grey: 95 % of shuffles."}
-
-# %% ../../nbs/errors/60_report.ipynb #cell-046
-_ASKS = {"zms": ("ZMS, mean squared scaled error",
-                 "Squared errors, each divided by its predicted variance, should be 1 on average."),
-         "nll": ("NLL, negative log-likelihood",
-                 "How probable the errors are if the predicted uncertainties are normal standard "
-                 "deviations; compared with its value for calibrated ones."),
-         "rce": ("RCE, relative calibration error", "The root mean squared error should equal the "
-                 "root of the mean predicted variance; their relative difference should be 0."),
-         "cc": ("CC, rank correlation of |E| and u", "Larger errors should tend to come with "
-                "larger uncertainties, as strongly as they do for perfect uncertainties."),
-         "correlation": ("Correlation of |E|/u with u",
-                         "Scaled errors should have nothing to do with the uncertainties: their "
-                         "rank correlation should be 0, whatever the distribution of the errors."),
-         "ence": ("ENCE, expected normalised calibration error", "Points are sorted by uncertainty "
-                  "into bins; the predicted and the observed dispersion of each bin should agree."),
-         "zmse": ("ZMSE, calibration error from ZMS in bins", "As ENCE, with the mean squared "
-                  "scaled error of each bin, which should be 1 in every bin.")}
-_SOURCES = (("P. Pernot, Validation of ML-UQ calibration statistics using simulated reference "
-             "values: a sensitivity analysis (2024); data and code:", "10.5281/zenodo.10730985"),
-            ("D. Levi, L. Gispan, N. Giladi, E. Fetaya, Evaluating and calibrating uncertainty "
-             "prediction in regression tasks, Sensors 22, 5540 (2022),", "10.3390/s22155540"),
-            ("B. Phipson, G. K. Smyth, Permutation p-values should never be zero, Stat. Appl. "
-             "Genet. Mol. Biol. 9, 39 (2010),", "10.2202/1544-6115.1585"),
-            ("T. J. DiCiccio, B. Efron, Bootstrap confidence intervals, Statist. Sci. 11, 189 "
-             "(1996),", "10.1214/ss/1032280214"))
-
 # %% ../../nbs/errors/60_report.ipynb #cell-046-a
 def _statistic_section(validation, score, is_first_binned):
     "Question, sentence and pictures of one statistic."
@@ -203,17 +151,6 @@ def _graphs_section(validation):
     pictures = tuple(_graph_picture(finding) for finding in validation.findings
                      if isinstance(finding.test, BiasTest | ConsistencyTest))
     return Section("Graphs of the tests", paragraphs=_GROUNDS, pictures=pictures)
-
-# %% ../../nbs/errors/60_report.ipynb #cell-048b
-_GROUNDS = (
-    "Invalid: a fault is shown. Valid: none is, and one beyond the tolerance (see the settings) is "
-    "excluded. Inconclusive: neither, and the finding says why.",
-    "No distribution of the scaled errors is assumed, except that all rows, or all clusters, share "
-    "one. Size along u and ranking are tested by shuffles of the same data. Bias, average and the "
-    "limits in brackets come from resampling. That works unless a few rows decide the mean; where "
-    "they do, the finding is inconclusive.",
-    "A small p-value speaks against the uncertainties. For the ranking alone it speaks for them: "
-    "shuffled errors are those of uninformative uncertainties.")
 
 # %% ../../nbs/errors/60_report.ipynb #cell-048b-a
 def _causes_section(validation):
