@@ -140,6 +140,7 @@ def test_the_verb_watches_corrects_and_goes_on():
     assert found.outcome == "alarm" and 500 < found.alarms[0].outcome < 1000 and found.conclusion.startswith("Probabilities of") and "3 classes" in found.title
     assert found.statement.classes.tolist() == list(PETS) and np.allclose(found.statement.prob.sum(axis=1), 1)
     assert found["gain"].status == "valid" and len(str(found).splitlines()) <= 24 and max(map(len, str(found).splitlines())) <= 80
+    assert found.to_frame("alarms")["first"].iloc[0] == found.alarms[0].outcome
     questions = found.to_frame("questions")
     assert questions["question"].tolist() == ["top label", *PETS] and questions["observed"].iloc[1:].sum() == pytest.approx(1)
     assert questions["predicted"].iloc[0] == pytest.approx(p.max(axis=1).mean())

@@ -177,7 +177,7 @@ class StreamCounts(Report):
             Text and numbers, by name.
         """
         rang = [{"finding": one.name, "alarms": one.facts["alarms"],
-                 "first": getattr(one.facts["alarm"], "at", None),
+                 "first": getattr(one.facts["alarm"], "outcome", None),
                  "since": getattr(one.facts["alarm"], "since", None)}
                 for one in self.findings if "alarms" in one.facts]
         return super().tables() | {"curve": self.curve_table(), "alarms": pd.DataFrame(rang)}

@@ -319,7 +319,7 @@ class _Kept:
     def to_dict(self): return self.state
 
 
-def _fit_labels(context, given, options):
+def _fit_each_label(context, given, options):
     "Recalibrate several labels, each by itself."
     from uqcal._command.cli_validate import _label_columns
     from uqcal.verbs import recalibrate
@@ -342,7 +342,7 @@ def _fit_labels(context, given, options):
                        "seen": [*_label_columns(given.asked)[0]]})
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-labels-apply
-def _apply_labels(context, source, state, asked):
+def _apply_each_label(context, source, state, asked):
     "Bring the maps of several labels to other rows."
     from uqcal.verbs import SavedRecalibration
     path, out = context.params["apply_file"], context.params["out"]
@@ -355,8 +355,10 @@ def _apply_labels(context, source, state, asked):
         raise ValueError(f"--apply {path} is damaged: {wrong}") from None
     p = pd.DataFrame(given.values, columns=state["labels"])
     after = made.apply(p, dict(given.by) or None)
-    told = [f"{name}: unchanged." if one is None else f"{name}: {one.model.sentence}."
-            for name, one in made.labels.items()]
+    told = []
+    for name, one in made.labels.items():
+        if one is None: told.append(f"{name}: unchanged.")
+        else: told.append(f"{name}: {one.model.sentence}.")
     rows = write_rows(source, given.table, _class_columns(given.classes, after.to_numpy()), out,
                       asked.how)
     command = ""
@@ -468,8 +470,8 @@ WAYS = {
     "intervals": Way(_fit_bounds, _apply_bounds, ()),
     **dict.fromkeys(("quantiles", "samples"), Way(_fit_forecasts, _apply_forecasts,
                                                   ("confidence", "figure", "report")))}
-_LABELS = Way(_fit_labels, _apply_labels, ("tolerance", "confidence", "figure", "report",
-                                           "multilabel"))
+_LABELS = Way(_fit_each_label, _apply_each_label,
+              ("tolerance", "confidence", "figure", "report", "multilabel"))
 _INSTEAD = {
     "sets": "sets of labels are made anew from probabilities: uqcal conformalize --probs"}
 
@@ -520,10 +522,12 @@ def _recalibrate(context):
     source = source_twice(source, out)
     if params["apply_file"] is not None:
         state, asked = read_fitted(context, source)
-        way = _LABELS if "labels" in state else WAYS[state["kind"]]
+        way = WAYS[state["kind"]]
+        if "labels" in state: way = _LABELS
         return way.apply(context, source, state, asked)
     given, kept = _read(context, source), []
-    way = _LABELS if params["multilabel"] else WAYS[given.kind]
+    way = WAYS[given.kind]
+    if params["multilabel"]: way = _LABELS
     found = way.fit(context, given, _options(params, given.kind))
     if model is not None:
         kept.append(write_fitted(model, "recalibrate", given, found.model, **found.facts))

@@ -686,7 +686,8 @@ def in_place_of_star(
         By column: its label, the whole name where there is not one star alone.
     """
     before, star, behind = pattern.partition("*")
-    if not star or any(mark in before + behind for mark in "*?["): return {one: one for one in found}
+    if not star or any(mark in before + behind for mark in "*?["):
+        return {name: name for name in found}
     return {name: name[len(before):len(name) - len(behind)] or name for name in found}
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-chosen

@@ -286,9 +286,10 @@ def _columns_of_pattern(source, encoding, kind, pattern):
     columns = _columns_like([name.strip() for name in header], pattern)
     if kind == "classes":
         if len(columns) < 3: raise ValueError(
-            f"--probs must name at least three columns, got {', '.join(map(repr, columns))}; of one "
-            "event name the column by --prob, and its label by --positive")
-        return {"columns": columns, "classes": tuple(in_place_of_star(columns, pattern).values())}
+            f"--probs must name at least three columns, got {', '.join(map(repr, columns))}; of "
+            "one event name the column by --prob, and its label by --positive")
+        return {"columns": columns,
+                "classes": tuple(in_place_of_star(columns, pattern).values())}
     if kind == "samples":
         if len(columns) < 2: raise ValueError("--samples must name at least two columns, got "
                                               f"{columns[0]!r} alone")

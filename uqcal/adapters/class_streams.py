@@ -171,7 +171,7 @@ class ClassStreamSummary(StreamCounts):
         return class_stream_title(self)
 
     def tables(self) -> dict[str, pd.DataFrame]:  # text and numbers, by name
-        """What every stream has, and \"questions\": the top label and each class, predicted and observed.
+        """What every stream has, and \"questions\": the top label and each class, as observed.
 
         Returns
         -------
