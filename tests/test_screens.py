@@ -72,7 +72,7 @@ def fields(screen):
     for line in shown:
         if re.match(r"  [✓~✗?○·] \S", line): found.append(line)
         elif line.startswith("     ") and found: found[-1] += " " + line.strip()
-        elif re.fullmatch(r"  \d+ more: --verbose", line): found.append(line)
+        elif re.fullmatch(r"  \d+ more: (--verbose|\.details\(\))", line): found.append(line)
         elif line: break  # the table
     typed = [line for line in lines[nexts[0]:] if nexts and line.startswith("         ")] if nexts else []
     return {"title": flat(" ".join(lines[:blank])), "findings": [flat(one) for one in found], "verdict": told[verdict], "cautions": [told[k] for k in cautions],
@@ -88,8 +88,8 @@ def test_a_screen_says_what_was_found_in_order(verb, kind):
     report = answer(verb, kind)
     seen, shown = fields(str(report)), {one.name: one for one in report.listed()}
     assert f"{len(table()):,}" in seen["title"] and (not report.limits or seen["title"].endswith(flat(report.limits)))
-    marks = [(line[0], line[2:]) for line in seen["findings"] if "more: --verbose" not in line]
-    assert len(marks) == len(report.listed()) or seen["findings"][-1].endswith("more: --verbose")
+    marks = [(line[0], line[2:]) for line in seen["findings"] if " more: " not in line]
+    assert len(marks) == len(report.listed()) or seen["findings"][-1].endswith((": --verbose", ": .details()"))
     rest = iter(shown.values())
     for mark, text in marks: assert any(one.mark == mark and text.startswith(one.label[:16]) for one in rest), (mark, text)  # in the order of the findings
     for one in shown.values():
@@ -122,7 +122,7 @@ def test_verdict_faults_cautions_that_decide_and_the_next_step_are_never_cut():
     screen, lines = str(many), str(many).splitlines()
     assert sum(line.startswith("  ✗ ") for line in lines) == 4 and len(lines) <= 24 and "a table" not in screen
     assert flat(caution.sentence) in flat(screen) and screen.count("CAUTION  ") == 1
-    assert int(re.search(r"(\d+) more: --verbose", screen)[1]) + sum(line.startswith("  · ") for line in lines) == 12
+    assert int(re.search(r"(\d+) more: ", screen)[1]) + sum(line.startswith("  · ") for line in lines) == 12
     assert flat(many.step.sentence) in flat(screen) and flat(many.conclusion) in flat(screen)
 
 

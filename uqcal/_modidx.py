@@ -2348,6 +2348,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                        'uqcal/_words/intervals/conformal.py'),
                                                   'uqcal._words.intervals.conformal._near_one': ( 'words/intervals/conformal.html#_near_one',
                                                                                                   'uqcal/_words/intervals/conformal.py'),
+                                                  'uqcal._words.intervals.conformal._one_bound': ( 'words/intervals/conformal.html#_one_bound',
+                                                                                                   'uqcal/_words/intervals/conformal.py'),
                                                   'uqcal._words.intervals.conformal.conformal_intervals': ( 'words/intervals/conformal.html#conformal_intervals',
                                                                                                             'uqcal/_words/intervals/conformal.py'),
                                                   'uqcal._words.intervals.conformal.enters': ( 'words/intervals/conformal.html#enters',

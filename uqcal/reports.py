@@ -780,9 +780,11 @@ def _screen(report, title, command, of_command):
     if command: last += [f"         {line}" for line in command.split("\n")]
     room, table = _HEIGHT - len(first) - 1 - len(last), report.table_lines()
     if table: table = ["", *table]
-    least = _lines([one for one in report.listed() if one.status != "valid"], room)
+    if of_command: more = "--verbose"
+    else: more = ".details()"
+    least = _lines([one for one in report.listed() if one.status != "valid"], room, more)
     if len(least) + 1 + len(table) > room: table = []
-    return "\n".join([*first, "", *_lines(report.listed(), room - len(table)), *table, *last])
+    return "\n".join([*first, "", *_lines(report.listed(), room - len(table), more), *table, *last])
 
 # %% ../nbs/reports/09_reports.ipynb #deciding-cautions
 def _deciding_cautions(report):
@@ -793,7 +795,7 @@ def _deciding_cautions(report):
             if one.decides and (cause is None or one.facts.get("cause") != cause)]
 
 # %% ../nbs/reports/09_reports.ipynb #cell-027-c
-def _lines(findings, room):
+def _lines(findings, room, more):
     "Lines of findings within a number of lines, those that matter most kept."
     width = min(max((len(one.label) for one in findings), default=0) + 2, 20)
     blocks = [_paragraph(f"  {one.mark} {short_name(one.label):<{width - 1}} ",
@@ -807,7 +809,7 @@ def _lines(findings, room):
         kept.remove(k)
         left += 1
     shown = [line for k in sorted(kept) for line in blocks[k]]
-    if left: return [*shown, f"  {left} more: --verbose"]
+    if left: return [*shown, f"  {left} more: {more}"]
     return shown
 
 # %% ../nbs/reports/09_reports.ipynb #cell-027-d

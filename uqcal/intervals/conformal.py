@@ -562,7 +562,7 @@ class ConformalBounds(_Told):
             return words.conformal_intervals(inner._by_group(words.reach), correction,
                                              inner._promise(), of_bounds=True)
         moved = partial(words.moved, per_width=self.per_width)
-        return f"bounds moved outwards, {self._by_group(moved)}: {self._promise()}"
+        return f"bounds moved, {self._by_group(moved)}: {self._promise()}"
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-039
 def _class_scores(prob, kind, uniform):

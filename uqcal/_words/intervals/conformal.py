@@ -37,8 +37,8 @@ def reach(thresholds: Any,  # one, or upper and lower
 # %% ../../../nbs/words/intervals/162_conformal.ipynb #words-moved
 def moved(thresholds: Any,  # one, or upper and lower
           per_width: bool,  # whether they are shares of the width
-          ) -> str:  # "both by 25.0"
-    """How far outwards bounds are moved.
+          ) -> str:  # "both outwards by 25.0"
+    """How far bounds are moved, and which way.
 
     Parameters
     ----------
@@ -50,13 +50,20 @@ def moved(thresholds: Any,  # one, or upper and lower
     Returns
     -------
     str
-        "both by 25.0".
+        "both outwards by 25.0".
     """
     if per_width: unit = " of the width"
     else: unit = ""
-    if len(thresholds) == 1: return f"both by {three_digits(thresholds[0])}{unit}"
-    upper, lower = map(three_digits, thresholds)
-    return f"lower by {lower} and upper by {upper}{unit}"
+    if len(thresholds) == 1: return _one_bound("both", thresholds[0], "outwards", "inwards") + unit
+    upper, lower = thresholds
+    return f"{_one_bound('lower', lower, 'down', 'up')} and {_one_bound('upper', upper, 'up', 'down')}{unit}"
+
+
+def _one_bound(which, distance, outwards, inwards):
+    "One bound and its way: negative distances lead inwards."
+    if distance < 0: way = inwards
+    else: way = outwards
+    return f"{which} {way} by {three_digits(abs(distance))}"
 
 # %% ../../../nbs/words/intervals/162_conformal.ipynb #words-enters
 def enters(thresholds: Any,  # one
