@@ -56,7 +56,8 @@ def moved(thresholds: Any,  # one, or upper and lower
     else: unit = ""
     if len(thresholds) == 1: return _one_bound("both", thresholds[0], "outwards", "inwards") + unit
     upper, lower = thresholds
-    return f"{_one_bound('lower', lower, 'down', 'up')} and {_one_bound('upper', upper, 'up', 'down')}{unit}"
+    both = _one_bound("lower", lower, "down", "up"), _one_bound("upper", upper, "up", "down")
+    return " and ".join(both) + unit
 
 
 def _one_bound(which, distance, outwards, inwards):
