@@ -296,8 +296,8 @@ def test_the_search_finds_a_word_from_a_file(site, browser):
 SOUGHT = {  # what a newcomer types: a page among the first three
     "late outcomes": "18_tickets", "outcome comes late": "18_tickets", "calibration error": "40_reliability", "error bars": "glossary", "Kuiper": "42_calibration_tests",
     "Kupier": "23_consistency", "drift": "drift_", "prediction interval": "30_intervals", "temperature scaling": "44_recalibration", "rare events": "74_designs",
-    "duplicates": "28_repeats", "weights": "178_outcomes", "which model is better": "56_model_comparison", "compare two models": "56_model_comparison",
-    "how many groups": "47_screen", "csv": "70_cli", "conformal": "31_conformal", "coverage": "30_intervals", "reliab": "40_reliability", "install": "index",
+    "duplicates": "28_repeats", "weights": "74_designs", "which model is better": "56_model_comparison", "compare two models": "56_model_comparison",
+    "how many groups": "47_screen", "csv": "70_cli", "conformal": "111_conformal", "coverage": "30_intervals", "reliab": "40_reliability", "install": "index",
     "overconfident": "gallery", "aleatoric": "faq", "fairness": "faq", "concept drift": "gallery", "conditional coverage": "gallery", "cite": "index",
     "bias_test": "26_bias", "conformalize": "173_conformalizing", "recalibrate": "172_recalibrating", "which numbers paper": "which_numbers"}
 
