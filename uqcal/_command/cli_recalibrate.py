@@ -503,8 +503,8 @@ _COUNTS = {
     "n_resamples": Annotated[str | None, option(
         "Shuffles for each question; of mean ± std also auto.", "NUMBER")]}
 _LABELLED = {"multilabel": Annotated[bool, option(
-    "Each column of --probs is a label of its own, and --observed names theirs of 0 and 1.", None,
-    "--multilabel")]}
+    "Each column of --probs is a label of its own; --observed names their columns of 0 and 1.",
+    None, "--multilabel")]}
 _REPORTED = {name: OUTPUT[name] for name in ("report", "figure", "json_file")}
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-command

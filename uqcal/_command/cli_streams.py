@@ -196,8 +196,8 @@ def _monitor(
     with contextlib.ExitStack() as opened:
         source = _stream(file, label, opened)
         found = encoding or encoding_of(source.peek(4))
-        if kind in _PATTERNS: own |= _columns_of_pattern(source, found, kind,
-                                                            columns[_PATTERNS[kind]])
+        if kind in _PATTERNS:
+            own |= _columns_of_pattern(source, found, kind, columns[_PATTERNS[kind]])
         write = opened.enter_context(_place(out, state, found)(out, _writer(found, name)))
         source = opened.enter_context(_watched(source, file, label, progress))
         summary = _monitored(source, write, label, kind, columns, own | dict(

@@ -56,7 +56,7 @@ _TIME = {
         "--in-time/--independent")]}
 _LABELS = {
     "multilabel": Annotated[bool, option(
-        "Each column of --probs is a label of its own, and --observed names theirs of 0 and 1.",
+        "Each column of --probs is a label of its own; --observed names their columns of 0 and 1.",
         None, "--multilabel")]}
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-way

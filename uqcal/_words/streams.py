@@ -122,7 +122,12 @@ def probability_alarm_sentence(alarm: Any,  # of a `CalibrationMonitor`
     str
         Two or three sentences.
     """
-    head = f"Alarm at outcome {alarm.outcome:,}: {probability_alarm_line(alarm)}"
+    return _alarm_text(alarm, probability_alarm_line(alarm))
+
+
+def _alarm_text(alarm, line):
+    "An alarm of probabilities, of one event or of classes, around the line that names the fault."
+    head = f"Alarm at outcome {alarm.outcome:,}: {line}"
     if math.isinf(alarm.likelier):
         return f"{head}. One such case is enough: a calibrated model has none."
     rate = rate_text(alarm.run_length)
@@ -234,9 +239,9 @@ def reading_sentence(reading: Any,  # a `MonitorReading`
     return reading.alarms[0].sentence + _followed(len(reading.alarms))
 
 # %% ../../nbs/words/36_streams.ipynb #cell-025
-def _probability_measure(finding):
+def _probability_measure(finding, of=""):
     "Calibration error, and what a calibrated model shows."
-    return (f"calibration error {three_digits(finding.estimate)} (about "
+    return (f"calibration error{of} {three_digits(finding.estimate)} (about "
             f"{three_digits(finding.facts['calibrated'])} if calibrated)")
 
 
@@ -258,8 +263,8 @@ def _interval_measure(finding):
 
 _MEASURES = {"probabilities": _probability_measure, "uncertainties": _uncertainty_measure,
              "intervals": _interval_measure,
-             "probabilities of classes": lambda finding: (
-                 f"{_probability_measure(finding)}, of the top label")}
+             "probabilities of classes": lambda finding: _probability_measure(
+                 finding, " of the top label")}
 
 # %% ../../nbs/words/36_streams.ipynb #dep-came
 def _which(finding):

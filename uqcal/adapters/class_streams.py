@@ -16,10 +16,9 @@ from .._adapters.lines import (KeyedRows, StreamCounts, StreamTally, alarm_findi
                                    false_alarms, stream_rows, stream_step)
 from .._base.inputs import check_choice, read_array
 from .._base.outcomes import check_class_probabilities, check_labels
-from .._base.tickets import Desk
 from .._words.probabilities.class_streams import class_stream_title
 from .rows import _MISSING, _six_digits
-from ..online.calibeating import _scaled
+from ..online.calibeating import OneAgainstAll, _asked_for
 from ..online.class_monitor import ClassAlarm, ClassMonitor
 from ..online.mixture import OnlineMixture
 from ..online.online_scaling import _gain_finding
@@ -31,67 +30,50 @@ if TYPE_CHECKING:
 __all__ = ['ClassStreamSummary', 'ClassRows', 'recalibrate_class_rows']
 
 # %% ../../nbs/adapters/186_class_streams.ipynb #ck-forecaster
-class _MixtureByClass(Desk):
-    "A mixture for each class; what they make of a row is scaled to sum to 1."
+class _MixtureByClass(OneAgainstAll):
+    "A mixture for each class, scaled to sum to 1, whose keys come with one row at a time."
 
-    def __init__(self, n_classes=3): self.n_classes = n_classes
+    def __init__(self): super().__init__(OnlineMixture(), normalize=True)
 
-    def parts(self):
-        "The mixture of each class."
-        if not hasattr(self, "parts_"):
-            self.parts_ = [OnlineMixture() for _ in range(self.n_classes)]
-        return self.parts_
-
-    def predict(self, prob):
-        """Corrected probabilities in the present state, shape (n, K).
-
-        Parameters
-        ----------
-        prob
-        """
-        made = [part.predict(column) for part, column in zip(self.parts(), prob.T)]
-        return _scaled(np.column_stack(made), True)
-
-    def prequential(self, prob, label):
-        """The same, each row before its outcome was learnt.
-
-        Parameters
-        ----------
-        prob
-        label
-        """
-        made = [part.prequential(column, label == k)
-                for k, (part, column) in enumerate(zip(self.parts(), prob.T))]
-        return _scaled(np.column_stack(made), True)
-
-    def forecast(self, row, key):
-        """Correct one row, and keep what it takes to learn its outcome whenever it comes.
+    def forecast(self, row,  # probabilities, shape (K,)
+                 key,  # under which the label will come
+                 ):
+        """Correct one row, and keep what it takes to learn its label whenever it comes.
 
         Parameters
         ----------
         row
+            Probabilities, shape (K,).
         key
+            Under which the label will come.
         """
-        name, = self.check_new([key], 1, True, "rows of prob")
-        made, held = zip(*(part.issue(np.array([one])) for part, one in zip(self.parts(), row)))
-        made = _scaled(np.column_stack(made), True)[0]
-        tickets = self.__dict__.setdefault("tickets_", {})
-        tickets[name] = ([float(one) for one in row], made.tolist(), [one[0] for one in held])
-        return made
+        return super().forecast(np.array([row]), [key])[0]
 
-    def outcome(self, key, label):
-        """Learn an outcome as its row was issued; what was made of that row.
+    def outcome(self, key,  # of a row whose label was out
+                label,  # the column of the class that came
+                ):
+        """Learn a label as its row was issued; what was made of that row.
 
         Parameters
         ----------
         key
+            Of a row whose label was out.
         label
+            The column of the class that came.
         """
-        (name,), (found,) = self.check_open([key], 1, True, "outcomes")
-        for k, (part, held) in enumerate(zip(self.parts(), found.held)):
-            part.book([held], np.array([float(label == k)]))
-        del self.tickets_[name]
-        return np.array(found.forecast)
+        return super().outcome([key], np.array([label]))[0]
+
+    def open_ticket(self, key):  # of a row whose label is out
+        """What was kept of a row: its score holds the probabilities, shape (K,).
+
+        Parameters
+        ----------
+        key
+            Of a row whose label is out.
+        """
+        _asked_for(self, [key])
+        tickets = [part.open_ticket(key) for part in self.parts_]
+        return tickets[0]._replace(score=[one.score for one in tickets])
 
 # %% ../../nbs/adapters/186_class_streams.ipynb #ck-summary
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -286,7 +268,7 @@ class ClassRows(KeyedRows):
             For another method.
         """
         check_choice(self.method, "method", ["mixture"])
-        return self.opened(_MixtureByClass(self.width),
+        return self.opened(_MixtureByClass(),
                            _ClassTally(self.run_length, tuple(self.classes)).begin())
 
     def place(self, y_true: Any,  # labels, shape (n,)

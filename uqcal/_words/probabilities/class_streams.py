@@ -5,13 +5,10 @@
 # %% ../../../nbs/words/probabilities/187_words_class_streams.ipynb #wk-imports
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ..._base.inputs import printable
-from ..streams import (_PROBABILITIES, _clearest, _number, counts_text, rate_text,
-                                  since_text)
-from ..text import counted
+from ..streams import _PROBABILITIES, _alarm_text, _number, counts_text, since_text
 
 # %% auto #0
 __all__ = ['class_alarm_line', 'class_alarm_sentence', 'class_stream_title']
@@ -67,13 +64,7 @@ def class_alarm_sentence(alarm: Any,  # of a `ClassMonitor`
     str
         Two or three sentences.
     """
-    head = f"Alarm at outcome {alarm.outcome:,}: {class_alarm_line(alarm)}"
-    if math.isinf(alarm.likelier):
-        return f"{head}. One such case is enough: a calibrated model has none."
-    rate = rate_text(alarm.run_length)
-    if alarm.n == 1: return f"{head}. {rate}."
-    return (f"{head} ({counted(alarm.n, 'outcome')}: {_number(alarm.predicted)} predicted, "
-            f"{_number(alarm.happened)} observed).{_clearest(alarm)} {rate}.")
+    return _alarm_text(alarm, class_alarm_line(alarm))
 
 # %% ../../../nbs/words/probabilities/187_words_class_streams.ipynb #wk-title-text
 def class_stream_title(counts: Any,  # a summary of classes
