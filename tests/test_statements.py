@@ -276,7 +276,7 @@ def test_sorting_uncrosses():
     (lambda: Samples(np.ones((3, 4))).mean_std(), ValueError, "differ within each row"),
     (lambda: Samples(TABLE).read_observed(np.zeros(5)), ValueError, r"write Samples\(values.T\)"),
     (lambda: Quantiles(TABLE, LEVELS).read_observed(np.zeros(5)), ValueError, r"write Quantiles\(values.T, levels\)"),
-    (lambda: Samples(TABLE).interval(0.9), ValueError, "needs at least 19 members, got 5; 5 of them reach level=0.667"),
+    (lambda: Samples(TABLE).interval(0.9), ValueError, "needs at least 19 members, got 5; 5 of them reach 0.667"),
     (lambda: Distribution(y), TypeError, "with a cdf, got ndarray"),
     (lambda: Distribution(stats.norm(0, 1)), ValueError, "one object for all rows"),
     (lambda: Distribution(stats.norm(y, u)).cdf(y[:3]), ValueError, "each of the 40 rows, got 3"),

@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 from ._base.doors import door
 from ._base.inputs import (check_choice, check_count, check_fraction, check_generator,
                                 check_labels_agree, named_table, plain_array, read_array,
-                                read_labels, read_vector, refuse, refuse_query)
+                                read_labels, read_vector, refuse, refuse_query, refusal)
 from ._base.outcomes import (check_class_probabilities, check_labels, check_level,
                                   check_levels, check_outcomes, check_probabilities,
                                   refuse_crossing)
@@ -746,8 +746,8 @@ class Quantiles(Statement):
         tails = (0.5 - check_level(level) / 2, 0.5 + level / 2)
         places = [int(np.abs(np.asarray(self.levels) - tail).argmin()) for tail in tails]
         if any(abs(self.levels[k] - tail) > 1e-9 for k, tail in zip(places, tails)):
-            raise ValueError(f"level={level:g} needs the quantiles {tails[0]:g} and {tails[1]:g}; "
-                             f"{_levels_between(self.levels)}")
+            raise refusal("level", "level=", f"{level:g} needs the quantiles {tails[0]:g} and "
+                          f"{tails[1]:g}; {_levels_between(self.levels)}")
         made = Intervals(*(self.values[:, k] for k in places), level=level)
         if "values" in self.columns:
             low, high = (self.columns["values"][k] for k in places)
@@ -964,9 +964,9 @@ class Samples(Statement):
         m = self.values.shape[1]
         tail = 0.5 - check_level(level) / 2
         if tail * (m + 1) < 1 - 1e-9:
-            raise ValueError(f"level={level:g} needs at least {int(np.ceil(1 / tail - 1e-9)) - 1} "
-                             f"members, got {m}; {m} of them reach "
-                             f"level={(m - 1) / (m + 1):.3g}")
+            raise refusal("level", "level=", f"{level:g} needs at least "
+                          f"{int(np.ceil(1 / tail - 1e-9)) - 1} members, got {m}; "
+                          f"{m} of them reach {(m - 1) / (m + 1):.3g}")
         low, high = np.quantile(self.values, [tail, 1 - tail], axis=1, method="weibull")
         made = Intervals(low, high, level=level)
         made._set(_index=self._index)

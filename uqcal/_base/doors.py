@@ -76,6 +76,7 @@ def door(function: _Function,  # a function or method that users call
         try: return function(*args, **kwargs)
         except (ValueError, TypeError) as error:
             if type(error) not in _SHORT or not _is_refusal(error): raise
-            refusal = _SHORT[type(error)](*error.args).with_traceback(error.__traceback__.tb_next)
-            raise refusal from error.__cause__
+            short = _SHORT[type(error)](*error.args).with_traceback(error.__traceback__.tb_next)
+            vars(short).update(vars(error))
+            raise short from error.__cause__
     return call  # type: ignore[return-value]

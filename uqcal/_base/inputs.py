@@ -19,10 +19,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 # %% auto #0
-__all__ = ['refuse', 'printable', 'widen', 'refuse_query', 'named_table', 'plain_array', 'third_axis_hint', 'read_array',
-           'read_vector', 'check_labels_agree', 'named_columns', 'column_label', 'check_errors', 'check_column',
-           'read_groups', 'read_labels', 'check_count', 'check_jobs', 'check_fraction', 'check_choice', 'check_choices',
-           'check_generator', 'boxed']
+__all__ = ['refuse', 'refusal', 'printable', 'widen', 'refuse_query', 'named_table', 'plain_array', 'third_axis_hint',
+           'read_array', 'read_vector', 'check_labels_agree', 'named_columns', 'column_label', 'check_errors',
+           'check_column', 'read_groups', 'read_labels', 'check_count', 'check_jobs', 'check_fraction', 'check_choice',
+           'check_choices', 'check_generator', 'boxed']
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-007
 _LARGEST = 1e150  # the square of a larger number, or a sum of such squares, leaves a double's range
@@ -67,6 +67,39 @@ def refuse(
     else: verb = "are"
     raise ValueError(f"{name} must {demand}: {count} of {wrong.size} values {verb} {fault}, "
                      f"the first at position {first}{shown}{hint and '; '}{hint}")
+
+# %% ../../nbs/base/00_inputs.ipynb #cell-rf2
+def refusal(
+    code: str,  # what it is about, such as "crossing"
+    subject: str,  # what is refused, as Python calls it, such as "values "
+    fault: str,  # what is wrong with it
+    hint: str = "",  # what to type in Python
+    kind: type[Exception] = ValueError,  # or TypeError
+) -> Exception:  # to be raised; it has code, subject and fault as attributes
+    """An error whose message is subject, fault and hint, joined as they are.
+
+    Parameters
+    ----------
+    code : str
+        What it is about, such as "crossing".
+    subject : str
+        What is refused, as Python calls it, such as "values ".
+    fault : str
+        What is wrong with it.
+    hint : str, default ""
+        What to type in Python.
+    kind : type[Exception], default ValueError
+        Or TypeError.
+
+    Returns
+    -------
+    Exception
+        To be raised; it has code, subject and fault as attributes.
+    """
+    error = kind(f"{subject}{fault}{hint}")
+    vars(error).update(code=code, subject=subject, fault=fault)
+    return error
+
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-040
 def printable(text: Any,  # a name from data

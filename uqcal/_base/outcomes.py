@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from .inputs import (_FOR_CLASSES, _SMALLEST, _floats, _label_kind, _refuse_limits,
                                 _refuse_shape, check_column, check_fraction, check_labels_agree,
-                                plain_array, read_array, read_labels, read_vector, refuse)
+                                plain_array, read_array, read_labels, read_vector, refusal,
+                                refuse)
 
 # %% auto #0
 __all__ = ['check_ratio', 'check_weights', 'check_probabilities', 'check_outcomes', 'read_responses', 'positive_in_groups',
@@ -90,20 +91,22 @@ def _is_named(pos_label):
 
 # %% ../../nbs/base/178_outcomes.ipynb #cell-026p
 def _which_label(array, name, pos_label):
-    "What to type where outcomes are labels: the comparison with one of them, or the option."
+    """Of outcomes that are labels, the question which is 1, and what to type: the comparison with
+    one of them, or the option. Nothing for others."""
     try: found = np.unique(read_labels(array, array.size, name)).tolist()
-    except (TypeError, ValueError): return ""
+    except (TypeError, ValueError): return None
     is_number = all(isinstance(one, (int, float)) and one == np.rint(one) for one in found)
-    if not (isinstance(found[-1], str) or is_number and len(found) <= 1000): return ""
+    if not (isinstance(found[-1], str) or is_number and len(found) <= 1000): return None
     if len(found) == 1:
         if pos_label is not None: option = ""
         else: option = ", or pos_label=LABEL"
-        return f"; which label is 1? type {name} == LABEL{option}, with this label"
+        return "; which label is 1?", f" type {name} == LABEL{option}, with this label"
     shown = ", ".join(f"{one!r:.40}" for one in found[:5]) + ", …" * (len(found) > 5)
     if pos_label is not None or len(found) > 2: option = ""
     else: option = f", or pos_label={found[-1]!r:.40}"
-    return (f"; which label is 1, of {shown}? type {name} == {found[-1]!r:.40}{option}"
-            + _FOR_CLASSES * (len(found) > 2 and name == "y_true"))
+    typed = f" type {name} == {found[-1]!r:.40}{option}"
+    if len(found) > 2 and name == "y_true": typed += _FOR_CLASSES
+    return f"; which label is 1, of {shown}?", typed
 
 # %% ../../nbs/base/178_outcomes.ipynb #cell-026q
 def _is_positive(y_true, name, pos_label):
@@ -112,10 +115,12 @@ def _is_positive(y_true, name, pos_label):
     found = np.unique(labels).tolist()
     shown = ", ".join(f"{one!r:.40}" for one in found[:5]) + ", …" * (len(found) > 5)
     if len(found) > 2:
-        raise ValueError(f"pos_label needs two labels, and {name} holds {len(found)} ({shown}); "
-                         f"type {name} == {pos_label!r:.40} for one against all others")
+        raise refusal("pos_label", "pos_label ",
+                      f"needs two labels, and {name} holds {len(found)} ({shown})",
+                      f"; type {name} == {pos_label!r:.40} for one against all others")
     if np.ndim(pos_label) or not _is_among(pos_label, found):
-        raise ValueError(f"pos_label must be a label of {name} ({shown}), got {pos_label!r:.40}")
+        raise refusal("pos_label", "pos_label ",
+                      f"must be a label of {name} ({shown}), got {pos_label!r:.40}")
     return (labels == found[found.index(pos_label)]).astype(np.float64)
 
 
@@ -200,11 +205,16 @@ def check_outcomes(
         array = [float(v) if isinstance(v, (bool, np.bool_)) else v for v in array]
     try: outcome = _floats(array, name)
     except TypeError as wrong:
-        raise TypeError(f"{wrong}{_which_label(given, name, pos_label)}") from None
+        if question := _which_label(given, name, pos_label):
+            raise refusal("label", "", f"{wrong}{question[0]}", question[1], TypeError) from None
+        raise
     if np.count_nonzero(outcome == 0) + np.count_nonzero(outcome == 1) < outcome.size:
         _refuse_limits(outcome, name)
-        refuse(name, "hold only 0 and 1", (outcome != 0) & (outcome != 1), "neither", outcome,
-               _which_label(given, name, pos_label)[2:])
+        try: refuse(name, "hold only 0 and 1", (outcome != 0) & (outcome != 1), "neither", outcome)
+        except ValueError as wrong:
+            if question := _which_label(given, name, pos_label):
+                raise refusal("label", "", f"{wrong}{question[0]}", question[1]) from None
+            raise
     return outcome
 
 # %% ../../nbs/base/178_outcomes.ipynb #cell-026s
@@ -619,8 +629,7 @@ def refuse_crossing(values: np.ndarray,  # quantiles, shape (n, q)
     wrong = crossed.any(axis=1)
     first = int(wrong.argmax())
     k = int(crossed[first].argmax())
-    raise ValueError(f"values must not cross: in {wrong.sum()} of {wrong.size} rows a higher level "
-                     "has a lower quantile, the first at "
-                     f"position {first} ({levels[k]:g}: {values[first, k]:g}, {levels[k + 1]:g}: "
-                     f"{values[first, k + 1]:g}); "
-                     "sort_quantiles=True sorts each row")
+    raise refusal("crossing", "values ", f"must not cross: in {wrong.sum()} of {wrong.size} rows a "
+                  f"higher level has a lower quantile, the first at position {first} "
+                  f"({levels[k]:g}: {values[first, k]:g}, {levels[k + 1]:g}: "
+                  f"{values[first, k + 1]:g})", "; sort_quantiles=True sorts each row")

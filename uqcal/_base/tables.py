@@ -145,6 +145,11 @@ class _Incomplete(ValueError):
         super().__init__(message)
         self.columns = columns
 
+# %% ../../nbs/base/03_tables.ipynb #no-outcome
+class _NoOutcome(ValueError):
+    "A column of outcomes holds words that are neither true nor false."
+
+
 # %% ../../nbs/base/03_tables.ipynb #cell-033
 class _Faults:
     "What is wrong with a file: of each kind of fault the first place, and how many there are."
@@ -152,6 +157,7 @@ class _Faults:
     def __init__(self, source, place):
         self.source, self.place, self.found = source, place, {}
         self.lacking = []  # columns with a row that has no value
+        self.has_words = False  # whether outcomes are other words than true and false
 
     def add(self, kind,  # of fault; each is told once, where it comes first
             where, text):  # line or row, and what is wrong there
@@ -222,6 +228,7 @@ class _Faults:
         if self.lacking: told.append("drop_missing leaves out rows without a value")
         message = f"{self.source}, {'; '.join(told)}"
         if self.lacking: raise _Incomplete(message, tuple(self.lacking))
+        if self.has_words: raise _NoOutcome(message)
         raise ValueError(message)
 
 # %% ../../nbs/base/03_tables.ipynb #cell-008
@@ -616,8 +623,11 @@ def _finish(raw, wanted, kinds):
         columns[name] = _column(raw, name, raw.faults, name in raw.labels)
         for k, text in raw.bad.get(name, {}).items():
             is_outcome = kinds.get(name) == "outcome" and not any(map(str.isdigit, text))
-            told = hint if re.fullmatch(r"[-+]?[\d.,'’ _]+", text) else is_outcome * (
-                " (1, true and yes say that it came true, 0, false and no that it did not)")
+            raw.faults.has_words |= is_outcome
+            if re.fullmatch(r"[-+]?[\d.,'’ _]+", text): told = hint
+            elif is_outcome:
+                told = " (1, true and yes say that it came true, 0, false and no that it did not)"
+            else: told = ""
             raw.faults.add((name, "number"), int(raw.places[k]), f"column {name!r} must hold "
                            f"numbers, got {text[:40]!r}{told}")
             if told == hint: hint = ""  # it is said once

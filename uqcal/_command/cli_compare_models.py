@@ -16,18 +16,17 @@ import numpy as np
 import typer
 
 from .. import __version__
-from .cli_parts import (FILE, ROWS, Decimal, DropMissing, Encoding, Groups, Jobs,
-                                      JsonFile, Positive, Progress, Report, Seed, Thousands,
-                                      Verbose, Where, aligned, as_json, as_labels, check_outputs,
-                                      check_sizes, cores, deliver, first_words, how_read, in_python,
-                                      is_recalibrated, on_lines, on_one_line, option, outcomes_of,
-                                      refuse_crossed, row_details, shows_bar, source_facts, typed,
-                                      wrapped)
+from .cli_parts import (
+    FILE, ROWS, Decimal, DropMissing, Encoding, Groups, Jobs, JsonFile, Positive, Progress,
+    Report, Seed, Thousands, Verbose, Where, aligned, as_json, as_labels, check_outputs,
+    check_sizes, cores, deliver, first_words, how_read, in_options, in_python, is_recalibrated,
+    on_lines, on_one_line, option, outcomes_of, refuse_crossed, row_details, shows_bar,
+    source_facts, typed, wrapped)
 from .cli_streams import Figure, data_file, write_figure
 from .running import new_app
 from .._base.inputs import printable
 from .._base.results import enumerated
-from .._base.tables import UnknownColumn, read_table
+from .._base.tables import _NoOutcome, read_table
 
 # %% auto #0
 __all__ = ['model_commands']
@@ -257,11 +256,8 @@ def _read_models(file, asked, groups, how, positive=None):
     try:
         table = read_table(file, [name for name in kinds if name not in labels], groups=labels,
                            kinds=kinds | ({groups: "number"} if groups else {}), **how)
-    except UnknownColumn: raise
-    except ValueError as error:
-        if "say that it came true" in str(error): hint = "; --positive names the label of 1"
-        else: hint = ""
-        raise ValueError(f"{error}{hint}") from None
+    except _NoOutcome as error:
+        raise ValueError(f"{error}; --positive names the label of 1") from None
     refuse_crossed(table, *(model.columns for model in models.values()
                             if model.kind == "intervals"))
     if asked.level is not None:
@@ -325,11 +321,10 @@ def _labels_and_classes(models, observed, table):
 def _at_level(name, model, table, level):
     "A model of quantiles or members as one of central intervals."
     if model.kind not in ("quantiles", "samples"): return model
-    try: interval = _statement_of(name, model, table).interval(level)
+    statement = _statement_of(name, model, table)
+    try: interval = statement.interval(level)
     except (TypeError, ValueError) as error:
-        text = str(error).replace("level=", "--level ")
-        if not text.startswith("--model"): text = f"--model {name}: {text}"
-        raise ValueError(text) from None
+        raise ValueError(f"--model {name}: {in_options(error)}") from None
     known = [interval.columns.get(side) for side in ("lower", "upper")]
     if None not in known: return _Model("intervals", known)
     made = [f"{name}: {end} bound" for end in ("lower", "upper")]
@@ -348,9 +343,8 @@ def _statement_of(name, model, table):
         if model.kind == "quantiles": return Quantiles.from_frame(frame, columns)
         return MeanStd.from_frame(frame, *columns)
     except (TypeError, ValueError) as error:
-        text = str(error).replace("; write Quantiles(values, levels)", "")
-        text = text.replace("sort_quantiles=True sorts each row", "sort them in the file")
-        raise ValueError(f"--model {name}: {text}") from None
+        hints = {"crossing": "; sort them in the file"}
+        raise ValueError(f"--model {name}: {in_options(error, hints)}") from None
 
 # %% ../../nbs/command/159_cli_compare_models.ipynb #predictions-of
 def _lines_of(table):

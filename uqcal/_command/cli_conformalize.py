@@ -519,6 +519,7 @@ def validate_next(
     table: Any,  # the new rows, a `Table`
     words: list[str],  # the statement that was written
     out: str,  # where
+    has_errors: bool = False,  # whether the statement is of errors, which need no observed value
 ) -> str:  # lines that say what to type; empty where what happened is not in the file
     """Validate the new rows, where the file holds what happened.
 
@@ -532,13 +533,15 @@ def validate_next(
         The statement that was written.
     out : str
         Where.
+    has_errors : bool, default False
+        Whether the statement is of errors, which need no observed value.
 
     Returns
     -------
     str
         Lines that say what to type; empty where what happened is not in the file.
     """
-    observed, has_errors = state["statement"].get("observed", ""), "--error" in words[0]
+    observed = state["statement"].get("observed", "")
     is_there = has_errors or any(one == observed or fnmatch.fnmatchcase(one, observed)
                                  for one in table.header)
     if not is_there: return ""

@@ -32,13 +32,13 @@ from .._words.text import one_hint
 # %% auto #0
 __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', 'Progress', 'SEEN', 'Groups', 'Cluster',
            'Positive', 'AsGroups', 'InParts', 'Jobs', 'Seed', 'Report', 'Verbose', 'Figure', 'JsonFile', 'MARKS',
-           'ROWS', 'FAIL_ON', 'FailOn', 'option', 'shows_bar', 'how_read', 'outcomes_of', 'label_in_parts',
-           'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'MissingStatement', 'differing', 'as_labels',
-           'refuse_crossed', 'first_words', 'place_word', 'source_facts', 'asked_facts', 'row_details', 'with_places',
-           'aligned', 'wrapped', 'visible', 'as_json', 'deliver', 'save_figure', 'screen_text', 'check_csv_name',
-           'source_twice', 'rows_to', 'write_rows', 'read_model', 'restored', 'span_of', 'outside_words', 'typed',
-           'on_lines', 'in_python', 'on_one_line', 'is_recalibrated', 'options_in_parts', 'open_parts', 'check_fail_on',
-           'fails', 'tell_of_parts']
+           'ROWS', 'FAIL_ON', 'FailOn', 'option', 'shows_bar', 'how_read', 'outcomes_of', 'in_options',
+           'label_in_parts', 'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'MissingStatement', 'differing',
+           'as_labels', 'refuse_crossed', 'first_words', 'place_word', 'source_facts', 'asked_facts', 'row_details',
+           'with_places', 'aligned', 'wrapped', 'visible', 'as_json', 'deliver', 'save_figure', 'screen_text',
+           'check_csv_name', 'source_twice', 'rows_to', 'write_rows', 'read_model', 'restored', 'span_of',
+           'outside_words', 'typed', 'on_lines', 'in_python', 'on_one_line', 'is_recalibrated', 'options_in_parts',
+           'open_parts', 'check_fail_on', 'fails', 'tell_of_parts']
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-option
 def option(
@@ -193,14 +193,35 @@ def outcomes_of(labels: Any,  # as a file holds them, text, shape (n,)
     """
     from uqcal._base.outcomes import check_outcomes
     try: return check_outcomes(labels, name, positive)
-    except ValueError as wrong: raise ValueError(_as_option(str(wrong))) from wrong
+    except ValueError as wrong: raise ValueError(in_options(wrong)) from wrong
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-positive-words
-def _as_option(told):
-    "What is said of the positive label, in the words of the command line."
-    told, asks, _ = told.partition("? type ")
-    if asks: return f"{told}? name it by --positive"
-    return told.split("; type ")[0].replace("pos_label", "--positive")
+_SUBJECTS = {"crossing": "the columns ", "level": "--level ", "pos_label": "--positive ",
+             "unnamed_levels": "the columns "}
+_HINTS = {"crossing": "; --sort-bounds sorts each row", "label": " name it by --positive",
+          "unnamed_levels": "; name each as --quantile 0.05=q05"}
+
+
+def in_options(error: Exception,  # by a function of Python
+               hints: Mapping[str, str] = _HINTS,  # what to type, by the code of a refusal
+               ) -> str:  # its message
+    """What a function refused, in the words of the command line.
+
+    Parameters
+    ----------
+    error : Exception
+        By a function of Python.
+    hints : Mapping[str, str], default _HINTS
+        What to type, by the code of a refusal.
+
+    Returns
+    -------
+    str
+        Its message.
+    """
+    if not hasattr(error, "fault"): return str(error)
+    subject = _SUBJECTS.get(error.code, error.subject)
+    return f"{subject}{error.fault}{hints.get(error.code, '')}"
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-positive-parts
 def label_in_parts(table: Any,  # a Dask table
@@ -1241,10 +1262,10 @@ def open_parts(
         with dask.config.set(scheduler="threads", num_workers=cores(jobs) if jobs > 0
                              else os.cpu_count()): yield table
     except (TypeError, ValueError) as error:
-        if mark and "(in partition" not in str(error): _refuse_cell(
+        if mark and not hasattr(error, "partition"): _refuse_cell(
             files, mark, numbers, {params.get("response"),
                                    params.get("prob") and params.get("observed")})
-        raise ValueError(_as_option(str(error))) from None
+        raise ValueError(in_options(error)) from None
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-116h-c
 def _refuse_cell(files, mark, names, outcomes):

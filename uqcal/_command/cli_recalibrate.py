@@ -141,10 +141,11 @@ def _apply_errors(context, source, state, asked):
                       asked.how)
     told = [_done(shift, std / u), *_beyond(model, given, state),
             *_never_seen(model, state.get("kinds", {}), features)]
-    if "error" in said: words = ["--error recalibrated_error"]
+    has_errors = "error" in said
+    if has_errors: words = ["--error recalibrated_error"]
     else: words = ["--predicted recalibrated_prediction"]
     words += ["--std recalibrated_std", f"--n-calibration {state.get('n_calibration')}"]
-    after = validate_next(state, given.table, words, out)
+    after = validate_next(state, given.table, words, out, has_errors)
     _end_applied(given, told, after, rows, out)
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-end

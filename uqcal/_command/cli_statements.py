@@ -18,11 +18,11 @@ import numpy as np
 import pandas as pd
 import typer
 
-from .._base.tables import Table, _Incomplete, read_table
+from .._base.tables import Table, _Incomplete, _NoOutcome, read_table
 from .cli_parts import (
     AsGroups, Decimal, DropMissing, Encoding, FILE, FailOn, Figure, Groups, InParts, Jobs,
     JsonFile, MissingStatement, Positive, Progress, Report, Seed, SEEN, Thousands, Verbose, Where,
-    as_labels, differing, how_read, option, outcomes_of, refuse_crossed, refuse_idle)
+    as_labels, differing, how_read, in_options, option, outcomes_of, refuse_crossed, refuse_idle)
 
 # %% auto #0
 __all__ = ['STATEMENT', 'SAID', 'QUESTION', 'ROWS_READ', 'OUTPUT', 'DEMO', 'KINDS', 'takes', 'Kind', 'Asked', 'Given', 'as_list',
@@ -817,8 +817,7 @@ def _probabilities(asked):
         y = outcomes_of(table.columns[seen], seen, said["positive"])
     else:
         try: table = asked.table({seen: "outcome", said["prob"]: "probability"})
-        except ValueError as error:
-            if "say that it came true" not in str(error): raise
+        except _NoOutcome as error:
             raise ValueError(f"{error}; --positive names the label of 1") from None
         y = table.columns[seen]
     return asked.given("probabilities", table, observed=y, values=table.columns[said["prob"]])
@@ -845,21 +844,12 @@ def _made_of(asked, columns, kind, make):
     try:
         made = make(frame)
         if level is not None: made = made.interval(level)
-    except (TypeError, ValueError) as wrong: raise ValueError(_as_typed(str(wrong))) from None
+    except (TypeError, ValueError) as wrong: raise ValueError(in_options(wrong)) from None
     observed = table.columns.get(asked.said.get("observed"))
     if level is None:
         return asked.given(kind, table, observed=observed, statement=made, values=made.values)
     return asked.given("intervals", table, observed=observed,
                        values=np.column_stack([made.lower, made.upper]))
-
-# %% ../../nbs/command/67_cli_statements.ipynb #st-as-typed
-def _as_typed(text):
-    "A refusal of quantiles or members in the words of the command line."
-    for python, words in {"sort_quantiles=True sorts": "--sort-bounds sorts",
-                          "write Quantiles(values, levels)": "name each as --quantile 0.05=q05",
-                          "level=": "--level "}.items(): text = text.replace(python, words)
-    if text.startswith("values "): return f"the columns {text.removeprefix('values ')}"
-    return text
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-quantiles
 def _quantiles(asked):

@@ -12,7 +12,7 @@ from numbers import Number
 import numpy as np
 import pandas as pd
 
-from .._base.inputs import plain_array, read_labels, refuse
+from .._base.inputs import plain_array, read_labels, refuse, refusal
 from .._base.outcomes import check_levels
 from .._base.results import enumerated
 from ..intervals.intervals import _check_order_of_bounds, _read_bound
@@ -200,9 +200,9 @@ def _quantile_levels(levels, names, q):
         levels = [_level_in(name) for name in names]
         wrong = [name for name, level in zip(names, levels) if level is None]
         if wrong:
-            raise ValueError("values must have columns whose names say their level, such as q05 "
-                             f"or 0.05, and {wrong[0]!r} "
-                                   "does not; write Quantiles(values, levels)")
+            raise refusal("unnamed_levels", "values ", "must have columns whose names say their "
+                          f"level, such as q05 or 0.05, and {wrong[0]!r} does not",
+                          "; write Quantiles(values, levels)")
     return check_levels(levels, q)
 
 # %% ../../nbs/statements/177_containers.ipynb #st-dist-arrays

@@ -119,7 +119,9 @@ def _in_part(place: int,  # number of the part, from 0
     """A context in which refusals say in which part something was wrong."""
     try: yield
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{error} (in partition {place}, counted from 0)") from None
+        placed = type(error)(f"{error} (in partition {place}, counted from 0)")
+        vars(placed).update(vars(error), partition=place)
+        raise placed from None
 
 # %% ../../nbs/parts/64_partitions.ipynb #cell-076s
 def _labels_of(columns, place, options):
