@@ -16,9 +16,10 @@ from .._base.page import Picture, Section, draw_picture
 from .._base.results import plain_text, three_digits
 from .._sample.sample import whole_run_bins
 from ..statistics.statistics import _conditional_calibration_of
-from .._words.errors.page import (_ASKS, _GROUNDS, _READ, _SOURCES, _bins_caption,
-                                      _hidden_caption, _interval_alt, _interval_caption,
-                                      _medians_caption, _reference)
+from .._words.errors.page import (_ASKS, _GROUNDS, _MARKS, _NO_CAUSE, _READ, _SOURCES,
+                                      _STRENGTHS, _ZETA, _bins_caption, _hidden_caption,
+                                      _interval_alt, _interval_caption, _medians_caption,
+                                      _reference)
 
 # %% auto #0
 __all__ = []
@@ -32,9 +33,7 @@ def _score_picture(validation: Any,  # what `validate` returned
                        for score, one in shown)
     return draw_picture(validation.plot_scores, f"ζ-scores by statistic and reference. {scores}.",
                         width=5.2, height=0.36 * max(len(shown), 4) + 0.9,
-                        caption="A score within ±1 (shaded) agrees with its reference, round mark; "
-                        "a square mark does not. For ENCE and ZMSE, sizes of an error, a score "
-                        "below −1 agrees as well.")
+                        caption=_MARKS)
 
 # %% ../../nbs/errors/60_report.ipynb #cell-023
 def _interval_picture(score):
@@ -157,11 +156,9 @@ def _causes_section(validation):
     "Mistakes whose traces the columns carry, or that none was found."
     title = "What could have gone wrong"
     if not validation.causes:
-        return Section(title, paragraphs=("No known mistake explains these findings.",))
-    return Section(title, paragraphs=(
-        "Seen: a fact that can be checked in the file. Likely: the mistake explains what is seen. "
-        "Possible: other things do as well.",), items=tuple(
-            f"{cause.strength.capitalize()}: {cause.sentence}" for cause in validation.causes))
+        return Section(title, paragraphs=(_NO_CAUSE,))
+    return Section(title, paragraphs=(_STRENGTHS,), items=tuple(
+        f"{cause.strength.capitalize()}: {cause.sentence}" for cause in validation.causes))
 
 # %% ../../nbs/errors/60_report.ipynb #cell-050b
 def _validation_facts(validation: Any,  # what `validate` returned
@@ -187,13 +184,11 @@ def _validation_sections(validation: Any,  # what `validate` returned
     defined = [score for score in scores if score.interval is not None]
     binned = next((score for score in defined if score.statistic in ("ence", "zmse")), None)
     is_tested = any(finding.kind != "scores" for finding in validation.findings)
-    says = ("A ζ-score is the distance of a statistic from its reference, in units of the half of "
-            "its interval that faces the reference.",)
     parts = [
         _causes_section(validation),
         _graphs_section(validation) if is_tested else None,
-        Section("All scores", pictures=(_score_picture(validation),), paragraphs=says) if defined
-        else None,
+        Section("All scores", pictures=(_score_picture(validation),), paragraphs=(_ZETA,))
+        if defined else None,
         *(_statistic_section(validation, score, score is binned) for score in scores),
         Section("References", sources=_SOURCES)]
     return [part for part in parts if part]

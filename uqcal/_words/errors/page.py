@@ -101,3 +101,10 @@ _GROUNDS = (
     "they do, the finding is inconclusive.",
     "A small p-value speaks against the uncertainties. For the ranking alone it speaks for them: "
     "shuffled errors are those of uninformative uncertainties.")
+_NO_CAUSE = "No known mistake explains these findings."
+_STRENGTHS = ("Seen: a fact that can be checked in the file. Likely: the mistake explains what is "
+              "seen. Possible: other things do as well.")
+_ZETA = ("A ζ-score is the distance of a statistic from its reference, in units of the half of its "
+         "interval that faces the reference.")
+_MARKS = ("A score within ±1 (shaded) agrees with its reference, round mark; a square mark does "
+          "not. For ENCE and ZMSE, sizes of an error, a score below −1 agrees as well.")
