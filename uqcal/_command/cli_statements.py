@@ -26,7 +26,7 @@ from .cli_parts import (
 
 # %% auto #0
 __all__ = ['STATEMENT', 'SAID', 'QUESTION', 'ROWS_READ', 'OUTPUT', 'DEMO', 'KINDS', 'takes', 'Kind', 'Asked', 'Given', 'as_list',
-           'said_words', 'kind_of', 'refuse_others', 'given_options', 'typed_statement', 'demo_path', 'source_of',
+           'stated_words', 'kind_of', 'refuse_others', 'given_options', 'typed_statement', 'demo_path', 'source_of',
            'asked_of', 'need', 'level_of', 'spread_of', 'stds_of', 'raw_bounds', 'bounds_of', 'sides_of',
            'in_place_of_star', 'chosen_columns', 'observed_labels', 'python_statement', 'python_call']
 
@@ -150,7 +150,7 @@ class Asked:
     ----------
     source : str | bytes
         Of the rows.
-    said : Mapping[str, Any]
+    stated : Mapping[str, Any]
         Options of the statement that were given, with their values.
     how : Mapping[str, Any]
         As `how_read` gives it.
@@ -165,7 +165,7 @@ class Asked:
     """
 
     source: str | bytes  # of the rows
-    said: Mapping[str, Any]  # options of the statement that were given, with their values
+    stated: Mapping[str, Any]  # options of the statement that were given, with their values
     how: Mapping[str, Any]  # as `how_read` gives it
     by: tuple[str, ...] = ()  # columns along which is asked
     as_groups: tuple[str, ...] = ()  # those of them that are read as labels
@@ -189,7 +189,7 @@ class Asked:
         Table
         """
         named = [*numbers, *labels, *filter(None, [self.weight])]
-        differing([*(self.said.get(name) for name in _SINGLE), self.weight])
+        differing([*(self.stated.get(name) for name in _SINGLE), self.weight])
         if self.groups in named:
             raise ValueError(f"--groups must name a column of its own, got {self.groups!r}")
         texts = [*labels, *self.as_groups, *filter(None, [self.groups])]
@@ -273,7 +273,7 @@ class Given:
     def columns(self) -> list[str]:
         "The columns of the statement and of weights, in order."
         known, named = self.table.header, []
-        for value in [*self.asked.said.values(), self.asked.weight]:
+        for value in [*self.asked.stated.values(), self.asked.weight]:
             named += [one.partition("=")[2] or one for one in as_list(value)
                       if isinstance(one, str)]
         return [name for name in named if name in known or "*" in name]
@@ -281,7 +281,7 @@ class Given:
     @property
     def words(self) -> list[str]:
         "The statement as it is typed."
-        return said_words(self.asked.said)
+        return stated_words(self.asked.stated)
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-listed
 def as_list(value: Any,  # of an option
@@ -301,13 +301,13 @@ def as_list(value: Any,  # of an option
     return [value]
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-words-typed
-def said_words(said: Mapping[str, Any],  # values by option
+def stated_words(stated: Mapping[str, Any],  # values by option
                ) -> list[str]:  # such as "--std u"
     """Options as they are typed, with quotes where a shell needs them.
 
     Parameters
     ----------
-    said : Mapping[str, Any]
+    stated : Mapping[str, Any]
         Values by option.
 
     Returns
@@ -316,7 +316,7 @@ def said_words(said: Mapping[str, Any],  # values by option
         Such as "--std u".
     """
     words = []
-    for name, value in said.items():
+    for name, value in stated.items():
         for one in as_list(value):
             word = f"--{name.replace('_', '-')}"
             if one is not True: word += f" {shlex.quote(str(one))}"
@@ -325,13 +325,13 @@ def said_words(said: Mapping[str, Any],  # values by option
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-kind-of
 def kind_of(
-    said: Mapping[str, Any],  # options of a statement with their values
+    stated: Mapping[str, Any],  # options of a statement with their values
 ) -> str:  # a key of KINDS
     """The kind of statement that these options choose.
 
     Parameters
     ----------
-    said : Mapping[str, Any]
+    stated : Mapping[str, Any]
         Options of a statement with their values.
 
     Returns
@@ -339,7 +339,7 @@ def kind_of(
     str
         A key of KINDS.
     """
-    chosen = {name: [one for one in kind.options if one in said] for name, kind in KINDS.items()}
+    chosen = {name: [one for one in kind.options if one in stated] for name, kind in KINDS.items()}
     chosen = {name: found for name, found in chosen.items() if found}
     if not chosen: raise MissingStatement("say what was predicted", STATEMENT)
     if len(chosen) > 1:
@@ -408,9 +408,9 @@ def typed_statement(
     dict[str, Any]
         Values by option.
     """
-    said = given_options(context)
-    if context.params["file"] == "demo" and set(said) <= {"level"}: return {**DEMO, **said}
-    return said
+    stated = given_options(context)
+    if context.params["file"] == "demo" and set(stated) <= {"level"}: return {**DEMO, **stated}
+    return stated
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-demo
 DEMO = {"observed": "temperature", "predicted": "temperature_mean", "std": "temperature_std"}
@@ -453,7 +453,7 @@ def source_of(
 def asked_of(
     context: typer.Context,  # of the command that runs
     source: str | bytes,  # of the rows
-    said: Mapping[str, Any],  # the statement
+    stated: Mapping[str, Any],  # the statement
 ) -> Asked:
     """What a command is to read.
 
@@ -463,7 +463,7 @@ def asked_of(
         Of the command that runs.
     source : str | bytes
         Of the rows.
-    said : Mapping[str, Any]
+    stated : Mapping[str, Any]
         The statement.
 
     Returns
@@ -478,11 +478,11 @@ def asked_of(
     for name in texts:
         if name not in by: raise ValueError(
             f"--as-groups {name} says how a column of --by is read: give --by {name} with it")
-    return Asked(source, said, how, by, texts, params["groups"], params.get("weight"))
+    return Asked(source, stated, how, by, texts, params["groups"], params.get("weight"))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-need
 def need(
-    said: Mapping[str, Any],  # the statement
+    stated: Mapping[str, Any],  # the statement
     name: str,  # an option
     why: str,  # what it is
 ) -> Any:  # its value
@@ -490,7 +490,7 @@ def need(
 
     Parameters
     ----------
-    said : Mapping[str, Any]
+    stated : Mapping[str, Any]
         The statement.
     name : str
         An option.
@@ -502,24 +502,24 @@ def need(
     Any
         Its value.
     """
-    if name not in said: raise ValueError(f"{_dashed(name)} is needed: {why}")
-    return said[name]
+    if name not in stated: raise ValueError(f"{_dashed(name)} is needed: {why}")
+    return stated[name]
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-level
-def level_of(said: Mapping[str, Any],  # the statement
+def level_of(stated: Mapping[str, Any],  # the statement
              ) -> float:
     """The claimed coverage.
 
     Parameters
     ----------
-    said : Mapping[str, Any]
+    stated : Mapping[str, Any]
         The statement.
 
     Returns
     -------
     float
     """
-    level = need(said, "level", "the coverage that is claimed, such as 0.9")
+    level = need(stated, "level", "the coverage that is claimed, such as 0.9")
     if 1 < level < 100: raise ValueError(f"--level must lie strictly between 0 and 1, got {level}; "
                                          f"of per cent write --level {level / 100:g}")
     if not 0 < level < 1:
@@ -527,17 +527,17 @@ def level_of(said: Mapping[str, Any],  # the statement
     return level
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-observed
-def _observed(said): return need(said, "observed", "the column of what happened")
+def _observed(stated): return need(stated, "observed", "the column of what happened")
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-spread
 def spread_of(
-    said: Mapping[str, Any],  # the statement
+    stated: Mapping[str, Any],  # the statement
 ) -> dict[str, str]:  # by column: what it stands for, as in `read_table`
     """The column of standard deviations or variances.
 
     Parameters
     ----------
-    said : Mapping[str, Any]
+    stated : Mapping[str, Any]
         The statement.
 
     Returns
@@ -545,20 +545,20 @@ def spread_of(
     dict[str, str]
         By column: what it stands for, as in `read_table`.
     """
-    if ("std" in said) == ("variance" in said):
+    if ("std" in stated) == ("variance" in stated):
         raise ValueError("give --std or --variance, one of the two: how sure the predictions are")
-    if "std" in said: return {said["std"]: "uncertainty"}
-    return {said["variance"]: "positive"}
+    if "std" in stated: return {stated["std"]: "uncertainty"}
+    return {stated["variance"]: "positive"}
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-stds
-def stds_of(said: Mapping[str, Any],  # the statement
+def stds_of(stated: Mapping[str, Any],  # the statement
             table: Table,  # the columns
             ) -> np.ndarray:  # shape (n,)
     """Standard deviations, from variances where the file has these.
 
     Parameters
     ----------
-    said : Mapping[str, Any]
+    stated : Mapping[str, Any]
         The statement.
     table : Table
         The columns.
@@ -568,36 +568,36 @@ def stds_of(said: Mapping[str, Any],  # the statement
     np.ndarray
         Shape (n,).
     """
-    if "std" in said: return table.columns[said["std"]]
-    return np.sqrt(table.columns[said["variance"]])
+    if "std" in stated: return table.columns[stated["std"]]
+    return np.sqrt(table.columns[stated["variance"]])
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-mean
 def _mean_std(asked):
     "Errors by line, standard deviations, and observed values where they are a column."
-    said = asked.said
-    if "error" in said and ("observed" in said or "predicted" in said):
+    stated = asked.stated
+    if "error" in stated and ("observed" in stated or "predicted" in stated):
         raise ValueError("give either --error, or --observed and --predicted, not both")
-    if "error" in said: names = [said["error"]]
-    else: names = [_observed(said), need(said, "predicted", "the column of predictions")]
-    table = asked.table(dict.fromkeys(names, "error") | spread_of(said))
+    if "error" in stated: names = [stated["error"]]
+    else: names = [_observed(stated), need(stated, "predicted", "the column of predictions")]
+    table = asked.table(dict.fromkeys(names, "error") | spread_of(stated))
     values = [table.columns[name] for name in names]
     errors, seen, predicted = values[0], None, None
     if len(names) == 2: errors, (seen, predicted) = values[0] - values[1], values
     place = "line" if table.place == "line" else f"file {table.place}"
-    return asked.given("mean-std", table, values=stds_of(said, table), observed=seen,
+    return asked.given("mean-std", table, values=stds_of(stated, table), observed=seen,
                        predicted=predicted,
                        error=pd.Series(errors, index=pd.Index(table.places, name=place)))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-raw
 def raw_bounds(
-    said: Mapping[str, Any],  # the statement
+    stated: Mapping[str, Any],  # the statement
     table: Table,  # its columns
 ) -> np.ndarray:  # shape (n, 2); infinite where a side is open
     """Lower and upper bounds as they stand in the file.
 
     Parameters
     ----------
-    said : Mapping[str, Any]
+    stated : Mapping[str, Any]
         The statement.
     table : Table
         Its columns.
@@ -609,19 +609,19 @@ def raw_bounds(
     """
     open_side = {"lower": np.full(table.places.size, -np.inf),
                  "upper": np.full(table.places.size, np.inf)}
-    return np.column_stack([table.columns[said[side]] if side in said else values
+    return np.column_stack([table.columns[stated[side]] if side in stated else values
                             for side, values in open_side.items()])
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-bounds
 def bounds_of(
-    said: Mapping[str, Any],  # the statement
+    stated: Mapping[str, Any],  # the statement
     table: Table,  # its columns
 ) -> np.ndarray:  # shape (n, 2); infinite where a side is open
     """Lower and upper bounds, the lower one first.
 
     Parameters
     ----------
-    said : Mapping[str, Any]
+    stated : Mapping[str, Any]
         The statement.
     table : Table
         Its columns.
@@ -631,20 +631,20 @@ def bounds_of(
     np.ndarray
         Shape (n, 2); infinite where a side is open.
     """
-    if "sort_bounds" in said: return np.sort(raw_bounds(said, table), axis=1)
-    if "lower" in said and "upper" in said:
-        try: refuse_crossed(table, (said["lower"], said["upper"]))
+    if "sort_bounds" in stated: return np.sort(raw_bounds(stated, table), axis=1)
+    if "lower" in stated and "upper" in stated:
+        try: refuse_crossed(table, (stated["lower"], stated["upper"]))
         except ValueError as wrong: raise ValueError(f"{wrong}; --sort-bounds swaps them") from None
-    return raw_bounds(said, table)
+    return raw_bounds(stated, table)
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-sides
-def sides_of(said: Mapping[str, Any],  # the statement
+def sides_of(stated: Mapping[str, Any],  # the statement
              ) -> list[str]:  # columns of bounds
     """The columns of bounds: two, or one.
 
     Parameters
     ----------
-    said : Mapping[str, Any]
+    stated : Mapping[str, Any]
         The statement.
 
     Returns
@@ -652,19 +652,19 @@ def sides_of(said: Mapping[str, Any],  # the statement
     list[str]
         Columns of bounds.
     """
-    return [said[side] for side in ("lower", "upper") if side in said]
+    return [stated[side] for side in ("lower", "upper") if side in stated]
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-intervals
 def _intervals(asked):
     "Observed values and bounds."
-    said, seen = asked.said, _observed(asked.said)
-    level_of(said)
-    try: table = asked.table({seen: "error", **dict.fromkeys(sides_of(said), "bound")})
+    stated, seen = asked.stated, _observed(asked.stated)
+    level_of(stated)
+    try: table = asked.table({seen: "error", **dict.fromkeys(sides_of(stated), "bound")})
     except _Incomplete as error:
-        if not set(sides_of(said)) & set(error.columns): raise
+        if not set(sides_of(stated)) & set(error.columns): raise
         raise ValueError(f"{error}; write -inf or inf where there is no bound") from None
     return asked.given("intervals", table, observed=table.columns[seen],
-                       values=bounds_of(said, table))
+                       values=bounds_of(stated, table))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-star
 def in_place_of_star(
@@ -740,13 +740,14 @@ def _labels_in(cell, mark):
 # %% ../../nbs/command/67_cli_statements.ipynb #st-sets
 def _sets(asked):
     "Observed labels, sets as booleans, and the label of each of their columns."
-    said, seen = asked.said, _observed(asked.said)
-    level_of(said)
+    stated, seen = asked.stated, _observed(asked.stated)
+    level_of(stated)
     columns = {}
-    for pattern in as_list(said["sets"]): columns |= chosen_columns(asked, pattern, "--sets")
+    for pattern in as_list(stated["sets"]): columns |= chosen_columns(asked, pattern, "--sets")
     if len(columns) == 1: return _listed_sets(asked, seen, *columns)
-    if "separator" in said: raise ValueError("--separator splits the cells of one column: leave it "
-                                             "out where --sets names several")
+    if "separator" in stated:
+        raise ValueError("--separator splits the cells of one column: leave it out where --sets "
+                         "names several")
     table = asked.table(dict.fromkeys(columns, "outcome"), [seen])
     label = observed_labels(table, seen, {*columns.values()}, "--sets")
     held = np.column_stack([table.columns[name] for name in columns]) == 1
@@ -799,7 +800,7 @@ def _listed_sets(asked, seen, name):
     label = np.array([_text_label(one) for one in table.columns[seen]], dtype=object)
     held = []
     for cell, place in zip(table.columns[name], table.places):
-        try: held.append(_labels_in(cell, asked.said.get("separator", ";")))
+        try: held.append(_labels_in(cell, asked.stated.get("separator", ";")))
         except ValueError as wrong: raise ValueError(
             f"{table.source}, {table.place} {place}: column {name!r} {wrong}") from None
     classes = sorted(set(label).union(*held))
@@ -811,22 +812,22 @@ def _listed_sets(asked, seen, name):
 # %% ../../nbs/command/67_cli_statements.ipynb #st-prob
 def _probabilities(asked):
     "Outcomes and probabilities."
-    said, seen = asked.said, _observed(asked.said)
-    if "positive" in said:
-        table = asked.table({said["prob"]: "probability"}, [seen])
-        y = outcomes_of(table.columns[seen], seen, said["positive"])
+    stated, seen = asked.stated, _observed(asked.stated)
+    if "positive" in stated:
+        table = asked.table({stated["prob"]: "probability"}, [seen])
+        y = outcomes_of(table.columns[seen], seen, stated["positive"])
     else:
-        try: table = asked.table({seen: "outcome", said["prob"]: "probability"})
+        try: table = asked.table({seen: "outcome", stated["prob"]: "probability"})
         except _NoOutcome as error:
             raise ValueError(f"{error}; --positive names the label of 1") from None
         y = table.columns[seen]
-    return asked.given("probabilities", table, observed=y, values=table.columns[said["prob"]])
+    return asked.given("probabilities", table, observed=y, values=table.columns[stated["prob"]])
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-classes
 def _classes(asked):
     "Labels, and a probability for each class."
-    columns = chosen_columns(asked, asked.said["probs"], "--probs")
-    labels = [asked.said["observed"]] if "observed" in asked.said else []
+    columns = chosen_columns(asked, asked.stated["probs"], "--probs")
+    labels = [asked.stated["observed"]] if "observed" in asked.stated else []
     table = asked.table(dict.fromkeys(columns, "probability"), labels)
     classes, seen = [*columns.values()], None
     if labels: seen = observed_labels(table, labels[0], set(classes), "--probs")
@@ -837,15 +838,15 @@ def _classes(asked):
 def _made_of(asked, columns, kind, make):
     "Quantiles or members with what was observed; with a level the central interval they make."
     numbers, level = {}, None
-    if "level" in asked.said: level = level_of(asked.said)
-    if "observed" in asked.said: numbers = {asked.said["observed"]: "error"}
+    if "level" in asked.stated: level = level_of(asked.stated)
+    if "observed" in asked.stated: numbers = {asked.stated["observed"]: "error"}
     table = asked.table(numbers | dict.fromkeys(columns, "number"))
     frame = pd.DataFrame({name: table.columns[name] for name in columns})
     try:
         made = make(frame)
         if level is not None: made = made.interval(level)
     except (TypeError, ValueError) as wrong: raise ValueError(in_options(wrong)) from None
-    observed = table.columns.get(asked.said.get("observed"))
+    observed = table.columns.get(asked.stated.get("observed"))
     if level is None:
         return asked.given(kind, table, observed=observed, statement=made, values=made.values)
     return asked.given("intervals", table, observed=observed,
@@ -855,15 +856,15 @@ def _made_of(asked, columns, kind, make):
 def _quantiles(asked):
     "Quantiles, or the interval between two of them."
     from uqcal.statements import Quantiles
-    said, levels = asked.said, None
-    if "quantile" in said and "quantiles" in said:
+    stated, levels = asked.stated, None
+    if "quantile" in stated and "quantiles" in stated:
         raise ValueError("give either --quantiles or --quantile, not both")
-    if "quantile" in said:
-        pairs = dict(sorted(map(_level_and_column, said["quantile"])))
+    if "quantile" in stated:
+        pairs = dict(sorted(map(_level_and_column, stated["quantile"])))
         columns, levels = [*pairs.values()], [*pairs]
-    else: columns = [*chosen_columns(asked, said["quantiles"], "--quantiles")]
+    else: columns = [*chosen_columns(asked, stated["quantiles"], "--quantiles")]
     return _made_of(asked, columns, "quantiles", lambda frame: Quantiles.from_frame(
-        frame, columns, levels, sort_quantiles="sort_bounds" in said))
+        frame, columns, levels, sort_quantiles="sort_bounds" in stated))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-pair
 def _level_and_column(text):
@@ -878,7 +879,7 @@ def _level_and_column(text):
 def _samples(asked):
     "Members, or their central intervals."
     from uqcal.statements import Samples
-    columns = [*chosen_columns(asked, asked.said["samples"], "--samples")]
+    columns = [*chosen_columns(asked, asked.stated["samples"], "--samples")]
     return _made_of(asked, columns, "samples", lambda frame: Samples.from_frame(frame, columns))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-table
@@ -908,41 +909,41 @@ def python_statement(
     tuple[str, str]
         What happened, and the statement, for a DataFrame called table.
     """
-    said = given.asked.said
+    stated = given.asked.stated
     table = {name: f"table[{json.dumps(value, ensure_ascii=False)}]"
-             for name, value in said.items() if isinstance(value, str)}
-    level = said.get("level")
+             for name, value in stated.items() if isinstance(value, str)}
+    level = stated.get("level")
     spread = table.get("std", f"variance={table.get('variance')}")
     made = {"mean-std": f"MeanStd({table.get('predicted', 0)}, {spread})",
             "intervals": f"Intervals({table.get('lower')}, {table.get('upper')}, level={level})",
-            "probabilities": f"Probabilities({table.get('prob')}{_positive_label(said)})",
+            "probabilities": f"Probabilities({table.get('prob')}{_positive_label(stated)})",
             "classes": f"Probabilities.from_frame(table, {_class_words(given)})",
-            "quantiles": f"Quantiles.from_frame(table, {_quantile_words(said)})",
-            "samples": f"Samples.from_frame(table, {said.get('samples')!r})"}
-    return table.get("observed", table.get("error", "")), f"uqcal.{made[kind_of(said)]}"
+            "quantiles": f"Quantiles.from_frame(table, {_quantile_words(stated)})",
+            "samples": f"Samples.from_frame(table, {stated.get('samples')!r})"}
+    return table.get("observed", table.get("error", "")), f"uqcal.{made[kind_of(stated)]}"
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-classes
 def _class_words(given):
     "Columns of probabilities, and the label of each as the table holds it."
-    said = given.asked.said
-    if "probs" not in said: return ""
-    seen, classes = np.asarray(given.table.columns.get(said.get("observed"), [])), given.classes
+    stated = given.asked.stated
+    if "probs" not in stated: return ""
+    seen, classes = np.asarray(given.table.columns.get(stated.get("observed"), [])), given.classes
     if seen.dtype.kind in "iuf": classes = [float(one) for one in classes]
     if seen.dtype.kind in "iuf" and all(one == int(one) for one in classes):
         classes = [int(one) for one in classes]
-    return f"{said['probs']!r}, classes={[*classes]!r}"
+    return f"{stated['probs']!r}, classes={[*classes]!r}"
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-c
-def _quantile_words(said):
+def _quantile_words(stated):
     "Columns of quantiles, by a pattern or one by one with their levels."
-    more = ", sort_quantiles=True" * ("sort_bounds" in said)
-    if "quantile" not in said: return f"{said.get('quantiles')!r}{more}"
-    pairs = dict(sorted(map(_level_and_column, said["quantile"])))
+    more = ", sort_quantiles=True" * ("sort_bounds" in stated)
+    if "quantile" not in stated: return f"{stated.get('quantiles')!r}{more}"
+    pairs = dict(sorted(map(_level_and_column, stated["quantile"])))
     return f"{[*pairs.values()]}, {[*pairs]}{more}"
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-b
-def _positive_label(said):
-    if "positive" in said: return f", pos_label={said['positive']!r}"
+def _positive_label(stated):
+    if "positive" in stated: return f", pos_label={stated['positive']!r}"
     return ""
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-call
@@ -977,6 +978,6 @@ def python_call(
         words.append(f"by=table[{json.dumps([*by], ensure_ascii=False)}]{cast}")
     if given.asked.groups and verb != "monitor":
         words.append(f"groups=table[{json.dumps(given.asked.groups, ensure_ascii=False)}]")
-    if verb == "conformalize": words.append(f"level={given.asked.said['level']}")
+    if verb == "conformalize": words.append(f"level={given.asked.stated['level']}")
     words += [f"{name}={value!r}" for name, value in more.items() if value is not None]
     return f"uqcal.{verb}({', '.join(words)})"
