@@ -1,5 +1,6 @@
 """Settings for all tests: where compiled kernels are kept, what hypothesis draws, and which tests start first."""
 import gc
+import io
 import os
 import sys
 import zlib
@@ -39,6 +40,18 @@ def pytest_collection_modifyitems(items):
 def no_open_figures():
     "Each test begins without the figures of another."
     if "matplotlib.pyplot" in sys.modules: sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    "Pages whose pictures are empty, for tests of what stands around them: each takes a third of a second. test_report and test_every_report draw them."
+    from matplotlib.figure import Figure
+    drawn = Figure.savefig
+
+    def save(figure, target, **options):
+        if isinstance(target, io.StringIO): target.write('<svg xmlns="http://www.w3.org/2000/svg"/>')
+        else: drawn(figure, target, **options)
+    monkeypatch.setattr(Figure, "savefig", save)
 
 
 @pytest.fixture(autouse=True)

@@ -228,7 +228,7 @@ def test_what_validate_offers_is_for_a_fault_that_it_shows(some):
     "Fifty sets: a correction is offered only where an answer that one can correct is invalid."
     for seed in some:
         error, u = errors_of(seed)
-        found = validate_errors(error, u, rng=seed, statistics=["zms"], **QUICK)
+        found = validate_errors(error, u, rng=seed, statistics=["zms"], n_mc=99, **QUICK)
         wrong = {one.name for one in found.findings if one.status == "invalid"} - {"ranking"}
         if found.step.verb == "recalibrate": assert wrong and not any(one.reason in ("rows", "signs") for one in found.findings)
 
@@ -271,10 +271,10 @@ def test_without_conclusions_nothing_is_said_of_what_columns_cannot_tell(seed, n
     rng = np.random.default_rng(seed)
     u = np.exp(rng.normal(0, 0.4, n))
     error = u * rng.standard_normal(n)
-    found = validate_errors(error, u, rng=0, conclusions=False, n_boot=199)
+    found = validate_errors(error, u, rng=0, conclusions=False, n_boot=199, n_mc=999)
     assert all(one.kind == "scores" and one.status != "invalid" for one in found.findings)
     assert (found.step.verb, found.step.why) == ("validate", "conclusions")
-    assert validate_errors(error, u, rng=0, statistics=["zms"], **QUICK).step.why != "conclusions"
+    assert validate_errors(error, u, rng=0, statistics=["zms"], n_mc=99, **QUICK).step.why != "conclusions"
 
 
 @pytest.mark.parametrize("seed", [5, 6, 8])
@@ -282,7 +282,7 @@ def test_a_bias_that_is_not_found_has_the_limits_of_the_mean_and_of_a_fifth(seed
     rng = np.random.default_rng(seed)
     u = np.exp(rng.normal(0, 0.4, 600))
     error = u * rng.standard_normal(600)
-    bias = validate_errors(error, u, rng=0, statistics=["zms"], n_boot=199, n_resamples=999)["bias"]
+    bias = validate_errors(error, u, rng=0, statistics=["zms"], n_boot=199, n_mc=99, n_resamples=999)["bias"]
     test, side = bias.test, np.sign(bias.estimate)
     whole, local = max(-bias.low, bias.high), max(-test.stretch_interval.low, test.stretch_interval.high)
     assert bias.status == "valid" and whole <= bias.tolerance < local

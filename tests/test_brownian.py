@@ -57,9 +57,9 @@ def test_both_sides_and_their_logarithms_agree_with_fifty_digits(name):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_the_two_series_are_the_same_function(name):
-    with mp.workdps(400):
+    with mp.workdps(120):
         for x in (0.2, 1.0, 1.5, 4.0, 20.0):
-            assert abs(images(DISTRIBUTIONS[name], mp.mpf(x)) + waves(DISTRIBUTIONS[name], mp.mpf(x)) - 1) < mp.mpf(10)**-390
+            assert abs(images(DISTRIBUTIONS[name], mp.mpf(x)) + waves(DISTRIBUTIONS[name], mp.mpf(x)) - 1) < mp.mpf(10)**-110
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -95,7 +95,7 @@ def test_values_keep_order_and_shape_and_never_leave_the_unit_interval(name):
     assert distribution.isf([0, 1]).tolist() == [np.inf, 0]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(x=st.floats(allow_nan=False, allow_infinity=True))
 def test_any_number_gives_probabilities_without_a_warning(x):
     with np.errstate(all="raise", under="ignore"):
@@ -103,7 +103,6 @@ def test_any_number_gives_probabilities_without_a_warning(x):
             assert 0 <= distribution.cdf(x) <= 1 and 0 <= distribution.sf(x) <= 1 and distribution.logcdf(x) <= 0 and distribution.logsf(x) <= 0
 
 
-@settings(max_examples=200, deadline=None)
 @given(q=st.floats(0, 1))
 def test_any_probability_has_its_quantile(q):
     for distribution in DISTRIBUTIONS.values():

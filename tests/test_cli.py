@@ -20,6 +20,8 @@ from uqcal._command.cli_statements import Asked, KINDS, demo_path
 from uqcal._base.tables import read_table
 from uqcal.errors.validation import validate_errors
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 QUICK = ["--n-boot", "60", "--n-mc", "40", "--n-resamples", "199"]
 COLUMNS = ["--error", "E", "--std", "uE"]
 

@@ -54,6 +54,7 @@ def test_a_group_against_everyone_with_weights(table, capsys):
     assert said["average_difference"] == graph.average_difference and said["kuiper_pvalue"] == graph.kuiper_pvalue and said["kind"] == "subpopulation"
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("options, against, count", [([], "all", 3), (["--reference", "control"], "control", 2)])
 def test_a_screen(table, capsys, options, against, count):
     said = run(capsys, "patients.csv", *NAMES, *options, "--json", "all.json", "--report", "all.html", "--seed", "3")
@@ -110,6 +111,7 @@ def test_a_stretch_that_chance_makes_is_called_so(tmp_path, capsys):
     assert "as chance alone can make it" in " ".join(run(capsys, "same.csv", *PLAIN, "--n-resamples", "199").split())
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_everyone_is_said_to_include_the_odd_group(tmp_path, capsys):
     rng = np.random.default_rng(5)
     rate = np.repeat([0.95] + [0.05] * 11, 100)
@@ -198,6 +200,7 @@ def test_two_questions_of_two_groups_share_their_level():
         assert [finding.status == "invalid" for finding in findings] == ["groups a and b differ" in says.lower() and "range" not in says, average < 0.025]
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("more", [[], ["--reference", "a"], ["--only", "a", "--reference", "b"]])
 def test_clusters_have_their_report(tmp_path, monkeypatch, capsys, more):
     "Mutation: the pictures of a screen by the method without clusters, refused after all work."

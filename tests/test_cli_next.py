@@ -13,6 +13,8 @@ from uqcal._command.cli import main
 from uqcal._command.cli_parts import with_places
 from uqcal._base.tables import Table
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 QUICK = ["--n-resamples", "199", "--jobs", "1"]
 READ = ["--decimal", ",", "--thousands", ".", "--encoding", "latin-1", "--drop-missing", "--where", "T > 1 and Größe == 'a b'"]
 
@@ -33,6 +35,7 @@ def _folder(tmp_path, monkeypatch):
 
 
 def run(capsys, *args, code=0):
+    if args[0] == "validate" and "--std" in args: args += ("--n-mc", "99") + ("--n-boot", "199") * ("--n-boot" not in args)
     with pytest.raises(SystemExit) as ended: main(list(args))
     said = capsys.readouterr()
     assert ended.value.code == code, said.err

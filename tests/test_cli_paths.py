@@ -12,6 +12,8 @@ import pytest
 from uqcal._command.cli import main
 from uqcal._command.cli_statements import demo_path
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 QUICK = ["--n-resamples", "199", "--jobs", "1"]
 BOOT = ["--n-boot", "99", *QUICK]
 
@@ -42,7 +44,8 @@ def printed(said):
 def effort(words):
     "Options that make a command cheap, as far as it has them."
     if "--apply" in words or words[0] == "conformalize" or words[0] == "recalibrate" and "--level" in words: return []
-    return QUICK if "--level" in words else BOOT
+    if "--level" in words: return QUICK
+    return [*BOOT, "--n-mc", "99"] if words[0] == "validate" and {"--std", "--variance"} & {*words} else BOOT
 
 
 def follow(capsys, words):

@@ -14,6 +14,8 @@ import typer
 from uqcal._command.cli import app, main
 from uqcal._command.cli_statements import SAID
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 # How each command of the tree is used, and the words that make it so.
 WAYS = {
     "validate": {"errors": "t.csv --error E --std u", "pairs": "t.csv --observed y --predicted f --std u", "variance": "t.csv --observed y --predicted f --variance u", "bounds": "t.csv --observed y --lower lo --upper hi --level 0.9",

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from published import diffusion
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uqcal.errors.validation import validate_errors
@@ -394,7 +394,7 @@ def test_groups_of_many_sizes_are_answered_and_their_link_too():
 
 @pytest.mark.parametrize(("rows", "times"), [(5, 2), (3, 10), (30, 2)])
 def test_small_files_written_more_than_once_are_not_wiser(rows, times):
-    for seed in range(6):
+    for seed in range(3):
         error, uncertainty = sample(seed, rows, 0.5)
         found = validate_errors(np.repeat(error + uncertainty, times), np.repeat(uncertainty, times), n_boot=99, n_resamples=199, n_mc=99, rng=1)
         assert found.cautions[0].code == "counted_once" and found.settings["groups"] == rows and bool(found.scores) == (rows > 5)
@@ -633,6 +633,7 @@ def test_bad_settings_are_refused_by_name(call, message):
         call()
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(data=st.data())
 def test_any_floats_give_conclusions_or_a_clear_error(data):
     n = data.draw(st.integers(2, 12))
@@ -738,7 +739,7 @@ def test_validate_checks_its_columns_once_and_sorts_each_once(monkeypatch):
 
 @pytest.mark.parametrize("n_mc", [100, "auto"])
 def test_correlation_is_judged_by_its_known_reference_alone(n_mc):
-    error, uncertainty = sample(2, n=1000)
+    error, uncertainty = sample(2, n=500)
     for stated, verdict, said in ((uncertainty, "valid", "no trend"), (uncertainty**0.5, "invalid", "too little"), (uncertainty**1.5, "invalid", "too much")):
         result = quick(error, stated, statistics=("correlation", "zms"), n_mc=n_mc)
         score = result.scores["correlation"]
@@ -1018,7 +1019,7 @@ def test_a_column_that_holds_the_outcome_ends_no_report():
     u = 0.5 * np.exp(0.2 * rng.standard_normal(200))
     predicted = rng.standard_normal(200)
     y = predicted + u * rng.standard_normal(200)
-    found = validate_errors(y - predicted, u, by={"y": y}, n_boot=99, n_resamples=99, rng=0)
+    found = validate_errors(y - predicted, u, by={"y": y}, n_boot=99, n_resamples=99, n_mc=99, rng=0)
     assert found["bias by y"].reason == found["size by y"].reason == "outcome" and "Inconclusive along y." in found.conclusion
     found.to_json(), found.details(), repr(found)
 
@@ -1039,7 +1040,7 @@ def test_a_fault_of_the_file_comes_first_whatever_was_found():
     rng = np.random.default_rng(2)
     u = np.exp(0.5 * rng.standard_normal(2000))
     e, slip = u * rng.standard_normal(2000), np.where(np.arange(2000) == 7, 1000 * u, u)
-    options = dict(n_boot=999, n_resamples=999, rng=0)
+    options = dict(n_boot=999, n_resamples=999, n_mc=99, rng=0)
     slipped, clean, few = validate_errors(e, slip, **options), validate_errors(e, u, **options), validate_errors(e[:200], slip[:200], **options)
     for found in (slipped, few):
         assert (found.step.verb, found.step.why) == ("check", "file") and any(one.code == "cause" and one.decides for one in found.cautions) and "NEXT     Check the file first." in repr(found)
@@ -1049,5 +1050,5 @@ def test_a_fault_of_the_file_comes_first_whatever_was_found():
 
 def test_a_pair_of_which_one_row_is_left_out_leaves_no_group_to_judge():
     "Mutation: what lies outside a group counts as one that can be judged, which ended `validate` with an error of numpy."
-    found = validate_errors(np.array([-2.9, 0.4, 1.1, -0.7, 1.9]), np.array([1, 1.1, 1.2, 1.3, 1.4]), by={"t": list("aabcd")}, rng=0)
+    found = validate_errors(np.array([-2.9, 0.4, 1.1, -0.7, 1.9]), np.array([1, 1.1, 1.2, 1.3, 1.4]), by={"t": list("aabcd")}, n_mc=99, rng=0)
     assert found["size by t"].sentence and "invalid" not in {one.status for one in found.findings}

@@ -47,10 +47,10 @@ def test_the_interval_covers_the_promise_of_any_rank_as_often_as_it_says():
 @pytest.mark.parametrize("alternative", ["less", "greater", "two-sided"])
 @pytest.mark.parametrize("m", [None, 50, 1000])
 def test_groups_share_their_calibration(m, alternative):
-    "The smallest p-value of groups that share one calibration is as small as it says: 100,000 draws, 4 standard errors."
+    "The smallest p-value of groups that share one calibration is as small as it says: 30,000 draws, 4 standard errors."
     n, q = np.array([30, 400, 400, 2000]), promised_coverage(0.9, m)
     rng = np.random.default_rng(1)
-    coverage = np.full(100_000, q) if m is None else rng.beta((m + 1) * q, (m + 1) * (1 - q), 100_000)
+    coverage = np.full(30_000, q) if m is None else rng.beta((m + 1) * q, (m + 1) * (1 - q), 30_000)
     counts = rng.binomial(n, coverage[:, None])
     def alone(j): return np.array([tail_pvalue(*count_tails(k, int(n[j]), q, m), alternative) for k in range(n[j] + 1)])
     tables = {int(size): alone(j) for j, size in enumerate(n)}
@@ -60,9 +60,9 @@ def test_groups_share_their_calibration(m, alternative):
         np.testing.assert_allclose(own, [tables[int(size)][k] for size, k in zip(n, row)], rtol=1e-9)
         first, second = np.sort(own)[:2] * (1 + 1e-9)
         share = np.mean((drawn[:, 0] < first * (1 - 1e-8)) | (drawn[:, 0] <= first) & (drawn[:, 1] <= second))
-        assert abs(share - together) < 4 * math.sqrt(share * (1 - share) / 100_000) + 1e-5 and together <= adjusted.min()
+        assert abs(share - together) < 4 * math.sqrt(share * (1 - share) / 30_000) + 1e-5 and together <= adjusted.min()
         share = np.mean(drawn[:, 0] <= first)
-        assert abs(max(share, own.min()) - adjusted.min()) < 4 * math.sqrt(share * (1 - share) / 100_000) + 1e-5
+        assert abs(max(share, own.min()) - adjusted.min()) < 4 * math.sqrt(share * (1 - share) / 30_000) + 1e-5
         assert (adjusted >= own * (1 - 1e-12)).all() and (np.argsort(adjusted[np.argsort(own)], kind="stable") == np.arange(4)).all()
         holm = np.maximum.accumulate(np.minimum(1, np.sort(own) * (4 - np.arange(4))))
         assert (np.sort(adjusted) <= holm + 1e-8).all()

@@ -254,9 +254,9 @@ def test_last_ordinate_has_the_null_scale():
 def test_rows_and_groups_can_be_exchanged(ties):
     rng = np.random.default_rng(6)
     (y_a, s_a, w_a), (y_b, s_b, w_b) = (drawn(rng, "binary", ties, True, n) for n in (90, 70))
-    graph = comparison_graph(y_a, s_a, y_b, s_b, sample_weight_a=w_a, sample_weight_b=w_b, rng=1)
+    graph = comparison_graph(y_a, s_a, y_b, s_b, sample_weight_a=w_a, sample_weight_b=w_b, n_resamples=999, rng=1)
     order = rng.permutation(90)
-    moved = comparison_graph(y_a[order], s_a[order], y_b, s_b, sample_weight_a=w_a[order], sample_weight_b=w_b, rng=1)
+    moved = comparison_graph(y_a[order], s_a[order], y_b, s_b, sample_weight_a=w_a[order], sample_weight_b=w_b, n_resamples=999, rng=1)
     np.testing.assert_allclose(moved.ordinate, graph.ordinate, atol=1e-14)
     np.testing.assert_allclose(moved.null_scale, graph.null_scale, rtol=1e-12)
     assert moved.kuiper_pvalue == graph.kuiper_pvalue
@@ -264,8 +264,8 @@ def test_rows_and_groups_can_be_exchanged(ties):
     np.testing.assert_allclose(mirrored.ordinate, -graph.ordinate, atol=1e-14)
     np.testing.assert_allclose((mirrored.kuiper, mirrored.null_scale), (graph.kuiper, graph.null_scale), rtol=1e-12)
     member = rng.permutation(np.arange(90) < 30)
-    one = subpopulation_graph(y_a, s_a, member, sample_weight=w_a, rng=2)
-    two = subpopulation_graph(y_a[order], s_a[order], member[order], sample_weight=w_a[order], rng=2)
+    one = subpopulation_graph(y_a, s_a, member, sample_weight=w_a, n_resamples=999, rng=2)
+    two = subpopulation_graph(y_a[order], s_a[order], member[order], sample_weight=w_a[order], n_resamples=999, rng=2)
     np.testing.assert_allclose(two.ordinate, one.ordinate, atol=1e-14)
     assert one.kuiper_pvalue == two.kuiper_pvalue
 
@@ -274,8 +274,8 @@ def test_rows_and_groups_can_be_exchanged(ties):
 def test_units_do_not_matter(unit, heavy):
     rng = np.random.default_rng(7)
     (y_a, s_a, w_a), (y_b, s_b, w_b) = (drawn(rng, "binary", "some", True, n) for n in (300, 200))
-    graph = comparison_graph(y_a, s_a, y_b, s_b, sample_weight_a=w_a, sample_weight_b=w_b, rng=1)
-    scaled = comparison_graph(y_a * unit, s_a, y_b * unit, s_b, sample_weight_a=w_a * heavy + 1e-150 * (heavy < 1e-100), sample_weight_b=w_b * heavy + 1e-150 * (heavy < 1e-100), rng=1)
+    graph = comparison_graph(y_a, s_a, y_b, s_b, sample_weight_a=w_a, sample_weight_b=w_b, n_resamples=999, rng=1)
+    scaled = comparison_graph(y_a * unit, s_a, y_b * unit, s_b, sample_weight_a=w_a * heavy + 1e-150 * (heavy < 1e-100), sample_weight_b=w_b * heavy + 1e-150 * (heavy < 1e-100), n_resamples=999, rng=1)
     if heavy > 1e-100: np.testing.assert_allclose(scaled.ordinate / unit, graph.ordinate, atol=1e-12)
     assert np.isfinite([scaled.kuiper, scaled.null_scale, scaled.kuiper_pvalue]).all()
     if heavy > 1e-100: assert abs(scaled.kuiper_pvalue - graph.kuiper_pvalue) < 0.02

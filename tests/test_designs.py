@@ -122,8 +122,7 @@ def test_clusters_of_one_change_nothing():
     assert comparison_graph(*a, *b, groups_a=label[:30], groups_b=label[30:], n_resamples=99, rng=1) == comparison_graph(*a, *b, n_resamples=99, rng=1)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 60)])
-@pytest.mark.parametrize("how", ["independent", "whole"])
+@pytest.mark.parametrize(("how", "shape"), [("independent", (1, 1)), ("whole", (1, 60)), pytest.param("independent", (1, 60), marks=pytest.mark.slow), pytest.param("whole", (1, 1), marks=pytest.mark.slow)])
 def test_clusters_keep_the_level(shape, how):
     "150 clusters of four, 400 sets: at most 5 % and three standard errors; near 5 % where signs serve or clusters go all one way. Without clusters, whole ones give 20 % and more."
     rng, clustered, plain, ways = np.random.default_rng(6), 0, 0, set()
@@ -244,7 +243,7 @@ def test_weights_that_go_with_the_noise_keep_the_level(power):
     assert graph.method == "signs" and (np.abs(rejected / 300 - 0.05) <= 0.038).all()
 
 
-@pytest.mark.parametrize("power", [0.5, -0.5])
+@pytest.mark.parametrize("power", [0.5, pytest.param(-0.5, marks=pytest.mark.slow)])
 def test_null_scale_of_weights_that_go_with_the_noise(power):
     "Of 300 sets: the scatter of the last ordinate is the null scale within four standard errors; (11) would miss it by half."
     rng, rows = np.random.default_rng(5), []

@@ -14,6 +14,7 @@ ROOT = notebooks.ROOT
 sys.path.insert(0, str(ROOT / "tools"))
 MODULES = sorted(".".join(path.relative_to(ROOT / "uqcal").with_suffix("").parts) for path in (ROOT / "uqcal").rglob("[a-z]*.py"))
 assert len(MODULES) > 50
+FOLDERS = sorted({module.rpartition(".")[0] for module in MODULES})
 OFF = {
     "GL01": "the summary begins right after the quotes",
     "SS05": "the summary names what comes out, which may begin with a plural",
@@ -26,6 +27,12 @@ OFF = {
 
 def is_ours(thing):
     return getattr(thing.fget if isinstance(thing, property) else thing, "__module__", "").startswith("uqcal.")
+
+
+def of_folder(folder):
+    "Each public name of the modules in a folder: the name with that of its module, and what it is."
+    for module in MODULES:
+        if module.rpartition(".")[0] == folder: yield from ((f"{module}.{name}", thing) for name, thing in public(module))
 
 
 def public(name):
@@ -52,19 +59,19 @@ def described(thing, *sections):
     return {name.strip().lstrip("*"): " ".join(one.desc).strip() for section in sections for one in doc[section] for name in one.name.split(",")}
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_numpydoc_accepts_every_public_docstring(module):
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_numpydoc_accepts_every_public_docstring(folder):
     faults = []
-    for name, thing in public(module):
+    for name, thing in of_folder(folder):
         off = {*OFF, "PR01"} if fields(thing) else OFF  # a result's fields are Attributes; the next test asks for each
-        faults += [f"{name}: {code} {text}" for code, text in validate(f"uqcal.{module}.{name}")["errors"] if code not in off]
+        faults += [f"{name}: {code} {text}" for code, text in validate(f"uqcal.{name}")["errors"] if code not in off]
     assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_help_describes_every_parameter(module):
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_help_describes_every_parameter(folder):
     silent = []
-    for name, thing in public(module):
+    for name, thing in of_folder(folder):
         if isinstance(thing, property): continue
         if fields(thing): names, said = fields(thing), described(thing, "Parameters", "Attributes")
         elif inspect.isclass(thing) and not is_ours(thing.__init__): continue
@@ -73,9 +80,9 @@ def test_help_describes_every_parameter(module):
     assert not silent, "no comment beside the parameter in the notebook:\n" + "\n".join(silent)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_help_says_what_comes_of_no_seed(module):
-    for name, thing in public(module):
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_help_says_what_comes_of_no_seed(folder):
+    for name, thing in of_folder(folder):
         if isinstance(thing, property) or fields(thing) or (inspect.isclass(thing) and not is_ours(thing.__init__)): continue
         seed = inspect.signature(thing).parameters.get("rng")
         if seed and seed.default is None: assert "None" in described(thing, "Parameters")["rng"], name

@@ -132,7 +132,7 @@ def test_a_table_in_parts_has_a_positive_label_though_a_part_may_hold_the_other_
     frame.to_parquet(tmp_path / "t.parquet")
     commands = (["validate", "--prob", "score", "--observed"], ["compare-groups", "--by", "group", "--score", "score", "--observed"],
                 ["compare-models", "--score", "brier", "--model", "a=prob:score", "--model", "b=prob:q", "--observed"])
-    for file in ("t.csv", "t.parquet"):
+    for file in ("t.csv", "t.parquet")[:1 + (kind == "words")]:
         for command in commands:
             said = []
             for column, more in (("y", []), (kind, ["--positive", str(label)])):

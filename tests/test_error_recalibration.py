@@ -331,7 +331,7 @@ def test_a_recalibration_gains_more_than_its_standard_error():
 
 def test_what_scores_no_better_is_no_mend():
     "Heavy tails blame a right average now and then; the held-out score does not."
-    for seed in range(12):
+    for seed in range(6):
         rng = np.random.default_rng([seed, 8])
         u = np.exp(rng.normal(0, 0.5, 400))
         found = recalibrate_errors(u * rng.standard_t(2.5, 400) / np.sqrt(5), u, rng=seed, **QUICK)
@@ -341,7 +341,7 @@ def test_what_scores_no_better_is_no_mend():
 @pytest.mark.parametrize("small", [0.0, 0.01, 0.1])
 def test_zeros_among_normal_errors_are_no_heavy_tails(small):
     "Mutation: Student's ruler kept, by which uncertainties shown to be too large are raised or left as stated."
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng([seed, 21])
         u = np.exp(rng.normal(0, 0.5, 500))
         found = recalibrate_errors(u * rng.standard_normal(500) * np.where(rng.random(500) < 0.4, small, 1.0), u, rng=seed, **QUICK)

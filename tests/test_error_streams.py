@@ -116,8 +116,8 @@ def test_what_is_written_has_not_seen_its_own_outcome(kind):
         assert t == N - 1 or (other[t + 1] != whole[t + 1]).any()
 
 
-@pytest.mark.parametrize("kind, more", [("errors", {}), ("bounds", {}), ("bounds", {"method": "mixed"}), ("bounds", {"method": "aci"}), ("bounds", {"method": "dtaci"})])
-@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("kind, more, keyed", [("errors", {}, True), ("errors", {}, False), ("bounds", {}, True), ("bounds", {}, False), ("bounds", {"method": "mixed"}, True), ("bounds", {"method": "aci"}, True),
+                                               ("bounds", {"method": "dtaci"}, True), *(pytest.param("bounds", {"method": one}, False, marks=pytest.mark.slow) for one in ("mixed", "aci", "dtaci"))])
 def test_a_file_cut_in_two_at_any_row_gives_the_same_as_whole(kind, more, keyed, tmp_path):
     lines = late(kind) if keyed else [line if t % 7 else line.rsplit(",", 1)[0] + "," for t, line in enumerate(rows(kind))]
     more = {"key": "id", **more} if keyed else more
@@ -216,7 +216,7 @@ def test_a_mean_that_is_one_errors_work_is_said_to_be():
     for kind, line in (("errors", "a,1.0,"), ("bounds", "a,1.0,2,")): assert {finding.status for finding in run(kind, [line])[1].findings} == {"inconclusive"}
 
 
-@pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
+@pytest.mark.parametrize("level", [pytest.param(0.5, marks=pytest.mark.slow), 0.9, 0.999])
 def test_coverage_is_reached_in_the_long_run_through_gaps_and_shifts(level):
     rng = np.random.default_rng(4)
     n = 60_000

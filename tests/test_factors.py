@@ -196,26 +196,26 @@ def test_level_with_groups_is_kept():
 
 # odd sets
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 19, 20, 21, 49, 51])
 @pytest.mark.parametrize("kind", ["plain", "some zeros", "all zeros", "most zeros", "equal", "constant u", "two values", "huge"])
-def test_every_set_gets_an_answer(n, kind):
-    rng = np.random.default_rng(28)
-    error, u = rng.standard_normal(n), np.exp(rng.standard_normal(n))
-    if kind == "some zeros": error[:n // 2] = 0
-    if kind == "most zeros": error[1:] = 0
-    if kind == "all zeros": error[:] = 0
-    if kind == "equal": error = u * 2
-    if kind == "constant u": u[:] = 3
-    if kind == "two values": error = u * np.where(np.arange(n) % 2, 1, 3)
-    if kind == "huge": error[0] = 1e100
-    test, found = average_test(error, u, n_boot=99, rng=1), factors_along(error, u, n_boot=99, rng=1)
-    for interval in (test.confidence_interval, found.confidence_interval, found.relative_interval):
-        assert 0 <= interval.low <= interval.high
-    assert 0 < test.pvalue <= 1 and test.sentence and found.sentence
-    assert (test.reason is None) == (n >= 4 and kind != "all zeros")
-    assert test.points_needed() is None or test.points_needed() >= 1
-    assert found.points_needed(2) is None or found.points_needed(2) >= 1
-    test.to_frame(), found.to_frame()
+def test_every_set_gets_an_answer(kind):
+    for n in (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 19, 20, 21, 49, 51):
+        rng = np.random.default_rng(28)
+        error, u = rng.standard_normal(n), np.exp(rng.standard_normal(n))
+        if kind == "some zeros": error[:n // 2] = 0
+        if kind == "most zeros": error[1:] = 0
+        if kind == "all zeros": error[:] = 0
+        if kind == "equal": error = u * 2
+        if kind == "constant u": u[:] = 3
+        if kind == "two values": error = u * np.where(np.arange(n) % 2, 1, 3)
+        if kind == "huge": error[0] = 1e100
+        test, found = average_test(error, u, n_boot=99, rng=1), factors_along(error, u, n_boot=99, rng=1)
+        for interval in (test.confidence_interval, found.confidence_interval, found.relative_interval):
+            assert 0 <= interval.low <= interval.high, n
+        assert 0 < test.pvalue <= 1 and test.sentence and found.sentence, n
+        assert (test.reason is None) == (n >= 4 and kind != "all zeros"), n
+        assert test.points_needed() is None or test.points_needed() >= 1, n
+        assert found.points_needed(2) is None or found.points_needed(2) >= 1, n
+        test.to_frame(), found.to_frame()
 
 
 def test_points_needed_follow_the_square_of_the_width():

@@ -29,7 +29,7 @@ def loaded(code):
     return set(done.stdout.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("kind", CALLS)
+@pytest.mark.parametrize("kind", ["mean and std", "probabilities", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("intervals", "quantiles"))])
 def test_a_first_validation_loads_what_its_question_needs(kind):
     if kind == "probabilities": outcome = "rng.random(n) < 1 / (1 + np.exp(-mean))"
     else: outcome = "y"

@@ -137,24 +137,24 @@ def test_hsic_is_the_trace_of_the_document(size):
         np.testing.assert_allclose(dependence.hsic(y, bounds, (size, 0.7)), twin_hsic(y, bounds, size, 0.7), rtol=1e-12)
 
 
-@pytest.mark.parametrize("ratio", [1e-9, 1e-4, 0.01, 0.1, 0.24, 0.26, 0.5, 0.51, 1.0, 10.0, 1e6])
 @pytest.mark.parametrize("distribution", ["uniform", "heavy", "rounded", "clusters", "far away"])
-def test_hsic_keeps_ten_digits_for_any_ratio_of_kernel_to_range(ratio, distribution):
+def test_hsic_keeps_ten_digits_for_any_ratio_of_kernel_to_range(distribution):
     rng = np.random.default_rng(7)
-    n = 100
+    n = 50
     width = {"uniform": rng.random(n), "heavy": rng.pareto(1, n), "rounded": rng.integers(1, 9, n) / 4,
              "clusters": rng.choice([1.0, 2.0, 1e6], n) + 1e-4 * rng.random(n), "far away": 1e6 + rng.random(n)}[distribution]
     width = np.abs(width) + 1e-3
     low = np.zeros(n)
     y = np.where(rng.random(n) < 0.8, width / 2, -1.0)
-    size = (ratio * np.ptp(width))**2
-    with localcontext() as context:
-        context.prec = 50
-        w, c = [Decimal(float(x)) for x in width], y >= 0
-        a = [Decimal(int(v)) - Decimal(int(c.sum())) / n for v in c]
-        terms = ((1 + (i != j)) * a[i] * a[j] * (-(w[i] - w[j])**2 / Decimal(float(size))).exp() for i in range(n) for j in range(i + 1))
-        exact = float((2 * (1 - (-Decimal(1)).exp()) * sum(terms)).sqrt() / (n - 1))
-    np.testing.assert_allclose(dependence.hsic(y, np.column_stack([low, width]), (size, 1)), exact, rtol=1e-11)
+    for ratio in (1e-9, 1e-4, 0.01, 0.1, 0.24, 0.26, 0.5, 0.51, 1.0, 10.0, 1e6):
+        size = (ratio * np.ptp(width))**2
+        with localcontext() as context:
+            context.prec = 50
+            w, c = [Decimal(float(x)) for x in width], y >= 0
+            a = [Decimal(int(v)) - Decimal(int(c.sum())) / n for v in c]
+            terms = ((1 + (i != j)) * a[i] * a[j] * (-(w[i] - w[j])**2 / Decimal(float(size))).exp() for i in range(n) for j in range(i + 1))
+            exact = float((2 * (1 - (-Decimal(1)).exp()) * sum(terms)).sqrt() / (n - 1))
+        np.testing.assert_allclose(dependence.hsic(y, np.column_stack([low, width]), (size, 1)), exact, rtol=1e-11, err_msg=f"ratio {ratio}")
 
 
 def test_hsic_of_thousands_of_points_agrees_with_all_pairs_in_extended_precision():
@@ -538,7 +538,6 @@ ANY = st.one_of(st.floats(allow_nan=True, allow_infinity=True), st.sampled_from(
 
 
 @pytest.mark.parametrize("name", [*INTERVAL_CALLS, "coverage_width_based", "hsic, narrow", "hsic, wide"])
-@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_any_floats_give_a_result_without_nan_or_a_clear_error(name, data):
     n = data.draw(st.integers(0, 12))

@@ -174,7 +174,7 @@ def test_no_mend_is_advised_that_gains_less_than_its_error():
     assert (found.models["state"] == "recalibrated").tolist() == (found.models["miscalibration"] > found.models["miscalibration_error"]).tolist()
 
 
-@pytest.mark.parametrize("score, dof", [("crps", np.inf), ("crps", 5.0), ("log", 5.0)])
+@pytest.mark.parametrize("score, dof", [("crps", np.inf), pytest.param("crps", 5.0, marks=pytest.mark.slow), ("log", 5.0)])
 def test_the_digits_of_a_search_are_no_difference(score, dof):
     error, u, _ = made(2000, 9)
     found = compare_scores(None, {"a": (error, u), "b": (error, 2 * u)}, score=score, dof=dof, **QUICK)

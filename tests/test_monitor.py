@@ -269,8 +269,7 @@ def uniforms(live):
 
 
 @pytest.mark.parametrize("seed", [3, None, "generator"])
-@pytest.mark.parametrize("begun", [False, True])
-@pytest.mark.parametrize("name", ["hops", "hobs"])
+@pytest.mark.parametrize(("name", "begun"), [("hops", False), ("hobs", True), pytest.param("hops", True, marks=pytest.mark.slow), pytest.param("hobs", False, marks=pytest.mark.slow)])
 def test_draws_go_on_after_a_restart(name, seed, begun):
     """Those after it are not those after the start, and those of the generator that was there, with any seed, and where the state to begin from had drawn already."""
     p, y = changed(1500, 700, 3.0)

@@ -21,7 +21,7 @@ def in_groups(shape, groups, rows, factor, seed):
     return [one for one in _causes_of(sample, {"site": sample.along(site)}) if one.name == "unit_in_a_group"]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", ["t2.5", "rare", *(pytest.param(shape, marks=pytest.mark.slow) for shape in ("normal", "lognormal", "3 members"))])
 def test_no_unit_is_named_in_groups_of_one_distribution(shape):
     "Stated: 0 of 400; a ratio of mean squares names one in up to 94 %. Two of 30 sets would be 7 %."
     assert sum(bool(in_groups(shape, 40, 25, 1, [seed, 2])) for seed in range(30)) <= 1
@@ -114,7 +114,7 @@ def test_a_bounded_target_is_no_mixture_of_instruments():
         assert {one.name for one in find_causes(observed - predicted, u, observed=observed)} == {"detection_limit"}
 
 
-@pytest.mark.parametrize("rows", [1, 3, 5])
+@pytest.mark.parametrize("rows", [1, 3, pytest.param(5, marks=pytest.mark.slow)])
 def test_random_outliers_are_no_likely_unit(rows):
     "Stated: a unit is likely in 5 % of sets with three rows out of line, 1 % with five, and never with one. Of 30 sets 6 is the 99.9 % quantile of 5 %."
     likely = possible = 0

@@ -24,6 +24,7 @@ from pages import deflated, lighter, menu_of, redrawn, together
 from fastcore.nbio import mk_cell
 
 PAGES = sorted(notebooks.every_notebook())
+FOLDERS = sorted({path.parent.name for path in PAGES})
 
 
 def words(path):
@@ -31,19 +32,17 @@ def words(path):
     return "\n".join(cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown")
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_the_first_cell_holds_a_title_and_a_claim_only(path):
-    "nbdev makes the head of a page from it and drops whatever else it holds."
-    first = notebooks.read(path).cells[0].source.splitlines()
-    assert first[0].startswith("# ") and any(line.startswith("> ") for line in first)
-    assert not [line for line in first[1:] if line and not line.startswith("> ")]
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_stored_pictures_are_no_sketches(path):
-    "Runs of tests draw at 30 dots per inch; what readers see is drawn whole."
-    outputs = [one for cell in notebooks.read(path).cells for one in cell.get("outputs", []) if "image/png" in one.get("data", {})]
-    for one in outputs: assert Image.open(io.BytesIO(base64.b64decode(one["data"]["image/png"]))).info["dpi"][0] > 60
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_page_begins_with_its_title_and_claim_and_its_pictures_are_no_sketches(folder):
+    "nbdev makes the head of a page from it and drops whatever else it holds. Pictures: runs of tests draw at 30 dots per inch; what readers see is drawn whole."
+    for path in PAGES:
+        if path.parent.name != folder: continue
+        cells = notebooks.read(path).cells
+        first = cells[0].source.splitlines()
+        assert first[0].startswith("# ") and any(line.startswith("> ") for line in first), path.stem
+        assert not [line for line in first[1:] if line and not line.startswith("> ")], path.stem
+        pictures = [one["data"]["image/png"] for cell in cells for one in cell.get("outputs", []) if "image/png" in one.get("data", {})]
+        for one in pictures: assert Image.open(io.BytesIO(base64.b64decode(one))).info["dpi"][0] > 60, f"{path.stem}: a sketch"
 
 
 GLOSSARY = notebooks.ROOT / "nbs" / "glossary.ipynb"
@@ -57,9 +56,9 @@ def test_each_line_of_the_glossary_is_a_term_a_sentence_and_a_page():
     for term, said, _ in TERMS: assert said.endswith(".") and len(said.split()) < 45, term
 
 
-@pytest.mark.parametrize("term, page", [(term, page) for term, _, page in TERMS], ids=[term for term, _, _ in TERMS])
-def test_a_term_of_the_glossary_is_used_on_its_page(term, page):
-    assert re.search(rf"(?i)\b{re.escape(term)}", words(GLOSSARY.parent / page)), f"{page} doesn't use the word {term!r}"
+def test_terms_of_the_glossary_are_used_on_their_pages():
+    missing = [f"{page} doesn't use the word {term!r}" for term, _, page in TERMS if not re.search(rf"(?i)\b{re.escape(term)}", words(GLOSSARY.parent / page))]
+    assert not missing, "\n".join(missing)
 
 
 def test_the_pages_that_travel_are_those_that_can_be_begun_from():

@@ -53,7 +53,7 @@ def test_coverage_added_up_over_all_outcomes(n_a, n_b, rates, least, most):
         assert least <= share <= most, (rate, share)
 
 
-@pytest.mark.parametrize("n_a, n_b", [(2, 2), (3, 3), (3, 4), (4, 4), (2, 7), (5, 5), (5, 30)])
+@pytest.mark.parametrize("n_a, n_b", [(2, 2), (3, 3), (3, 4), (4, 4), (2, 7), (5, 5), pytest.param(5, 30, marks=pytest.mark.slow)])
 def test_very_small_groups_hold_any_two_rates_up_to_a_half(n_a, n_b):
     "Exact, with the public function alone: (3) at 5 % covers 87.5 % of 2 v 2, 89.8 % of 3 v 3, 92.0 % of 3 v 4."
     found = [[rate_difference_of(a / n_a, n_a, b / n_b, n_b) for b in range(n_b + 1)] for a in range(n_a + 1)]

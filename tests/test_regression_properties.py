@@ -1,7 +1,7 @@
 """Whatever comes in, the functions on errors and uncertainties give finite results or a clear error, and keep their identities."""
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
@@ -139,6 +139,7 @@ def plain_bins(values, by, start, ties):
 
 @pytest.mark.parametrize("ties", ["share", "order"])
 @pytest.mark.parametrize("feature", [False, True])
+@settings(max_examples=settings.default.max_examples // 3)
 @given(seed=st.integers(0, 2**32 - 1), levels=st.integers(1, 40), n=st.integers(8, 60))
 def test_resamples_and_jackknife_equal_the_plain_statistics_with_ties(feature, ties, seed, levels, n):
     rng = np.random.default_rng(seed)
@@ -235,14 +236,14 @@ def test_simulated_mean_squares_have_mean_one_under_every_distribution():
 
 def test_validate_rejects_three_quarters_of_size_and_accepts_perfect():
     verdicts = []
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         u = rng.lognormal(0, 0.5, 1000)
         e = u * rng.standard_normal(1000)
         verdicts.append([{name: one.status for name, one in validation.validate_errors(e, stated, distribution="normal", conclusions=False, n_boot=400, n_mc=400, rng=seed).scores.items()}
                          for stated in (u, 0.75 * u)])
     for name in ("zms", "ence", "zmse"):
-        assert sum(perfect[name] == "valid" for perfect, _ in verdicts) >= 34, name        # 95 % expected: fewer than 34 of 40 has chance 0.3 %
+        assert sum(perfect[name] == "valid" for perfect, _ in verdicts) >= 16, name        # 95 % expected: fewer than 16 of 20 has chance 0.3 %
         assert all(small[name] == "invalid" for _, small in verdicts), name
 
 

@@ -33,17 +33,18 @@ def slow(y, p, w, edges):
     return {"l1": sum(a * g for a, g in gaps), "l2": sum(a * g * g for a, g in gaps)**0.5, "max": max(g for _, g in gaps)}
 
 
-@pytest.mark.parametrize("norm", ["l1", "l2", "max"])
 @pytest.mark.parametrize("n_bins", [1, 2, 10, 15, 50])
 @pytest.mark.parametrize("digits", [None, 2, 1])
-def test_ece_agrees_with_the_slow_twin(n_bins, digits, norm):
+def test_ece_agrees_with_the_slow_twin(n_bins, digits):
     rng = np.random.default_rng([n_bins, digits or 0])
     p = rng.uniform(size=300) if digits is None else rng.uniform(size=300).round(digits)
     y, w = (rng.uniform(size=300) < p).astype(float), rng.exponential(size=300) * (rng.uniform(size=300) < 0.9)
     for strategy, edges in (("uniform", [k / n_bins for k in range(n_bins + 1)]),
                             ("quantile", [0.0, *np.quantile(p[w > 0], [k / n_bins for k in range(1, n_bins)]), 1.0]), ([0, 0.05, 0.4, 1], [0, 0.05, 0.4, 1])):
-        ours = rel.expected_calibration_error(y, p, n_bins=n_bins, strategy=strategy, sample_weight=w, norm=norm)
-        np.testing.assert_allclose(ours, slow(y.tolist(), p.tolist(), w.tolist(), edges)[norm], rtol=1e-12, atol=1e-15)
+        twin = slow(y.tolist(), p.tolist(), w.tolist(), edges)
+        for norm in ("l1", "l2", "max"):
+            ours = rel.expected_calibration_error(y, p, n_bins=n_bins, strategy=strategy, sample_weight=w, norm=norm)
+            np.testing.assert_allclose(ours, twin[norm], rtol=1e-12, atol=1e-15, err_msg=f"{norm}, {strategy}")
 
 
 @pytest.mark.parametrize("m", [2, 3, 6, 7, 10, 15, 49, 50, 100, 1000])
@@ -195,7 +196,7 @@ CASES = {  # name: points, bins, stated, true; each from a uniform number u
 }
 
 
-QUICK = ("no events", "rare", "rule of three", "sure", "perfect .005", "wave")
+QUICK = ("rare", "rule of three", "wave")
 
 
 @pytest.mark.parametrize("case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in CASES])

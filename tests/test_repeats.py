@@ -128,7 +128,7 @@ def test_discrete_rows_that_coincide_are_not_counted_once(kind):
     "All of these were counted once: a row for each leaf and count."
     told = []
     for n in (60, 300, 1000):
-        for k in range(10):
+        for k in range(5):
             e, u = discrete(kind, n, np.random.default_rng([n, k]))
             found = find_repeats(e, u)
             assert found.groups is None and "duplicate_rows" not in [one.name for one in find_causes(e, u)], (n, k)

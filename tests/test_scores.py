@@ -24,6 +24,7 @@ def after_each(scoring, columns, n_units=None, seed=1):
 
 # --- closed forms --------------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.slow  # it compiles for ten seconds when it is imported
 @pytest.mark.filterwarnings("ignore:divide by zero")
 def test_scores_agree_with_scoringrules():
     peer = pytest.importorskip("scoringrules", reason="scoringrules is not installed")

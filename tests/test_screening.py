@@ -75,7 +75,7 @@ def of_wards(rates, members, seed=1, **options):
     return screen(wards(rates, members, seed), y_true="y", score="s", by="g", **{"rng": 1} | options)
 
 
-@pytest.mark.parametrize("n_resamples", [499, 999, 9999])
+@pytest.mark.parametrize("n_resamples", [499, 9999])
 @pytest.mark.parametrize("rate", [0.95, 1.0])          # with noise in the ward that differs, and without: an infinite statistic
 def test_twelve_groups_one_of_which_differs(n_resamples, rate):
     found = of_wards([rate] + [0.05] * 11, 100, n_resamples=n_resamples)
@@ -273,9 +273,9 @@ def test_clustered_members_make_no_differences():
 
 @pytest.mark.parametrize("cluster", [None, "who"])
 def test_a_screen_that_finds_nothing_says_what_is_not_excluded(cluster):
-    "In 60 screens of six groups without any difference, one pair of which has no event, the true differences lie within what is said. Mutation: the largest average that was seen."
+    "In 32 screens of six groups without any difference, one pair of which has no event, the true differences lie within what is said. Mutation: the largest average that was seen."
     beyond, said = 0, []
-    for seed in range(30):
+    for seed in range(16):
         rng = np.random.default_rng([seed, 91])
         group = rng.integers(6, size=600)
         score = rng.random(600)
@@ -288,4 +288,4 @@ def test_a_screen_that_finds_nothing_says_what_is_not_excluded(cluster):
         said.append(number)
         beyond += number < (0.06 if seed % 2 else 0.0)
         assert number > found.table["average_difference"].abs().max() and found.outcome == "no difference found"
-    assert len(said) > 20 and beyond == 0 and 0.02 < min(said) and max(said) < 0.6
+    assert len(said) > 10 and beyond == 0 and 0.02 < min(said) and max(said) < 0.6

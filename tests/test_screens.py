@@ -18,7 +18,7 @@ from uqcal.options import ValidateOptions
 from uqcal.reports import Caution, Report, Step
 from uqcal.statements import Intervals, LabelSets, MeanStd, Probabilities
 
-FAST = ValidateOptions(n_boot=99, n_resamples=199)
+FAST = ValidateOptions(n_boot=99, n_mc=99, n_resamples=199)
 TASKS = notebooks.ROOT.parent / "shared" / "tasks"
 
 
@@ -183,6 +183,8 @@ def words_of(verb, kind):
 
 def run(capsys, words):
     "What a command prints."
+    if words[0] == "validate" and "--std" in words: words = [*words, "--n-boot", "199", "--n-mc", "99"]
+    if words[0] == "recalibrate" and "--std" in words and "--apply" not in words: words = [*words, "--n-boot", "199"]
     with pytest.raises(SystemExit) as ended: main(words)
     said = capsys.readouterr()
     assert ended.value.code == 0, said.err

@@ -68,7 +68,7 @@ def test_a_state_goes_on_bit_for_bit_with_outcomes_still_out(make):
     np.testing.assert_array_equal(live.prequential(p, y), other.prequential(p, y))
 
 
-@pytest.mark.parametrize("delay", [200, 1000])
+@pytest.mark.parametrize("delay", [200, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("make", [tops, lambda: hops(rng=1)], ids=["tops", "hops"])
 def test_late_outcomes_in_any_order_are_booked_as_stated(make, delay):
     n = 3000
@@ -230,7 +230,7 @@ def test_pickles_copies_and_clones_have_locks_of_their_own():
     assert clone(live).open_keys == []
 
 
-@pytest.mark.parametrize("make", [MAKE["gradient"], tops, lambda: hops(rng=3), OnlineMixture], ids=["gradient", "tops", "hops", "mixture"])
+@pytest.mark.parametrize("make", [tops, OnlineMixture, *(pytest.param(make, marks=pytest.mark.slow) for make in (MAKE["gradient"], lambda: hops(rng=3)))], ids=["tops", "mixture", "gradient", "hops"])
 def test_threads_lose_no_outcome(make):
     p, y = stream(4000)
     live, interval = make(), sys.getswitchinterval()
@@ -267,7 +267,7 @@ print(json.dumps(live.to_dict()))
 """
 
 
-@pytest.mark.parametrize("make", [tops, lambda: hops(rng=3)], ids=["tops", "hops"])
+@pytest.mark.parametrize("make", [pytest.param(tops, id="tops", marks=pytest.mark.slow), pytest.param(lambda: hops(rng=3), id="hops")])
 def test_another_process_goes_on_bit_for_bit(make, tmp_path):
     live, p = make(), stream(100)[0]
     live.partial_fit(*stream(200, 4))
@@ -285,10 +285,10 @@ def test_another_process_goes_on_bit_for_bit(make, tmp_path):
 
 
 def test_the_state_is_bounded_by_what_is_out():
-    live, p, y = tops(), *stream(6000)
+    live, p, y = tops(), *stream(3000)
     sizes = []
-    for t in range(6000):
+    for t in range(3000):
         live.forecast(p[t], key=t)
         if t >= 100: live.outcome(t - 100, y[t - 100])
-        if t in (1999, 5999): sizes.append(len(text(live)))
+        if t in (999, 2999): sizes.append(len(text(live)))
     assert abs(sizes[1] - sizes[0]) < 0.03 * sizes[0]

@@ -113,7 +113,7 @@ def test_tables(numbers, tmp_path):
     assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", [0, 1, *(pytest.param(number, marks=pytest.mark.slow) for number in (2, 3))])
 def test_a_process_says_the_same(number, tmp_path):
     "In this process and in one of its own: the same bytes, the same end."
     import subprocess

@@ -126,7 +126,7 @@ def test_calls_give_results():
     assert not refused, refused
 
 
-@pytest.mark.parametrize("numbers", blocks(120, 10_000))
+@pytest.mark.parametrize("numbers", blocks(60, 10_000))
 def test_pairs(numbers):
     faults = [fault for number in numbers if (fault := pair(number))]
     assert not faults, "\n".join(faults)
