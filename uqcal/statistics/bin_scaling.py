@@ -89,7 +89,7 @@ def _squared_nodes(distribution):
     p = special.expit(x)
     weight = np.tile(0.5 * (edge[1] - edge[0]) * weight, edge.size - 1) * p * special.expit(-x)
     square, which = np.unique(np.concatenate([frozen.ppf(p), frozen.isf(p)])**2,
-                              return_inverse=True)  # half as many where both tails are alike
+                              return_inverse=True)  # half as many where both tails are the same
     return square, np.bincount(which, np.tile(weight / (2 * weight.sum()), 2))
 
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-010b
