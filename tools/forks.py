@@ -18,6 +18,8 @@ MARK = ("THE DATA OF THIS PAGE, which is worked out for them. Other data ask for
 TEMPORARY = {"import tempfile\n": "", "folder = Path(tempfile.mkdtemp())\n": "folder = Path.cwd()  # where this notebook lies\n",
              "{report.name}": "{report}"}  # a page leaves no file behind, and a study its report
 STORED = re.compile(r" ?Numbers stored in this notebook are reproduced to a relative tolerance of [\d.e-]+\d\.")
+TABLE = re.compile(r" ?The rows are stored beside this page; [^.]*\.")  # and are made afresh where other data lie
+MADE = re.compile(r"^recompute = False\nif recompute:\n(.*?)    \w+\.to_csv\([^\n]*\)\nelse: \w+ = pd\.read_csv[^\n]*\n", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?:|#)[^)]+\)")
 
 
@@ -30,12 +32,13 @@ def fork(notebook):
         source = "".join(cell["source"])
         if cell["cell_type"] == "code":
             source = without_asserts(re.sub(r"(?m)^#\|.*\n", "", source))
+            source = MADE.sub(lambda found: textwrap.dedent(found[1]), source)
             if own:
                 for here, there in TEMPORARY.items(): source = source.replace(here, there)
             if not marked: source, marked = f"{said_of(codes)}\n{source}", True
             kept = {"cell_type": "code", "execution_count": None, "id": cell["id"], "metadata": {}, "outputs": []}
         else:
-            source = LINK.sub(r"\1", STORED.sub("", source)).strip()
+            source = LINK.sub(r"\1", STORED.sub("", TABLE.sub("", source))).strip()
             if not source: continue
             kept = {"cell_type": "markdown", "id": cell["id"], "metadata": {}}
         cells.append(kept | {"source": source.splitlines(keepends=True)})

@@ -796,7 +796,8 @@ def read_labels(
     if array.size != n:
         raise ValueError(f"{name} must hold one label for each of the {n} points, got {array.size}")
     is_object = array.dtype.kind == "O"
-    if is_object: missing = np.array([_is_missing(value) for value in array])
+    if is_object and set(map(type, array)) == {str}: missing = np.zeros(n, bool)
+    elif is_object: missing = np.array([_is_missing(value) for value in array])
     else: missing = pd.isna(array)
     refuse(name, "not hold missing labels", missing, "missing")
     if not is_object: return array.astype(array.dtype.newbyteorder("="), copy=False)

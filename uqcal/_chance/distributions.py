@@ -390,14 +390,18 @@ def fit_fisher_dof(z: ArrayLike,  # scaled errors, shape (n,), n ≥ 3, not half
 
     def distance(p):
         "Kolmogorov–Smirnov distance at p = (ln dof, ln scale)."
-        fitted = 1 - 2 * scipy.stats.t.sf(y * np.exp(-np.clip(p[1], -99, 99)),
-                                    np.exp(np.clip(p[0], -4, 10)))
+        fitted = 1 - 2 * special.stdtr(np.exp(np.clip(p[0], -4, 10)),
+                                       -y * np.exp(-np.clip(p[1], -99, 99)))
         return max(np.max(fitted - steps[:-1]), np.max(steps[1:] - fitted))
 
     starts = [(np.log(dof), -np.log(scipy.stats.t.ppf(0.75, dof))) for dof in (1, 3, 10, 40)]
-    best = min((scipy.optimize.minimize(distance, s, method="Nelder-Mead",
-                                  options={"xatol": 1e-6, "fatol": 1e-9, "maxiter": 600})
-                for s in starts), key=lambda fit: fit.fun)
+    def fitted_from(start, tolerance):
+        "The least distance near a start; ν and scale to the tolerance, the distance to less."
+        return scipy.optimize.minimize(distance, start, method="Nelder-Mead", options={
+            "xatol": tolerance, "fatol": tolerance / 1e3, "maxiter": 600})
+
+    near = min((fitted_from(start, 1e-3) for start in starts), key=lambda fit: fit.fun)
+    best = fitted_from(near.x, 1e-6)
     return float(np.exp(np.clip(best.x[0], -4, 10)))
 
 # %% ../../nbs/chance/12_distributions.ipynb #cell-031

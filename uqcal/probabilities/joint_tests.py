@@ -84,12 +84,13 @@ def _signed_steps(residual, p, w, end, unit, number, with_signs, n_sets, rng):
     for r in range(n_sets):
         for c in range(number):
             draw[c] = rng.random()
+            if with_signs: draw[c] = 1 - 2 * (draw[c] >= 0.5)
         i = 0
         for g in range(end.size):
             total = 0.0
             while i < end[g]:
                 u = draw[unit[i]]
-                if with_signs: total += residual[i] if u < 0.5 else -residual[i]
+                if with_signs: total += u * residual[i]
                 else: total += w[i] * ((u < p[i]) - p[i])
                 i += 1
             out[r, g] = total

@@ -88,23 +88,29 @@ def _squared_nodes(distribution):
     x = (edge[:-1, None] + 0.5 * (edge[1] - edge[0]) * (1 + node)).ravel()
     p = special.expit(x)
     weight = np.tile(0.5 * (edge[1] - edge[0]) * weight, edge.size - 1) * p * special.expit(-x)
-    return np.concatenate([frozen.ppf(p),
-                           frozen.isf(p)])**2, np.concatenate([weight, weight]) / (2 * weight.sum())
+    square, which = np.unique(np.concatenate([frozen.ppf(p), frozen.isf(p)])**2,
+                              return_inverse=True)  # half as many where both tails are the same
+    return square, np.bincount(which, np.tile(weight / (2 * weight.sum()), 2))
 
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-010b
 @kernel
 def _transform_minus_one(square, weight, real, imag):
     "E exp(−t·ε²) − 1 at each t = real + i·imag, accurate near t = 0."
     out = np.zeros(real.size, np.complex128)
-    for k in range(real.size):
-        for j in range(square.size):
-            a, b = real[k] * square[j], imag[k] * square[j]
+    for j in range(square.size):
+        shrink = 0.0
+        for k in range(real.size):
+            a, half = real[k] * square[j], 0.5 * imag[k] * square[j]
             if a > 40:
                 out[k] -= weight[j]
+                continue
+            if k == 0 or real[k] != real[k - 1]: shrink = np.expm1(-a)
+            if half == 0:
+                out[k] += weight[j] * shrink
             else:
-                shrink = np.expm1(-a)
-                out[k] += weight[j] * complex(shrink * np.cos(b) - 2 * np.sin(0.5 * b)**2,
-                                              -(shrink + 1) * np.sin(b))
+                sine, left = np.sin(half), shrink + 1
+                out[k] += weight[j] * complex(shrink - 2 * left * sine**2,
+                                              -2 * left * sine * np.cos(half))
     return out
 
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-012
