@@ -5,7 +5,8 @@
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-007
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -431,9 +432,6 @@ class ConsistencyTest(SignificanceTest):
         Clusters of rows; None without `groups`.
     n_planned : int | None
         Sets there were to be, of which fewer settle a p-value.
-    graph : pd.DataFrame
-        The cumulative graph: by, count, share, cumulative, null_low, null_high for each
-        distinct value of u or `by`; for groups: group, count, excess, null_low, null_high.
     """
 
     name: str  # the statistic's name; its value is of errors scaled to ZMS = 1
@@ -442,10 +440,18 @@ class ConsistencyTest(SignificanceTest):
     n_bins: int | None = None  # number of bins or groups; None where the statistic needs none
     n_groups: int | None = None  # clusters of rows; None without `groups`
     n_planned: int | None = None  # sets there were to be, of which fewer settle a p-value
-    graph: pd.DataFrame = field(repr=False)  # the cumulative graph: by, count,
-                                             # share,
-    # cumulative, null_low, null_high for each distinct value of u or `by`; for groups: group,
-    # count, excess, null_low, null_high
+    _course: pd.DataFrame = field(repr=False)  # the graph without its band
+    _half: Callable = field(repr=False, compare=False)  # draws the half-width of the band
+
+    @functools.cached_property
+    def graph(self) -> pd.DataFrame:
+        """The cumulative graph with its band, which is drawn when first asked for.
+
+        Columns: by, count, share, cumulative, null_low, null_high for each distinct value of u
+        or `by`; for groups: group, count, excess, null_low, null_high.
+        """
+        half = np.broadcast_to(self._half(), len(self._course))[self._course.index]
+        return self._course.assign(null_low=-half, null_high=half).reset_index(drop=True)
 
     @property
     def zeta(self) -> float:
@@ -534,17 +540,15 @@ def _band(excess, sample, along):
     return unit * np.sort(far)[int(np.ceil(0.95 * (far.size + 1))) - 1]
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-037
-def _graph(name, sample, along):
-    """Running sums of the excess with their band; for groups the mean excess of each, the largest
-    first."""
-    excess, counts, n = _excess(name, sample, along), along.counts, sample.n
-    total, half = np.add.reduceat(excess, along.start[:-1]), _band(excess, sample, along)
+def _running(excess, along):
+    """Running sums of the excess; for groups the mean excess of each, the largest first, with the
+    place that it had."""
+    counts, n, total = along.counts, excess.size, np.add.reduceat(excess, along.start[:-1])
     if along.kind == "groups":
-        table = pd.DataFrame({"group": along.labels, "count": counts, "excess": total / counts,
-                              "null_low": -half, "null_high": half})
-        return table.sort_values("excess", ascending=False, ignore_index=True, kind="stable")
+        table = pd.DataFrame({"group": along.labels, "count": counts, "excess": total / counts})
+        return table.sort_values("excess", ascending=False, kind="stable")
     return pd.DataFrame({"by": along.labels, "count": counts, "share": np.cumsum(counts / n),
-                         "cumulative": np.cumsum(total) / n, "null_low": -half, "null_high": half})
+                         "cumulative": np.cumsum(total) / n})
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-038
 _WHAT = {"uncertainty": "the uncertainty", "feature": "the feature", "groups": "the group"}
@@ -564,7 +568,7 @@ def _climb(graph):
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-038b
 def _stretch(test):
-    graph, n = test.graph, test.n
+    graph, n = test._course, test.n
     share = (graph["count"] / n).to_numpy()
     if test.by == "groups":
         first = last = int((graph["excess"].abs() * graph["count"]**0.5).argmax())
@@ -764,6 +768,7 @@ def _consistency_of(
     if not np.isfinite(null).any():
         raise ValueError("error holds so many zeros that ln ZMS is infinite in every shuffle; use "
                          "fewer bins, 'ence' or 'kuiper'")
+    excess = _excess(name, sample, along)
     return ConsistencyTest(
         statistic=value, pvalue=monte_carlo_pvalue(value, null, alternative),
         alternative=alternative, method=_METHODS[hypothesis].format("scaled"), n=sample.n,
@@ -771,7 +776,8 @@ def _consistency_of(
         by=along.kind, zms=sample.zms,
         n_bins=along.labels.size if is_grouped else n_bins if name in ("zmse", "ence") else None,
         n_groups=None if sample.groups is None else sample.groups.labels.size,
-        graph=_graph(name, sample, along))
+        _course=_running(excess, along),
+        _half=functools.partial(_band, excess, sample, along))
 
 # %% ../../nbs/statistics/23_consistency.ipynb #cell-083
 def _settles(value, n_resamples, levels):
