@@ -422,7 +422,7 @@ def test_the_command_takes_errors_intervals_and_probabilities(table, capsys):
     (["--model", "a=mean-std:f,uf"], "--model must be given at least twice"), (["--model", "a=mean-std:f", "--model", "b=mean-std:g,ug"], "--model must be NAME=KIND:COLUMNS"),
     (["--model", "a=f,uf", "--model", "b=g,ug"], "--model must be NAME=KIND:COLUMNS"), (["--observed", "y", "--model", "a=mean-std:f,uf", "--model", "b=prob:p"], "models must be of one kind"),
     (["--observed", "y", "--model", "a=quantiles:q*", "--model", "b=intervals:lo,up"], "--level must say which intervals"),
-    (["--observed", "y", "--model", "a=quantiles:q*", "--model", "b=mean-std:f,uf"], "--model a: values must have columns whose names say their level"),
+    (["--observed", "y", "--model", "a=quantiles:q*", "--model", "b=mean-std:f,uf"], "--model a: the columns must say their level in their names"),
     ([*TWO, "--in-time", "--groups", "f"], "--in-time and --groups"),
     (["--observed", "y", "--model", "a=mean-std:f,uf", "--model", "a=mean-std:g,ug"], "must not name 'a' twice"), ([*TWO, "--score", "best"], "--score must be"),
     ([*TWO, "--score", "brier"], "--score must be"), (["--model", "a=intervals:lo,up", "--model", "b=intervals:lo2,up2"], "--level must say"),

@@ -24,7 +24,7 @@ from .cli_parts import (
     read_model, refuse_idle, restored, source_twice, typed, visible, wrapped, write_rows)
 from uqcal._command.cli_statements import (
     Asked, Given, KINDS, QUESTION, ROWS_READ, SAID, asked_of, bounds_of, given_options, kind_of,
-    level_of, need, refuse_others, stated_words, sides_of, source_of, spread_of, stds_of, takes,
+    level_of, need, refuse_others, role_words, sides_of, source_of, spread_of, stds_of, takes,
     typed_statement)
 from .running import new_app
 
@@ -268,7 +268,7 @@ def conformal_screen(
     """
     given, covered, sizes = found.given, found.covered, found.sizes
     n, infinite = covered.size, int(np.isinf(sizes).sum())
-    title = f"{KINDS[kind_of(given.asked.stated)].title}, {n:,} rows"
+    title = f"{KINDS[kind_of(given.asked.roles)].title}, {n:,} rows"
     if given.groups is not None: title += f" in {np.unique(given.groups).size:,} clusters"
     if found.is_sets: size = f"{sizes.mean():.3g} labels in a set on average"
     elif infinite: size = f"{infinite:,} rows have no limits: too few rows for this level"
@@ -296,7 +296,7 @@ def conformal_screen(
 def _method_of(found):
     "How bounds or sets are made, by the name that the field has for it."
     from uqcal._words.verbs import conformal_method
-    return conformal_method(found.model, kind_of(found.given.asked.stated))
+    return conformal_method(found.model, kind_of(found.given.asked.roles))
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-numbers
 def conformal_numbers(found: Fitted,  # what was fitted
@@ -341,14 +341,14 @@ def next_step(
         A command, on lines that a terminal holds.
     """
     verb, params = context.command.name, context.params
-    by = stated_words({"by": given.asked.by, "as-groups": given.asked.as_groups})
+    by = role_words({"by": given.asked.by, "as-groups": given.asked.as_groups})
     if params["model"] is None:
         return on_lines([f"uqcal {verb} {shlex.quote(params['file'])}", *given.words, *by, *typed(
             context, "groups", "symmetric", *ROWS, "tolerance", "multilabel", "seed"),
             f"--out {out}.csv", "--model model.json"])
-    stated = without_outcomes(given.asked.stated)
+    roles = without_outcomes(given.asked.roles)
     rows = [name for name in ROWS if name != "drop_missing"]
-    return on_lines([f"uqcal {verb} new.csv", *stated_words(stated), *typed(context, *rows),
+    return on_lines([f"uqcal {verb} new.csv", *role_words(roles), *typed(context, *rows),
                      f"--apply {shlex.quote(params['model'])}", f"--out new_{out}.csv"])
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-write
@@ -382,8 +382,8 @@ def write_fitted(
     from uqcal._base.page import write_whole
     if model is None: held = None
     else: held = model.to_dict()
-    kind = kind_of(given.asked.stated)
-    told = dict(format=FORMAT, verb=verb, kind=kind, statement=dict(given.asked.stated),
+    kind = kind_of(given.asked.roles)
+    told = dict(format=FORMAT, verb=verb, kind=kind, statement=dict(given.asked.roles),
                 by=[*given.asked.by], as_groups=[*given.asked.as_groups], model=held)
     write_whole(as_json(**(told | facts)), path)
     return f"Model: {display_name(path)}"
@@ -423,34 +423,34 @@ def read_fitted(
     if state["verb"] in MADE and state["verb"] != verb: raise ValueError(
         f"--apply {path} was written by uqcal {state['verb']}: apply it with that command")
     _check_state(state, path)
-    stated = _statement_to_apply(state, given_options(context), path)
-    asked = asked_of(context, source, stated)
+    roles = _statement_to_apply(state, given_options(context), path)
+    asked = asked_of(context, source, roles)
     if params["by"] and [*asked.by] != state["by"]:
         raise ValueError(f"--apply {path} was fitted by {state['by'] or 'no column'}, got "
                          f"{[*asked.by]}")
-    return state, Asked(source, stated, asked.how, tuple(state["by"]), tuple(state["as_groups"]))
+    return state, Asked(source, roles, asked.how, tuple(state["by"]), tuple(state["as_groups"]))
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-check
 def _check_state(state, path):
     "Refuse a file whose parts do not fit together."
-    stated, kind = state["statement"], state["kind"]
-    names = {name: one for name, one in stated.items() if name not in ("level", "sort_bounds")}
-    is_whole = (state["verb"] in MADE and set(stated) <= set(SAID) and kind in KINDS
+    roles, kind = state["statement"], state["kind"]
+    names = {name: one for name, one in roles.items() if name not in ("level", "sort_bounds")}
+    is_whole = (state["verb"] in MADE and set(roles) <= set(SAID) and kind in KINDS
                 and all(isinstance(one, (str, list)) for one in names.values())
-                and any(name in KINDS[kind].options for name in stated)
+                and any(name in KINDS[kind].options for name in roles)
                 and all(isinstance(one, str) for one in (*state["by"], *state["as_groups"]))
                 and isinstance(state.get("kinds", {}), dict) and len(state["range"]) == 2
                 and isinstance(state.get("level", 0.9), float))
     if not is_whole: raise ValueError(f"--apply {path} is damaged: write it again with --model")
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-outcomes
-def without_outcomes(stated: Mapping[str, Any],  # a statement
+def without_outcomes(roles: Mapping[str, Any],  # a statement
                      ) -> dict[str, Any]:  # values by option
     """The statement of rows whose outcomes are not known.
 
     Parameters
     ----------
-    stated : Mapping[str, Any]
+    roles : Mapping[str, Any]
         A statement.
 
     Returns
@@ -458,7 +458,7 @@ def without_outcomes(stated: Mapping[str, Any],  # a statement
     dict[str, Any]
         Values by option.
     """
-    return {name: value for name, value in stated.items()
+    return {name: value for name, value in roles.items()
             if name not in ("observed", "positive", "error")}
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-statement
@@ -498,19 +498,19 @@ def new_rows(
     Given
         Without what happened.
     """
-    stated = asked.stated
+    roles = asked.roles
     if kind == "mean-std":
-        names = [stated[name] for name in ("predicted", "error") if name in stated]
-        table = asked.table(dict.fromkeys(names, "number") | spread_of(stated))
-        predicted, error = (table.columns.get(stated.get(name)) for name in ("predicted", "error"))
-        return asked.given(kind, table, values=stds_of(stated, table), predicted=predicted,
+        names = [roles[name] for name in ("predicted", "error") if name in roles]
+        table = asked.table(dict.fromkeys(names, "number") | spread_of(roles))
+        predicted, error = (table.columns.get(roles.get(name)) for name in ("predicted", "error"))
+        return asked.given(kind, table, values=stds_of(roles, table), predicted=predicted,
                            error=error)
     if kind == "intervals":
-        table = asked.table(dict.fromkeys(sides_of(stated), "bound"))
-        return asked.given(kind, table, values=bounds_of(stated, table))
+        table = asked.table(dict.fromkeys(sides_of(roles), "bound"))
+        return asked.given(kind, table, values=bounds_of(roles, table))
     if kind == "probabilities":
-        table = asked.table({stated["prob"]: "probability"})
-        return asked.given(kind, table, values=table.columns[stated["prob"]])
+        table = asked.table({roles["prob"]: "probability"})
+        return asked.given(kind, table, values=table.columns[roles["prob"]])
     return KINDS[kind].read(asked)
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-after
@@ -621,7 +621,7 @@ def _conformalize(context):
     source = source_twice(source, out)
     if params["apply_file"] is not None: return _apply(context, source)
     given = read_to_conform(context, source)
-    level = level_of(given.asked.stated)
+    level = level_of(given.asked.roles)
     is_symmetric = params["symmetric"] or not np.isfinite(given.values).any(axis=0).all()
     found = conformal(given, level, is_symmetric=is_symmetric, seed=params["seed"])
     made = _added(given.kind, found.made, given.classes)
@@ -652,18 +652,18 @@ def read_to_conform(
     -------
     Given
     """
-    stated = typed_statement(context)
-    kind = kind_of(stated)
+    roles = typed_statement(context)
+    kind = kind_of(roles)
     if kind not in WAYS: raise ValueError(
         f"{KINDS[kind].title} can't be conformalized: sets come from probabilities of all classes "
         "(--probs), intervals from --predicted with --std, --lower and --upper, or --quantiles")
     refuse_others(context, kind, ("level", *_QUESTION, *_SYMMETRIC, *FITTING, *_REPORTED,
                                   *ROWS_READ))
-    level_of(stated)
-    if "error" in stated: raise ValueError("intervals lie around predictions: give --observed and "
+    level_of(roles)
+    if "error" in roles: raise ValueError("intervals lie around predictions: give --observed and "
                                          "--predicted in place of --error")
-    need(stated, "observed", "the column of what happened")
-    asked = asked_of(context, source, stated)
+    need(roles, "observed", "the column of what happened")
+    asked = asked_of(context, source, roles)
     if len(asked.by) > 1: raise ValueError("give one --by: the column of groups that get "
                                            "thresholds of their own")
     given = KINDS[kind].read(asked)
@@ -741,7 +741,7 @@ def _apply(context, source):
     kinds = {one.__name__: one for one in (ConformalBounds, ConformalIntervals, ConformalSets)}
     model, kind = restored(kinds, state, path), state["kind"]
     given = new_rows(asked, kind)
-    if kind == "mean-std": need(asked.stated, "predicted", "intervals lie around predictions")
+    if kind == "mean-std": need(asked.roles, "predicted", "intervals lie around predictions")
     every = np.arange(given.table.places.size)
     made = WAYS[kind].predict(model, given, every)
     columns = _added(given.kind, made, given.classes)
@@ -775,7 +775,7 @@ def range_words(
     list[str]
         A sentence, or none.
     """
-    values, name = given.values, given.asked.stated.get("std", "the std")
+    values, name = given.values, given.asked.roles.get("std", "the std")
     if given.kind == "intervals": values, name = values[:, 1] - values[:, 0], "the width"
     return outside_words(name, values[np.isfinite(values)], state["range"])
 

@@ -26,7 +26,7 @@ from uqcal._command.cli_parts import (
     write_rows)
 from .cli_statements import (
     KINDS, OUTPUT, QUESTION, ROWS_READ, SAID, as_list, asked_of, kind_of, level_of, need,
-    python_call, refuse_others, stated_words, source_of, takes, typed_statement)
+    python_call, refuse_others, role_words, source_of, takes, typed_statement)
 from .running import new_app
 
 # %% auto #0
@@ -80,30 +80,30 @@ class Way:
     acts: tuple[str, ...]  # options beside those of all kinds
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-added
-def _error_columns(stated, table, shift, std):
+def _error_columns(roles, table, shift, std):
     "What a recalibration adds to the columns of a table."
     shift = shift + np.zeros(std.size)
-    if "predicted" in stated:
-        made = {"recalibrated_prediction": table.columns[stated["predicted"]] + shift}
+    if "predicted" in roles:
+        made = {"recalibrated_prediction": table.columns[roles["predicted"]] + shift}
     else: made = {"shift": shift}
-    if "error" in stated: made["recalibrated_error"] = table.columns[stated["error"]] - shift
+    if "error" in roles: made["recalibrated_error"] = table.columns[roles["error"]] - shift
     return made | {"recalibrated_std": std}
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-mean-fit
 def _fit_errors(context, given, options):
     "Recalibrate mean ± std."
     from uqcal.corrections.error_recalibration import recalibrate_errors
-    stated, table = given.asked.stated, given.table
+    roles, table = given.asked.roles, given.table
     if context.params["out"] is not None:
-        check_new_columns(table, [*_error_columns(stated, table, 0.0, given.values)])
+        check_new_columns(table, [*_error_columns(roles, table, 0.0, given.values)])
     found = recalibrate_errors(given.error, given.values, by=dict(given.by) or None,
                                groups=given.groups, **options)
     text = _screen(found, given, context, "faults left",
                    [str(one) if one >= 0 else "" for one in found.candidates["faults"]])
-    if "error" in stated and found.model.shifts: text += "\n\n" + wrapped(_SIGN)
+    if "error" in roles and found.model.shifts: text += "\n\n" + wrapped(_SIGN)
     names = found.model.grouped_
     return Done(text=text, report=found, model=found.model,
-                added=_error_columns(stated, table, given.error.to_numpy() - found.error,
+                added=_error_columns(roles, table, given.error.to_numpy() - found.error,
                                      found.uncertainty),
                 facts={"sentence": found.model.sentence, "n_calibration": found.n_calibration,
                        "kinds": {name: sorted({*given.by[name]}, key=str) for name in names},
@@ -131,17 +131,17 @@ def _screen(found, given, context, title, last):
 def _apply_errors(context, source, state, asked):
     "Bring a correction of mean ± std to other rows."
     from uqcal.corrections.scaling import ErrorMap
-    path, out, stated = context.params["apply_file"], context.params["out"], asked.stated
+    path, out, roles = context.params["apply_file"], context.params["out"], asked.roles
     model = restored({"ErrorMap": ErrorMap}, state, path)
     asked = dataclasses.replace(asked, by=tuple(model.names_), as_groups=tuple(model.grouped_))
     given = new_rows(asked, "mean-std")
     u, features = given.values, dict(given.by) or None
     shift, std = model.shift(u, features), model.transform(u, features)
-    rows = write_rows(source, given.table, _error_columns(stated, given.table, shift, std), out,
+    rows = write_rows(source, given.table, _error_columns(roles, given.table, shift, std), out,
                       asked.how)
     told = [_done(shift, std / u), *_beyond(model, given, state),
             *_never_seen(model, state.get("kinds", {}), features)]
-    has_errors = "error" in stated
+    has_errors = "error" in roles
     if has_errors: words = ["--error recalibrated_error"]
     else: words = ["--predicted recalibrated_prediction"]
     words += ["--std recalibrated_std", f"--n-calibration {state.get('n_calibration')}"]
@@ -187,7 +187,7 @@ def _never_seen(model, kinds, features):
 def _fit_probabilities(context, given, options):
     "Recalibrate probabilities of an event."
     from uqcal.corrections.probability_recalibration import recalibrate_probabilities
-    stated, p = given.asked.stated, given.values
+    roles, p = given.asked.roles, given.values
     if len(given.by) > 1: raise ValueError("give one --by with probabilities: the column of their "
                                            "groups")
     if context.params["out"] is not None:
@@ -195,7 +195,7 @@ def _fit_probabilities(context, given, options):
     try: found = recalibrate_probabilities(
         given.observed, p, by=next(iter(given.by.values()), None), groups=given.groups, **options)
     except ValueError as wrong:
-        raise ValueError(str(wrong).replace("y_true", stated["observed"])) from wrong
+        raise ValueError(str(wrong).replace("y_true", roles["observed"])) from wrong
     text = _screen(_with_lines(found, given.table), given, context, "held-out verdict",
                    found.candidates["verdict"])
     by = [] if found.by is None else [*given.by]
@@ -222,7 +222,7 @@ def _apply_probabilities(context, source, state, asked):
     from uqcal._words.corrections import unseen_text
     from uqcal.corrections.probability_recalibration import PlattByGroup
     from uqcal.probabilities.recalibration import BetaScaling, IsotonicCalibration, PlattScaling
-    path, out, score = context.params["apply_file"], context.params["out"], asked.stated["prob"]
+    path, out, score = context.params["apply_file"], context.params["out"], asked.roles["prob"]
     kinds = {one.__name__: one for one in (PlattScaling, BetaScaling, IsotonicCalibration,
                                            PlattByGroup)}
     asked = dataclasses.replace(asked, as_groups=asked.by)
@@ -261,7 +261,7 @@ def _fit_classes(context, given, options):
     try: found = recalibrate_classes(given.observed, p, classes=given.classes, groups=given.groups,
                                      by=next(iter(given.by.values()), None), **options)
     except ValueError as wrong:
-        raise ValueError(str(wrong).replace("y_true", given.asked.stated["observed"])) from wrong
+        raise ValueError(str(wrong).replace("y_true", given.asked.roles["observed"])) from wrong
     text = _screen(_with_lines(found, given.table), given, context, "held-out verdict",
                    found.candidates["verdict"])
     by = [] if found.by is None else [*given.by]
@@ -370,7 +370,7 @@ def _apply_each_label(context, source, state, asked):
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-bounds-fit
 def _fit_bounds(context, given, options):
     "Recalibrate intervals: conformalize them at their own level."
-    level = level_of(given.asked.stated)
+    level = level_of(given.asked.roles)
     found = conformal(given, level, seed=context.params["seed"],
                       is_symmetric=not np.isfinite(given.values).any(axis=0).all())
     text = conformal_screen(found, f"Recalibrated: conformalized at their own level, "
@@ -432,14 +432,14 @@ def _fit_forecasts(context, given, options):
                        "by": by})
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-forecast-words
-def _forecast_words(stated):
+def _forecast_words(roles):
     "The statement of the recalibrated columns, as it is typed."
-    if "quantile" in stated:
-        pairs = [one.partition("=") for one in as_list(stated["quantile"])]
-        return stated_words({"quantile": [f"{level}=recalibrated_{column}"
+    if "quantile" in roles:
+        pairs = [one.partition("=") for one in as_list(roles["quantile"])]
+        return role_words({"quantile": [f"{level}=recalibrated_{column}"
                                         for level, _, column in pairs]})
-    name = next(one for one in ("quantiles", "samples") if one in stated)
-    return stated_words({name: f"recalibrated_{stated[name]}"})
+    name = next(one for one in ("quantiles", "samples") if one in roles)
+    return role_words({name: f"recalibrated_{roles[name]}"})
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-forecast-apply
 def _apply_forecasts(context, source, state, asked):
@@ -458,7 +458,7 @@ def _apply_forecasts(context, source, state, asked):
             told.append(f"{new.sum():,} of {new.size:,} rows are of groups that the map was not "
                         "fitted to: they get the common map.")
     rows = write_rows(source, given.table, _forecast_columns(made), out, asked.how)
-    _end_applied(given, told, validate_next(state, given.table, _forecast_words(asked.stated), out),
+    _end_applied(given, told, validate_next(state, given.table, _forecast_words(asked.roles), out),
                  rows, out)
 
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-table
@@ -540,23 +540,23 @@ def _recalibrate(context):
 # %% ../../nbs/command/98_cli_recalibrate.ipynb #re-read
 def _read(context, source):
     "A statement that can be recalibrated, with what happened."
-    stated = typed_statement(context)
-    kind = kind_of(stated)
+    roles = typed_statement(context)
+    kind = kind_of(roles)
     if kind not in WAYS: raise ValueError(_INSTEAD[kind])
-    if "observed" not in stated and "error" not in stated:
+    if "observed" not in roles and "error" not in roles:
         raise ValueError("--observed is needed: the column of what happened; rows of which that "
                          "is not known are recalibrated with --apply MODEL")
     if kind == "intervals": return read_to_conform(context, source)
     is_forecast = kind in ("quantiles", "samples")
-    if is_forecast and "level" in stated: raise ValueError(
+    if is_forecast and "level" in roles: raise ValueError(
         f"{KINDS[kind].title} stay what they are: leave out --level, or make intervals of them by "
         "uqcal conformalize --level")
-    if is_forecast: need(stated, "observed", "the column of what happened")
+    if is_forecast: need(roles, "observed", "the column of what happened")
     way = WAYS[kind]
     if kind == "classes" and context.params["multilabel"]: way = _LABELS
     refuse_others(context, kind, ("by", "as_groups", "groups", "seed", "jobs", "json_file",
                                   *FITTING, *ROWS_READ, *way.acts))
-    asked = asked_of(context, source, stated)
+    asked = asked_of(context, source, roles)
     if kind in ("probabilities", "classes") or is_forecast:
         asked = dataclasses.replace(asked, as_groups=asked.by)
     if way is _LABELS: return _read_labels(asked)

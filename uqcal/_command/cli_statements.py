@@ -26,7 +26,7 @@ from .cli_parts import (
 
 # %% auto #0
 __all__ = ['STATEMENT', 'SAID', 'QUESTION', 'ROWS_READ', 'OUTPUT', 'DEMO', 'KINDS', 'takes', 'Kind', 'Asked', 'Given', 'as_list',
-           'stated_words', 'kind_of', 'refuse_others', 'given_options', 'typed_statement', 'demo_path', 'source_of',
+           'role_words', 'kind_of', 'refuse_others', 'given_options', 'typed_statement', 'demo_path', 'source_of',
            'asked_of', 'need', 'level_of', 'spread_of', 'stds_of', 'raw_bounds', 'bounds_of', 'sides_of',
            'in_place_of_star', 'chosen_columns', 'observed_labels', 'python_statement', 'python_call']
 
@@ -150,7 +150,7 @@ class Asked:
     ----------
     source : str | bytes
         Of the rows.
-    stated : Mapping[str, Any]
+    roles : Mapping[str, Any]
         Options of the statement that were given, with their values.
     how : Mapping[str, Any]
         As `how_read` gives it.
@@ -165,7 +165,7 @@ class Asked:
     """
 
     source: str | bytes  # of the rows
-    stated: Mapping[str, Any]  # options of the statement that were given, with their values
+    roles: Mapping[str, Any]  # options of the statement that were given, with their values
     how: Mapping[str, Any]  # as `how_read` gives it
     by: tuple[str, ...] = ()  # columns along which is asked
     as_groups: tuple[str, ...] = ()  # those of them that are read as labels
@@ -189,7 +189,7 @@ class Asked:
         Table
         """
         named = [*numbers, *labels, *filter(None, [self.weight])]
-        differing([*(self.stated.get(name) for name in _SINGLE), self.weight])
+        differing([*(self.roles.get(name) for name in _SINGLE), self.weight])
         if self.groups in named:
             raise ValueError(f"--groups must name a column of its own, got {self.groups!r}")
         texts = [*labels, *self.as_groups, *filter(None, [self.groups])]
@@ -273,7 +273,7 @@ class Given:
     def columns(self) -> list[str]:
         "The columns of the statement and of weights, in order."
         known, named = self.table.header, []
-        for value in [*self.asked.stated.values(), self.asked.weight]:
+        for value in [*self.asked.roles.values(), self.asked.weight]:
             named += [one.partition("=")[2] or one for one in as_list(value)
                       if isinstance(one, str)]
         return [name for name in named if name in known or "*" in name]
@@ -281,7 +281,7 @@ class Given:
     @property
     def words(self) -> list[str]:
         "The statement as it is typed."
-        return stated_words(self.asked.stated)
+        return role_words(self.asked.roles)
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-listed
 def as_list(value: Any,  # of an option
@@ -301,13 +301,13 @@ def as_list(value: Any,  # of an option
     return [value]
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-words-typed
-def stated_words(stated: Mapping[str, Any],  # values by option
+def role_words(roles: Mapping[str, Any],  # values by option
                ) -> list[str]:  # such as "--std u"
     """Options as they are typed, with quotes where a shell needs them.
 
     Parameters
     ----------
-    stated : Mapping[str, Any]
+    roles : Mapping[str, Any]
         Values by option.
 
     Returns
@@ -316,7 +316,7 @@ def stated_words(stated: Mapping[str, Any],  # values by option
         Such as "--std u".
     """
     words = []
-    for name, value in stated.items():
+    for name, value in roles.items():
         for one in as_list(value):
             word = f"--{name.replace('_', '-')}"
             if one is not True: word += f" {shlex.quote(str(one))}"
@@ -325,13 +325,13 @@ def stated_words(stated: Mapping[str, Any],  # values by option
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-kind-of
 def kind_of(
-    stated: Mapping[str, Any],  # options of a statement with their values
+    roles: Mapping[str, Any],  # options of a statement with their values
 ) -> str:  # a key of KINDS
     """The kind of statement that these options choose.
 
     Parameters
     ----------
-    stated : Mapping[str, Any]
+    roles : Mapping[str, Any]
         Options of a statement with their values.
 
     Returns
@@ -339,7 +339,7 @@ def kind_of(
     str
         A key of KINDS.
     """
-    chosen = {name: [one for one in kind.options if one in stated] for name, kind in KINDS.items()}
+    chosen = {name: [one for one in kind.options if one in roles] for name, kind in KINDS.items()}
     chosen = {name: found for name, found in chosen.items() if found}
     if not chosen: raise MissingStatement("say what was predicted", STATEMENT)
     if len(chosen) > 1:
@@ -408,9 +408,9 @@ def typed_statement(
     dict[str, Any]
         Values by option.
     """
-    stated = given_options(context)
-    if context.params["file"] == "demo" and set(stated) <= {"level"}: return {**DEMO, **stated}
-    return stated
+    roles = given_options(context)
+    if context.params["file"] == "demo" and set(roles) <= {"level"}: return {**DEMO, **roles}
+    return roles
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-demo
 DEMO = {"observed": "temperature", "predicted": "temperature_mean", "std": "temperature_std"}
@@ -453,7 +453,7 @@ def source_of(
 def asked_of(
     context: typer.Context,  # of the command that runs
     source: str | bytes,  # of the rows
-    stated: Mapping[str, Any],  # the statement
+    roles: Mapping[str, Any],  # the statement
 ) -> Asked:
     """What a command is to read.
 
@@ -463,7 +463,7 @@ def asked_of(
         Of the command that runs.
     source : str | bytes
         Of the rows.
-    stated : Mapping[str, Any]
+    roles : Mapping[str, Any]
         The statement.
 
     Returns
@@ -478,11 +478,11 @@ def asked_of(
     for name in texts:
         if name not in by: raise ValueError(
             f"--as-groups {name} says how a column of --by is read: give --by {name} with it")
-    return Asked(source, stated, how, by, texts, params["groups"], params.get("weight"))
+    return Asked(source, roles, how, by, texts, params["groups"], params.get("weight"))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-need
 def need(
-    stated: Mapping[str, Any],  # the statement
+    roles: Mapping[str, Any],  # the statement
     name: str,  # an option
     why: str,  # what it is
 ) -> Any:  # its value
@@ -490,7 +490,7 @@ def need(
 
     Parameters
     ----------
-    stated : Mapping[str, Any]
+    roles : Mapping[str, Any]
         The statement.
     name : str
         An option.
@@ -502,24 +502,24 @@ def need(
     Any
         Its value.
     """
-    if name not in stated: raise ValueError(f"{_dashed(name)} is needed: {why}")
-    return stated[name]
+    if name not in roles: raise ValueError(f"{_dashed(name)} is needed: {why}")
+    return roles[name]
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-level
-def level_of(stated: Mapping[str, Any],  # the statement
+def level_of(roles: Mapping[str, Any],  # the statement
              ) -> float:
     """The claimed coverage.
 
     Parameters
     ----------
-    stated : Mapping[str, Any]
+    roles : Mapping[str, Any]
         The statement.
 
     Returns
     -------
     float
     """
-    level = need(stated, "level", "the coverage that is claimed, such as 0.9")
+    level = need(roles, "level", "the coverage that is claimed, such as 0.9")
     if 1 < level < 100: raise ValueError(f"--level must lie strictly between 0 and 1, got {level}; "
                                          f"of per cent write --level {level / 100:g}")
     if not 0 < level < 1:
@@ -527,17 +527,17 @@ def level_of(stated: Mapping[str, Any],  # the statement
     return level
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-observed
-def _observed(stated): return need(stated, "observed", "the column of what happened")
+def _observed(roles): return need(roles, "observed", "the column of what happened")
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-spread
 def spread_of(
-    stated: Mapping[str, Any],  # the statement
+    roles: Mapping[str, Any],  # the statement
 ) -> dict[str, str]:  # by column: what it stands for, as in `read_table`
     """The column of standard deviations or variances.
 
     Parameters
     ----------
-    stated : Mapping[str, Any]
+    roles : Mapping[str, Any]
         The statement.
 
     Returns
@@ -545,20 +545,20 @@ def spread_of(
     dict[str, str]
         By column: what it stands for, as in `read_table`.
     """
-    if ("std" in stated) == ("variance" in stated):
+    if ("std" in roles) == ("variance" in roles):
         raise ValueError("give --std or --variance, one of the two: how sure the predictions are")
-    if "std" in stated: return {stated["std"]: "uncertainty"}
-    return {stated["variance"]: "positive"}
+    if "std" in roles: return {roles["std"]: "uncertainty"}
+    return {roles["variance"]: "positive"}
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-stds
-def stds_of(stated: Mapping[str, Any],  # the statement
+def stds_of(roles: Mapping[str, Any],  # the statement
             table: Table,  # the columns
             ) -> np.ndarray:  # shape (n,)
     """Standard deviations, from variances where the file has these.
 
     Parameters
     ----------
-    stated : Mapping[str, Any]
+    roles : Mapping[str, Any]
         The statement.
     table : Table
         The columns.
@@ -568,36 +568,36 @@ def stds_of(stated: Mapping[str, Any],  # the statement
     np.ndarray
         Shape (n,).
     """
-    if "std" in stated: return table.columns[stated["std"]]
-    return np.sqrt(table.columns[stated["variance"]])
+    if "std" in roles: return table.columns[roles["std"]]
+    return np.sqrt(table.columns[roles["variance"]])
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-mean
 def _mean_std(asked):
     "Errors by line, standard deviations, and observed values where they are a column."
-    stated = asked.stated
-    if "error" in stated and ("observed" in stated or "predicted" in stated):
+    roles = asked.roles
+    if "error" in roles and ("observed" in roles or "predicted" in roles):
         raise ValueError("give either --error, or --observed and --predicted, not both")
-    if "error" in stated: names = [stated["error"]]
-    else: names = [_observed(stated), need(stated, "predicted", "the column of predictions")]
-    table = asked.table(dict.fromkeys(names, "error") | spread_of(stated))
+    if "error" in roles: names = [roles["error"]]
+    else: names = [_observed(roles), need(roles, "predicted", "the column of predictions")]
+    table = asked.table(dict.fromkeys(names, "error") | spread_of(roles))
     values = [table.columns[name] for name in names]
     errors, seen, predicted = values[0], None, None
     if len(names) == 2: errors, (seen, predicted) = values[0] - values[1], values
     place = "line" if table.place == "line" else f"file {table.place}"
-    return asked.given("mean-std", table, values=stds_of(stated, table), observed=seen,
+    return asked.given("mean-std", table, values=stds_of(roles, table), observed=seen,
                        predicted=predicted,
                        error=pd.Series(errors, index=pd.Index(table.places, name=place)))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-raw
 def raw_bounds(
-    stated: Mapping[str, Any],  # the statement
+    roles: Mapping[str, Any],  # the statement
     table: Table,  # its columns
 ) -> np.ndarray:  # shape (n, 2); infinite where a side is open
     """Lower and upper bounds as they stand in the file.
 
     Parameters
     ----------
-    stated : Mapping[str, Any]
+    roles : Mapping[str, Any]
         The statement.
     table : Table
         Its columns.
@@ -609,19 +609,19 @@ def raw_bounds(
     """
     open_side = {"lower": np.full(table.places.size, -np.inf),
                  "upper": np.full(table.places.size, np.inf)}
-    return np.column_stack([table.columns[stated[side]] if side in stated else values
+    return np.column_stack([table.columns[roles[side]] if side in roles else values
                             for side, values in open_side.items()])
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-bounds
 def bounds_of(
-    stated: Mapping[str, Any],  # the statement
+    roles: Mapping[str, Any],  # the statement
     table: Table,  # its columns
 ) -> np.ndarray:  # shape (n, 2); infinite where a side is open
     """Lower and upper bounds, the lower one first.
 
     Parameters
     ----------
-    stated : Mapping[str, Any]
+    roles : Mapping[str, Any]
         The statement.
     table : Table
         Its columns.
@@ -631,20 +631,20 @@ def bounds_of(
     np.ndarray
         Shape (n, 2); infinite where a side is open.
     """
-    if "sort_bounds" in stated: return np.sort(raw_bounds(stated, table), axis=1)
-    if "lower" in stated and "upper" in stated:
-        try: refuse_crossed(table, (stated["lower"], stated["upper"]))
+    if "sort_bounds" in roles: return np.sort(raw_bounds(roles, table), axis=1)
+    if "lower" in roles and "upper" in roles:
+        try: refuse_crossed(table, (roles["lower"], roles["upper"]))
         except ValueError as wrong: raise ValueError(f"{wrong}; --sort-bounds swaps them") from None
-    return raw_bounds(stated, table)
+    return raw_bounds(roles, table)
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-sides
-def sides_of(stated: Mapping[str, Any],  # the statement
+def sides_of(roles: Mapping[str, Any],  # the statement
              ) -> list[str]:  # columns of bounds
     """The columns of bounds: two, or one.
 
     Parameters
     ----------
-    stated : Mapping[str, Any]
+    roles : Mapping[str, Any]
         The statement.
 
     Returns
@@ -652,19 +652,19 @@ def sides_of(stated: Mapping[str, Any],  # the statement
     list[str]
         Columns of bounds.
     """
-    return [stated[side] for side in ("lower", "upper") if side in stated]
+    return [roles[side] for side in ("lower", "upper") if side in roles]
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-intervals
 def _intervals(asked):
     "Observed values and bounds."
-    stated, seen = asked.stated, _observed(asked.stated)
-    level_of(stated)
-    try: table = asked.table({seen: "error", **dict.fromkeys(sides_of(stated), "bound")})
+    roles, seen = asked.roles, _observed(asked.roles)
+    level_of(roles)
+    try: table = asked.table({seen: "error", **dict.fromkeys(sides_of(roles), "bound")})
     except _Incomplete as error:
-        if not set(sides_of(stated)) & set(error.columns): raise
+        if not set(sides_of(roles)) & set(error.columns): raise
         raise ValueError(f"{error}; write -inf or inf where there is no bound") from None
     return asked.given("intervals", table, observed=table.columns[seen],
-                       values=bounds_of(stated, table))
+                       values=bounds_of(roles, table))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-star
 def in_place_of_star(
@@ -740,12 +740,12 @@ def _labels_in(cell, mark):
 # %% ../../nbs/command/67_cli_statements.ipynb #st-sets
 def _sets(asked):
     "Observed labels, sets as booleans, and the label of each of their columns."
-    stated, seen = asked.stated, _observed(asked.stated)
-    level_of(stated)
+    roles, seen = asked.roles, _observed(asked.roles)
+    level_of(roles)
     columns = {}
-    for pattern in as_list(stated["sets"]): columns |= chosen_columns(asked, pattern, "--sets")
+    for pattern in as_list(roles["sets"]): columns |= chosen_columns(asked, pattern, "--sets")
     if len(columns) == 1: return _listed_sets(asked, seen, *columns)
-    if "separator" in stated:
+    if "separator" in roles:
         raise ValueError("--separator splits the cells of one column: leave it out where --sets "
                          "names several")
     table = asked.table(dict.fromkeys(columns, "outcome"), [seen])
@@ -800,7 +800,7 @@ def _listed_sets(asked, seen, name):
     label = np.array([_text_label(one) for one in table.columns[seen]], dtype=object)
     held = []
     for cell, place in zip(table.columns[name], table.places):
-        try: held.append(_labels_in(cell, asked.stated.get("separator", ";")))
+        try: held.append(_labels_in(cell, asked.roles.get("separator", ";")))
         except ValueError as wrong: raise ValueError(
             f"{table.source}, {table.place} {place}: column {name!r} {wrong}") from None
     classes = sorted(set(label).union(*held))
@@ -812,22 +812,22 @@ def _listed_sets(asked, seen, name):
 # %% ../../nbs/command/67_cli_statements.ipynb #st-prob
 def _probabilities(asked):
     "Outcomes and probabilities."
-    stated, seen = asked.stated, _observed(asked.stated)
-    if "positive" in stated:
-        table = asked.table({stated["prob"]: "probability"}, [seen])
-        y = outcomes_of(table.columns[seen], seen, stated["positive"])
+    roles, seen = asked.roles, _observed(asked.roles)
+    if "positive" in roles:
+        table = asked.table({roles["prob"]: "probability"}, [seen])
+        y = outcomes_of(table.columns[seen], seen, roles["positive"])
     else:
-        try: table = asked.table({seen: "outcome", stated["prob"]: "probability"})
+        try: table = asked.table({seen: "outcome", roles["prob"]: "probability"})
         except _NoOutcome as error:
             raise ValueError(f"{error}; --positive names the label of 1") from None
         y = table.columns[seen]
-    return asked.given("probabilities", table, observed=y, values=table.columns[stated["prob"]])
+    return asked.given("probabilities", table, observed=y, values=table.columns[roles["prob"]])
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-classes
 def _classes(asked):
     "Labels, and a probability for each class."
-    columns = chosen_columns(asked, asked.stated["probs"], "--probs")
-    labels = [asked.stated["observed"]] if "observed" in asked.stated else []
+    columns = chosen_columns(asked, asked.roles["probs"], "--probs")
+    labels = [asked.roles["observed"]] if "observed" in asked.roles else []
     table = asked.table(dict.fromkeys(columns, "probability"), labels)
     classes, seen = [*columns.values()], None
     if labels: seen = observed_labels(table, labels[0], set(classes), "--probs")
@@ -838,15 +838,15 @@ def _classes(asked):
 def _made_of(asked, columns, kind, make):
     "Quantiles or members with what was observed; with a level the central interval they make."
     numbers, level = {}, None
-    if "level" in asked.stated: level = level_of(asked.stated)
-    if "observed" in asked.stated: numbers = {asked.stated["observed"]: "error"}
+    if "level" in asked.roles: level = level_of(asked.roles)
+    if "observed" in asked.roles: numbers = {asked.roles["observed"]: "error"}
     table = asked.table(numbers | dict.fromkeys(columns, "number"))
     frame = pd.DataFrame({name: table.columns[name] for name in columns})
     try:
         made = make(frame)
         if level is not None: made = made.interval(level)
     except (TypeError, ValueError) as wrong: raise ValueError(in_options(wrong)) from None
-    observed = table.columns.get(asked.stated.get("observed"))
+    observed = table.columns.get(asked.roles.get("observed"))
     if level is None:
         return asked.given(kind, table, observed=observed, statement=made, values=made.values)
     return asked.given("intervals", table, observed=observed,
@@ -856,15 +856,15 @@ def _made_of(asked, columns, kind, make):
 def _quantiles(asked):
     "Quantiles, or the interval between two of them."
     from uqcal.statements import Quantiles
-    stated, levels = asked.stated, None
-    if "quantile" in stated and "quantiles" in stated:
+    roles, levels = asked.roles, None
+    if "quantile" in roles and "quantiles" in roles:
         raise ValueError("give either --quantiles or --quantile, not both")
-    if "quantile" in stated:
-        pairs = dict(sorted(map(_level_and_column, stated["quantile"])))
+    if "quantile" in roles:
+        pairs = dict(sorted(map(_level_and_column, roles["quantile"])))
         columns, levels = [*pairs.values()], [*pairs]
-    else: columns = [*chosen_columns(asked, stated["quantiles"], "--quantiles")]
+    else: columns = [*chosen_columns(asked, roles["quantiles"], "--quantiles")]
     return _made_of(asked, columns, "quantiles", lambda frame: Quantiles.from_frame(
-        frame, columns, levels, sort_quantiles="sort_bounds" in stated))
+        frame, columns, levels, sort_quantiles="sort_bounds" in roles))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-pair
 def _level_and_column(text):
@@ -879,7 +879,7 @@ def _level_and_column(text):
 def _samples(asked):
     "Members, or their central intervals."
     from uqcal.statements import Samples
-    columns = [*chosen_columns(asked, asked.stated["samples"], "--samples")]
+    columns = [*chosen_columns(asked, asked.roles["samples"], "--samples")]
     return _made_of(asked, columns, "samples", lambda frame: Samples.from_frame(frame, columns))
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-table
@@ -909,41 +909,41 @@ def python_statement(
     tuple[str, str]
         What happened, and the statement, for a DataFrame called table.
     """
-    stated = given.asked.stated
+    roles = given.asked.roles
     table = {name: f"table[{json.dumps(value, ensure_ascii=False)}]"
-             for name, value in stated.items() if isinstance(value, str)}
-    level = stated.get("level")
+             for name, value in roles.items() if isinstance(value, str)}
+    level = roles.get("level")
     spread = table.get("std", f"variance={table.get('variance')}")
     made = {"mean-std": f"MeanStd({table.get('predicted', 0)}, {spread})",
             "intervals": f"Intervals({table.get('lower')}, {table.get('upper')}, level={level})",
-            "probabilities": f"Probabilities({table.get('prob')}{_positive_label(stated)})",
+            "probabilities": f"Probabilities({table.get('prob')}{_positive_label(roles)})",
             "classes": f"Probabilities.from_frame(table, {_class_words(given)})",
-            "quantiles": f"Quantiles.from_frame(table, {_quantile_words(stated)})",
-            "samples": f"Samples.from_frame(table, {stated.get('samples')!r})"}
-    return table.get("observed", table.get("error", "")), f"uqcal.{made[kind_of(stated)]}"
+            "quantiles": f"Quantiles.from_frame(table, {_quantile_words(roles)})",
+            "samples": f"Samples.from_frame(table, {roles.get('samples')!r})"}
+    return table.get("observed", table.get("error", "")), f"uqcal.{made[kind_of(roles)]}"
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-classes
 def _class_words(given):
     "Columns of probabilities, and the label of each as the table holds it."
-    stated = given.asked.stated
-    if "probs" not in stated: return ""
-    seen, classes = np.asarray(given.table.columns.get(stated.get("observed"), [])), given.classes
+    roles = given.asked.roles
+    if "probs" not in roles: return ""
+    seen, classes = np.asarray(given.table.columns.get(roles.get("observed"), [])), given.classes
     if seen.dtype.kind in "iuf": classes = [float(one) for one in classes]
     if seen.dtype.kind in "iuf" and all(one == int(one) for one in classes):
         classes = [int(one) for one in classes]
-    return f"{stated['probs']!r}, classes={[*classes]!r}"
+    return f"{roles['probs']!r}, classes={[*classes]!r}"
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-c
-def _quantile_words(stated):
+def _quantile_words(roles):
     "Columns of quantiles, by a pattern or one by one with their levels."
-    more = ", sort_quantiles=True" * ("sort_bounds" in stated)
-    if "quantile" not in stated: return f"{stated.get('quantiles')!r}{more}"
-    pairs = dict(sorted(map(_level_and_column, stated["quantile"])))
+    more = ", sort_quantiles=True" * ("sort_bounds" in roles)
+    if "quantile" not in roles: return f"{roles.get('quantiles')!r}{more}"
+    pairs = dict(sorted(map(_level_and_column, roles["quantile"])))
     return f"{[*pairs.values()]}, {[*pairs]}{more}"
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-b
-def _positive_label(stated):
-    if "positive" in stated: return f", pos_label={stated['positive']!r}"
+def _positive_label(roles):
+    if "positive" in roles: return f", pos_label={roles['positive']!r}"
     return ""
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-python-call
@@ -978,6 +978,6 @@ def python_call(
         words.append(f"by=table[{json.dumps([*by], ensure_ascii=False)}]{cast}")
     if given.asked.groups and verb != "monitor":
         words.append(f"groups=table[{json.dumps(given.asked.groups, ensure_ascii=False)}]")
-    if verb == "conformalize": words.append(f"level={given.asked.stated['level']}")
+    if verb == "conformalize": words.append(f"level={given.asked.roles['level']}")
     words += [f"{name}={value!r}" for name, value in more.items() if value is not None]
     return f"uqcal.{verb}({', '.join(words)})"

@@ -24,7 +24,7 @@ from .cli_parts import (
     row_details, screen_text, shows_bar, tell_of_parts, typed, wrapped)
 from uqcal._command.cli_statements import (
     Given, KINDS, OUTPUT, QUESTION, ROWS_READ, SAID, asked_of, chosen_columns, kind_of,
-    need, python_call, raw_bounds, refuse_others, stated_words, source_of, takes,
+    need, python_call, raw_bounds, refuse_others, role_words, source_of, takes,
     typed_statement)
 from .running import new_app
 
@@ -127,21 +127,21 @@ def _statistics_rows(validation):
 def _error_step(result, given):
     "Recalibrate along the columns that were asked about; or read the column as a variance."
     if result.step.verb == "recalibrate": return {"verb": "recalibrate", "by": [*given.by]}
-    cause, stated = result.step.facts.get("cause"), given.asked.stated
-    if cause is not None and cause.name == "variance" and "std" in stated:
+    cause, roles = result.step.facts.get("cause"), given.asked.roles
+    if cause is not None and cause.name == "variance" and "std" in roles:
         words = [("variance" if name == "std" else name, column)
-                 for name, column in stated.items()]
-        return {"verb": "validate", "by": [*given.by], "stated": dict(words)}
+                 for name, column in roles.items()]
+        return {"verb": "validate", "by": [*given.by], "roles": dict(words)}
     return None
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-intervals
 def _validate_intervals(given, options):
     "The report on intervals or sets of labels."
     from uqcal.intervals.coverage import interval_report
-    stated, values = given.asked.stated, given.values
-    if "sort_bounds" in stated and kind_of(stated) == "intervals":  # which are counted, too
-        values, options = raw_bounds(stated, given.table), options | {"sort_bounds": True}
-    return interval_report(given.observed, values, stated["level"],
+    roles, values = given.asked.roles, given.values
+    if "sort_bounds" in roles and kind_of(roles) == "intervals":  # which are counted, too
+        values, options = raw_bounds(roles, given.table), options | {"sort_bounds": True}
+    return interval_report(given.observed, values, roles["level"],
                            classes=given.classes, by=dict(given.by) or None,
                            groups=given.groups, **options)
 
@@ -174,7 +174,7 @@ def _interval_step(result, given):
     "Move the bounds, where that helps on held-out rows."
     if result.correction is None or result.verdict != "invalid": return None
     by = [result.correction.by] if result.correction.by is not None else []
-    if kind_of(given.asked.stated) == "intervals": return {"verb": "recalibrate", "by": by}
+    if kind_of(given.asked.roles) == "intervals": return {"verb": "recalibrate", "by": by}
     return {"verb": "conformalize", "by": by}
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-prob
@@ -267,7 +267,7 @@ def _forecast_step(result, given):
 # %% ../../nbs/command/97_cli_validate.ipynb #va-labels
 def _label_columns(asked):
     "By column: the label, of what was observed and of probabilities."
-    seen, prob = (chosen_columns(asked, need(asked.stated, name, "the columns of all labels"),
+    seen, prob = (chosen_columns(asked, need(asked.roles, name, "the columns of all labels"),
                                  f"--{name}") for name in ("observed", "probs"))
     if {*seen.values()} != {*prob.values()}:
         raise ValueError(f"--observed and --probs must name the same labels, got "
@@ -346,18 +346,18 @@ validate_commands = new_app()
 @takes({**SAID, **QUESTION, **_EFFORT, **_TIME, **_LABELS, **OUTPUT, **ROWS_READ})
 def _validate(context):
     params = context.params
-    source, stated = source_of(context), typed_statement(context)
-    kind = kind_of(stated)
+    source, roles = source_of(context), typed_statement(context)
+    kind = kind_of(roles)
     way = WAYS[kind]
-    if way is _FORECAST and "level" in stated: way = _COVERAGE  # of one interval
+    if way is _FORECAST and "level" in roles: way = _COVERAGE  # of one interval
     if kind == "classes" and params["multilabel"]: way = _MULTILABEL
     refuse_others(context, kind, (*_ALWAYS, *way.acts))
     check_fail_on(params["fail_on"])
-    if params["in_parts"]: return _IN_PARTS[kind](context, stated)
+    if params["in_parts"]: return _IN_PARTS[kind](context, roles)
     check_outputs(source, params["jobs"], report=params["report"], json=params["json_file"],
                   figure=params["figure"])
     options = _validation_options(params, way)
-    asked = asked_of(context, source, stated)
+    asked = asked_of(context, source, roles)
     if way is _MULTILABEL: given = _labels_of(asked)
     else: given = KINDS[kind].read(asked)
     result = _with_places(way.run(given, options), given.table)
@@ -417,17 +417,17 @@ def _with_places(result, table):
 def _next_words(step, given, context):
     "A command that takes the next step, on lines that a terminal holds."
     verb, by = step["verb"], step["by"]
-    stated = {"by": by, "as-groups": [name for name in by if name in given.asked.as_groups]}
-    words = [*stated_words(step.get("stated", given.asked.stated)), *stated_words(stated),
+    roles = {"by": by, "as-groups": [name for name in by if name in given.asked.as_groups]}
+    words = [*role_words(step.get("roles", given.asked.roles)), *role_words(roles),
              *typed(context, "groups", *ROWS, "seed")]
     if verb == "monitor":
-        words = [*stated_words(given.asked.stated),
+        words = [*role_words(given.asked.roles),
                  *typed(context, "decimal", "thousands", "encoding")]
     elif verb == "validate":
         words += typed(context, "weight", "confidence", "n_bins", "n_boot", "n_resamples")
         if "tolerance" in step: words.append(f"--tolerance {step['tolerance']:.2g}")
     else:
-        if kind_of(given.asked.stated) in ("mean-std", "probabilities") or typed(
+        if kind_of(given.asked.roles) in ("mean-std", "probabilities") or typed(
                 context, "multilabel"): words += typed(context, "tolerance")
         words += [*typed(context, "multilabel"), f"--out {MADE[verb]}", "--model model.json"]
     return on_lines([f"uqcal {verb} {shlex.quote(context.params['file'])}", *words])
@@ -511,13 +511,13 @@ def _contradicted_places(found):
             + f" and {left:,} more" * (left > 0))
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-parts
-def _errors_in_parts(context, stated):
+def _errors_in_parts(context, roles):
     "Validate mean ± std of a table that is read in parts."
     params = options_in_parts(context, "error", "observed", "predicted", "std", "verbose")
     from uqcal.parts.errors_in_parts import _errors_of_partitions
-    std = need(stated, "std", "the column of standard deviations")
-    if "error" in stated: errors = [stated["error"]]
-    else: errors = [need(stated, name, "the error is the difference of two columns")
+    std = need(roles, "std", "the column of standard deviations")
+    if "error" in roles: errors = [roles["error"]]
+    else: errors = [need(roles, name, "the error is the difference of two columns")
                     for name in ("observed", "predicted")]
     columns = differing([*errors, std])
     with open_parts(params, columns) as table:
@@ -533,11 +533,11 @@ def _question_in_parts(params):
     return {name: value for name, value in question.items() if value is not None}
 
 # %% ../../nbs/command/97_cli_validate.ipynb #va-parts-prob
-def _probabilities_in_parts(context, stated):
+def _probabilities_in_parts(context, roles):
     "Validate probabilities of a table that is read in parts."
     params = options_in_parts(context, "observed", "prob", "positive", "n_bins", "n_boot", "seed",
                               "verbose")
-    columns = [need(stated, "observed", "the column of outcomes"), stated["prob"]]
+    columns = [need(roles, "observed", "the column of outcomes"), roles["prob"]]
     differing([*columns, params["weight"]])
     from uqcal.parts.partitions import _calibration_of_partitions
     from uqcal.probabilities.calibration import _shown_numbers

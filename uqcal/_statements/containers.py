@@ -200,8 +200,8 @@ def _quantile_levels(levels, names, q):
         levels = [_level_in(name) for name in names]
         wrong = [name for name, level in zip(names, levels) if level is None]
         if wrong:
-            raise refusal("unnamed_levels", "values ", "must have columns whose names say their "
-                          f"level, such as q05 or 0.05, and {wrong[0]!r} does not",
+            raise refusal("unnamed_levels", "the columns of values ", "must say their level in "
+                          f"their names, such as q05 or 0.05, and {wrong[0]!r} does not",
                           "; write Quantiles(values, levels)")
     return check_levels(levels, q)
 

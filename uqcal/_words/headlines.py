@@ -379,22 +379,26 @@ def axis_text(kind: str,  # of a finding in parts
     return AXES.get(kind, "estimate")
 
 # %% ../../nbs/words/89_headlines.ipynb #head-curve
-def curve_name(of: str,  # "probabilities", "uncertainties" or "intervals"
+_FOLLOWED = {"probabilities": "calibration error", "probabilities of classes": "calibration error",
+             "uncertainties": "mean Z²", "intervals": "coverage", "quantiles": "coverage",
+             "members": "coverage"}
+
+
+def curve_name(of: str,  # what rows predict
                ) -> str:  # for an axis
     """The measure that a stream is followed by.
 
     Parameters
     ----------
     of : str
-        "probabilities", "uncertainties" or "intervals".
+        What rows predict.
 
     Returns
     -------
     str
         For an axis.
     """
-    if of.startswith("probabilities"): return "calibration error"
-    return {"uncertainties": "mean Z²"}.get(of, "coverage")
+    return _FOLLOWED[of]
 
 # %% ../../nbs/words/89_headlines.ipynb #head-captions
 _PARTS = "Bars are limits. The dashed line is what was claimed."

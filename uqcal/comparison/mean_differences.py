@@ -188,19 +188,21 @@ def _time_differences(
     once, and p-values.
 
     Source: Diebold & Mariano (1995); Müller (2004); Lazarus, Lewis, Stock & Watson (2018)."""
-    mean, (error, waves) = difference.mean(axis=1), _time_spread(difference)
-    is_flat = error <= 1e-12 * np.abs(mean)
-    critical, chance = np.zeros(mean.size), np.where(mean == 0, 1.0, 1 / (n_boot + 1))
-    used, t = waves[~is_flat], np.abs(mean[~is_flat]) / error[~is_flat]
+    mean = difference.mean(axis=1)
+    error, waves = _time_spread(difference)
+    varies = error > 1e-12 * np.abs(mean)
+    critical = np.zeros(mean.size)
+    pvalue = np.where(mean == 0, 1.0, 1 / (n_boot + 1))
+    t, waves = np.abs(mean[varies]) / error[varies], waves[varies]
     if t.size == 1:
-        critical[~is_flat] = scipy.stats.t.isf((1 - confidence) / 2, used.shape[1])
-        chance[~is_flat] = 2 * scipy.stats.t.sf(t, used.shape[1])
+        critical[varies] = scipy.stats.t.isf((1 - confidence) / 2, waves.shape[1])
+        pvalue[varies] = 2 * scipy.stats.t.sf(t, waves.shape[1])
     if t.size > 1:
-        null = _drawn_waves(used, affordable(n_boot, used.size), np.random.default_rng(rng))
-        critical[~is_flat], chance[~is_flat] = _joint_limits(null, t, confidence)
+        null = _drawn_waves(waves, affordable(n_boot, waves.size), np.random.default_rng(rng))
+        critical[varies], pvalue[varies] = _joint_limits(null, t, confidence)
     half = critical * error
-    return MeanDifferences(mean=mean, standard_error=np.where(is_flat, 0.0, error),
-                           low=mean - half, high=mean + half, pvalue=chance,
+    return MeanDifferences(mean=mean, standard_error=np.where(varies, error, 0.0),
+                           low=mean - half, high=mean + half, pvalue=pvalue,
                            critical=critical, n_resamples=n_boot)
 
 # %% ../../nbs/comparison/81_mean_differences.ipynb #tm-drawn

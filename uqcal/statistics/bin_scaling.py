@@ -800,25 +800,29 @@ def _line(points):
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-068c
 def _permuted(points, values, confidence, **common):
     "The same from shuffled values: only an intercept that is too large counts against calibration."
-    is_fitted, defined = points["is_fitted"].to_numpy(), np.isfinite(values).all(axis=1)
+    is_fitted = points["is_fitted"].to_numpy()
+    defined = np.isfinite(values).all(axis=1)
     if not defined.any():
         raise ValueError("error must not be zero for so many points that nearly every shuffle has "
                          "a bin without errors; use larger bins, or ence")
     weights = _intercept_weights(points["x"].to_numpy()[is_fitted])
-    null = np.where(defined, np.where(defined[:, None], values, 0)[:, is_fitted] @ weights, np.inf)
+    null = np.full(len(values), np.inf)
+    null[defined] = values[defined][:, is_fitted] @ weights
     line, expected = _line(points), float(null[defined].mean())
     pvalue = monte_carlo_pvalue(line["statistic"], null)
     beyond = int(np.floor((1 - confidence) * (null.size + 1) + 1e-9))
     if beyond: limit = np.sort(null)[null.size - beyond]
     else: limit = np.inf
-    low, is_valid = float(line["statistic"] - (limit - expected)), pvalue > 1 - confidence + 1e-12
+    low = float(line["statistic"] - (limit - expected))
+    is_valid = pvalue > 1 - confidence + 1e-12
+    if is_valid: verdict, low = "valid", min(low, expected)
+    else: verdict = "invalid"
     points = points.assign(shuffled=values[defined].mean(axis=0),
                            pvalue=[monte_carlo_pvalue(one, column)
                                    for one, column in zip(points["value"], values.T)])
     return Extrapolation(
         pvalue=pvalue, alternative="greater", null_distribution=null, confidence=confidence,
-        confidence_interval=Interval(min(low, expected) if is_valid else low, np.inf),
-        verdict="valid" if is_valid else "invalid", points=points, **line, **common)
+        confidence_interval=Interval(low, np.inf), verdict=verdict, points=points, **line, **common)
 
 # %% ../../nbs/statistics/24_bin_scaling.ipynb #cell-048
 def _usable(n_bins, n, min_bin_size, fit_above):

@@ -655,13 +655,15 @@ def python_line(
 # %% ../../../nbs/words/probabilities/08_probabilities.ipynb #cell-049
 def _screen_call(arguments):
     "A comparison of groups at equal probabilities."
-    columns, named = "", ""
+    columns = ['"y": y_true', '"p": y_prob', '"group": group']
+    names = ['y_true="y"', 'score="p"', 'by="group"']
     if arguments["weighted"]:
-        columns, named = ', "weight": sample_weight', ', sample_weight="weight"'
+        columns.append('"weight": sample_weight')
+        names.append('sample_weight="weight"')
     if arguments["clustered"]:
-        columns, named = columns + ', "cluster": groups', named + ', groups="cluster"'
-    return (f'screen({{"y": y_true, "p": y_prob, "group": group{columns}}},\n'
-            f'       y_true="y", score="p", by="group"{named})')
+        columns.append('"cluster": groups')
+        names.append('groups="cluster"')
+    return f"screen({{{', '.join(columns)}}},\n       {', '.join(names)})"
 
 # %% ../../../nbs/words/probabilities/08_probabilities.ipynb #in-parts-off
 def _off_in_parts(facts):
