@@ -266,7 +266,7 @@ def test_a_mend_of_probabilities_is_offered_for_a_fault_only(some):
 
 # --- what is said is what was found ----------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("seed, n", [(0, 60), (2, 2000), (5, 600)])
+@pytest.mark.parametrize("seed, n", [(0, 60), pytest.param(2, 2000, marks=pytest.mark.slow), (5, 600)])
 def test_without_conclusions_nothing_is_said_of_what_columns_cannot_tell(seed, n):
     rng = np.random.default_rng(seed)
     u = np.exp(rng.normal(0, 0.4, n))

@@ -151,7 +151,7 @@ def test_the_adversary_ruins_each_deterministic_forecast(make):
     for seed in SEEDS: assert np.all(running_calibration_error(*against_the_adversary(make(), seed, 500)) >= 0.5 - TIE)
 
 
-@pytest.mark.parametrize("width", [0.5, pytest.param(0.25, marks=pytest.mark.slow), 0.1])
+@pytest.mark.parametrize("width", [0.5, pytest.param(0.25, marks=pytest.mark.slow), pytest.param(0.1, marks=pytest.mark.slow)])
 def test_hedging_keeps_its_guarantee_against_the_adversary(width):
     "Theorem 3.2 of Gupta and Ramdas bounds the mean over the draws, at each T. Wide bins give the tighter bound: ¼ + 4/√T for two."
     games = [against_the_adversary(hops(bin_width=width, rng=np.random.default_rng([seed, 1])), seed, 1000) for seed in SEEDS]

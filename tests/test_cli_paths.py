@@ -119,7 +119,7 @@ PATHS = {"std": ("recalibrate", "--observed y --predicted mean --std sd", "--pre
          "sets": ("conformalize", "--observed pet --probs p_* --level 0.8", "--probs p_*", "--observed pet --sets in_* --level 0.8")}
 
 
-@pytest.mark.parametrize("kind", PATHS)
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind == "variance")) for kind in PATHS])
 def test_a_model_takes_the_fault_out_of_new_rows(capsys, kind):
     "Validate, fit, apply to rows without outcomes of which nothing was known, validate these."
     verb, fit, apply, again = PATHS[kind]

@@ -392,7 +392,7 @@ def test_groups_of_many_sizes_are_answered_and_their_link_too():
     assert weak["ranking"].status == "invalid" and weak["ranking"].estimate < low
 
 
-@pytest.mark.parametrize(("rows", "times"), [(5, 2), (3, 10), (30, 2)])
+@pytest.mark.parametrize(("rows", "times"), [(5, 2), (3, 10), pytest.param(30, 2, marks=pytest.mark.slow)])
 def test_small_files_written_more_than_once_are_not_wiser(rows, times):
     for seed in range(3):
         error, uncertainty = sample(seed, rows, 0.5)
@@ -706,7 +706,7 @@ def test_conclusions_are_in_json_and_html_escaped():
     assert "&lt;script&gt;" in result._repr_html_() and "<script" not in result._repr_html_()
 
 
-@pytest.mark.parametrize("names", [[], ["x"], ["a" * 3000], [f"feature\n{k} <script>" for k in range(5)], ["wide " * 200 + str(k) for k in range(12)]])
+@pytest.mark.parametrize("names", [[], ["x"], pytest.param(["a" * 3000], marks=pytest.mark.slow), [f"feature\n{k} <script>" for k in range(5)], pytest.param(["wide " * 200 + str(k) for k in range(12)], marks=pytest.mark.slow)])
 def test_a_validation_fits_a_screen(names):
     error, uncertainty = sample(1)
     features = {name: np.roll(COLUMN, k) for k, name in enumerate(names)}
@@ -737,7 +737,7 @@ def test_validate_checks_its_columns_once_and_sorts_each_once(monkeypatch):
     assert seen == ["both"] and len(sorted_) == len(set(sorted_)) == 8       # u, E, |E|, |Z|, x, t, and pairs and signs in search of repeats
 
 
-@pytest.mark.parametrize("n_mc", [100, "auto"])
+@pytest.mark.parametrize("n_mc", [100, pytest.param("auto", marks=pytest.mark.slow)])
 def test_correlation_is_judged_by_its_known_reference_alone(n_mc):
     error, uncertainty = sample(2, n=500)
     for stated, verdict, said in ((uncertainty, "valid", "no trend"), (uncertainty**0.5, "invalid", "too little"), (uncertainty**1.5, "invalid", "too much")):

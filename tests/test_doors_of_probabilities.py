@@ -118,7 +118,7 @@ def test_streams_learn_truth_values_and_say_what_makes_them_of_labels(made):
     with pytest.raises(ValueError, match="which label is 1. type y_true == LABEL"): made().partial_fit(0.3, 2)
 
 
-@pytest.mark.parametrize("kind", ["words", "two", "true"])
+@pytest.mark.parametrize("kind", ["words", pytest.param("two", marks=pytest.mark.slow), pytest.param("true", marks=pytest.mark.slow)])
 def test_a_table_in_parts_has_a_positive_label_though_a_part_may_hold_the_other_alone(kind, tmp_path, capsys):
     _, p, y, g, _ = cases(5)
     frame = pd.DataFrame(dict(words=np.where(y == 1, "spam", "ham"), two=y + 1, true=y == 1, y=y, score=p, q=p**1.2, group=g)).sort_values("y", ignore_index=True)

@@ -216,7 +216,7 @@ def test_a_mean_that_is_one_errors_work_is_said_to_be():
     for kind, line in (("errors", "a,1.0,"), ("bounds", "a,1.0,2,")): assert {finding.status for finding in run(kind, [line])[1].findings} == {"inconclusive"}
 
 
-@pytest.mark.parametrize("level", [pytest.param(0.5, marks=pytest.mark.slow), 0.9, 0.999])
+@pytest.mark.parametrize("level", [pytest.param(0.5, marks=pytest.mark.slow), 0.9, pytest.param(0.999, marks=pytest.mark.slow)])
 def test_coverage_is_reached_in_the_long_run_through_gaps_and_shifts(level):
     rng = np.random.default_rng(4)
     n = 60_000
@@ -304,7 +304,7 @@ OPTIONS = {"errors": ("--std", "u", "--error", "e", "--key", "id"), "bounds": ("
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
-@pytest.mark.parametrize("kind", RUN)
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind != "errors")) for kind in RUN])
 def test_a_run_that_is_killed_in_mid_stream_goes_on_as_if_nothing_had_happened(kind, tmp_path, capsys):
     head, lines = HEAD[kind], late(kind)
     (tmp_path / "s.csv").write_text("\n".join([head, *lines, ""]))

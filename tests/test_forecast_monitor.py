@@ -188,6 +188,7 @@ recalibrate_forecast_rows(sys.stdin.buffer, lambda text: None, columns=tuple(nam
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
 def test_a_run_that_is_killed_goes_on_as_if_it_had_not_been(tmp_path):
     "kill -9 between two writings of the state; resume passes over what the state knows."

@@ -43,7 +43,7 @@ def content(path):
     return {**held, "state": {name: value for name, value in state.items() if name != "ended_"}}
 
 
-@pytest.mark.parametrize("method", ["ops", "tops", "hops"])
+@pytest.mark.parametrize("method", [pytest.param("ops", marks=pytest.mark.slow), pytest.param("tops", marks=pytest.mark.slow), "hops"])
 def test_a_file_cut_in_two_at_any_row_gives_the_same_as_whole(method, tmp_path):
     head, lines, _, _ = keyed()
     whole, summary = run(lines, tmp_path / "whole.json", method=method)

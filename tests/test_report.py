@@ -268,7 +268,7 @@ def test_report_of_constant_uncertainties_gives_the_reason(tmp_path):
     assert "nothing to rank" in text and "nan" not in text.lower()
 
 
-@pytest.mark.parametrize("change", ["zeros", "two points", "huge", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ties", "one distribution"))])
+@pytest.mark.parametrize("change", ["two points", "huge", *(pytest.param(name, marks=pytest.mark.slow) for name in ("zeros", "ties", "one distribution"))])
 def test_report_of_odd_data(tmp_path, change):
     rng = np.random.default_rng(5)
     u = rng.uniform(1, 3, 120)

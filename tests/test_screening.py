@@ -271,7 +271,7 @@ def test_clustered_members_make_no_differences():
     assert plain.cautions[-1].code == "members_may_be_clustered"
 
 
-@pytest.mark.parametrize("cluster", [None, "who"])
+@pytest.mark.parametrize("cluster", [None, pytest.param("who", marks=pytest.mark.slow)])
 def test_a_screen_that_finds_nothing_says_what_is_not_excluded(cluster):
     "In 32 screens of six groups without any difference, one pair of which has no event, the true differences lie within what is said. Mutation: the largest average that was seen."
     beyond, said = 0, []
