@@ -390,6 +390,8 @@ def test_features_in_parquet(parquet, capsys):
     (["validate", "errors.csv", *COLUMNS, "--groups", "uE"], "--groups must name a column of its own, got 'uE'"),
     (["conformalize", "demo", "--quantiles", "q*", "--observed", "temperature"], "--level is needed: the coverage that is claimed, such as 0.9"),
     (["validate", "demo", "--quantile", "q05", "--observed", "temperature", "--level", "0.9"], "--quantile must be a level and a column, as 0.05=q05, got 'q05'"),
+    (["validate", "demo", "--quantile", "0.5=rain", "--quantile", "0.5=rain_prob", "--observed", "temperature"], "--quantile names the level 0.5 more than once"),
+    (["validate", "demo", "--samples", "rain", "--observed", "temperature"], "the columns must hold at least two members for each row, got one"),
     (["validate", "demo", "--quantiles", "x*", "--observed", "temperature", "--level", "0.9"], "--quantiles x* names no column; the file has 'date', 'season', 'temperature', 'rain', 'temperature_mean', 'temperature_std', 'q05', 'q10', 'q25', 'q40', 'q50', 'q60'"),
     (["validate", "demo", "--tolerance", "1"], "--tolerance must be a factor above 1, such as 1.25, got 1.0"),
     (["validate", "demo", "--tolerance", "nan"], "--tolerance must be a factor above 1, such as 1.25, got nan"),

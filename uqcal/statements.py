@@ -885,7 +885,8 @@ class Samples(Statement):
         index = _index_of(self.values)
         values, names = _matrix(self.values, "values", "members")
         if values.shape[1] < 2:
-            raise ValueError("values must hold at least two members for each row, got one")
+            raise refusal("few_members", "values ",
+                          "must hold at least two members for each row, got one")
         self._set(values=values, columns={} if names is None else {"values": names}, _index=index)
 
     _rows = ("values",)

@@ -197,7 +197,7 @@ def outcomes_of(labels: Any,  # as a file holds them, text, shape (n,)
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-positive-words
 _SUBJECTS = {"crossing": "the columns ", "level": "--level ", "pos_label": "--positive ",
-             "unnamed_levels": "the columns "}
+             "few_members": "the columns ", "unnamed_levels": "the columns "}
 _HINTS = {"crossing": "; --sort-bounds sorts each row", "label": " name it by --positive",
           "unnamed_levels": "; name each as --quantile 0.05=q05"}
 
@@ -221,7 +221,9 @@ def in_options(error: Exception,  # by a function of Python
     """
     if not hasattr(error, "fault"): return str(error)
     subject = _SUBJECTS.get(error.code, error.subject)
-    return f"{subject}{error.fault}{hints.get(error.code, '')}"
+    place = ""
+    if hasattr(error, "partition"): place = f" (in partition {error.partition}, counted from 0)"
+    return f"{subject}{error.fault}{hints.get(error.code, '')}{place}"
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-positive-parts
 def label_in_parts(table: Any,  # a Dask table

@@ -860,8 +860,11 @@ def _quantiles(asked):
     if "quantile" in roles and "quantiles" in roles:
         raise ValueError("give either --quantiles or --quantile, not both")
     if "quantile" in roles:
-        pairs = dict(sorted(map(_level_and_column, roles["quantile"])))
-        columns, levels = [*pairs.values()], [*pairs]
+        pairs = sorted(map(_level_and_column, roles["quantile"]))
+        levels, columns = map(list, zip(*pairs))
+        for level in levels:
+            if levels.count(level) > 1:
+                raise ValueError(f"--quantile names the level {level:g} more than once")
     else: columns = [*chosen_columns(asked, roles["quantiles"], "--quantiles")]
     return _made_of(asked, columns, "quantiles", lambda frame: Quantiles.from_frame(
         frame, columns, levels, sort_quantiles="sort_bounds" in roles))
