@@ -5,9 +5,9 @@
 # %% ../../nbs/chance/14_logistic.ipynb #cell-005
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -275,33 +275,93 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
     """
     if start is None: start = np.zeros(features.shape[1])
     if weights is None: weights = np.ones(y.size)
-    used = weights > 0
-    features, y, weights = features[used], y[used], as_counts(weights[used])
+    if (weights <= 0).any():
+        used = weights > 0
+        features, y, weights = features[used], y[used], weights[used]
+    weights, offset = as_counts(weights), features @ start
     counts = bool(np.all(weights == np.floor(weights)))
     one_class = bool(np.all(y == y[0]))
-    free = features * (_independent(features) & (True if fitted is None else fitted))
+    kept = _independent(features)
+    if fitted is not None: kept = kept & fitted
+    if kept.all(): free = features
+    else: free = np.ascontiguousarray(features[:, kept])
     if one_class: found = None
-    else: found = _newton(free, y, weights, features @ start)
-    smooth = (one_class or _is_doubtful(found, free, features @ start)) and is_separable(free, y)
+    else: found = _newton(free, y, weights, offset)
+    smooth = (one_class or _is_doubtful(found, free, offset)) and is_separable(free, y)
     if smooth:
         ones, zeros = weights @ y, weights @ (1 - y)
         targets = np.where(y == 1, (ones + 1) / (ones + 2), 1 / (zeros + 2))
-        found = _newton(free, targets, weights, features @ start)
-    elif found is None: found = _newton(free, y, weights, features @ start)
-    error = np.asarray(found.bse)
-    if not (counts or smooth): error = _sandwich(free, y, weights, found.fittedvalues)
-    return LogisticFit(coef=start + found.params, standard_error=error, smoothed=smooth,
-                       n=int(used.sum()))
+        found = _newton(free, targets, weights, offset)
+    elif found is None: found = _newton(free, y, weights, offset)
+    coef, error = np.array(start, dtype=float), np.zeros(start.size)
+    coef[kept] += found.coef
+    if counts or smooth: error[kept] = np.sqrt(np.diag(found.covariance))
+    else: error[kept] = _sandwich(free, y, weights, sigmoid(offset + free @ found.coef))
+    return LogisticFit(coef=coef, standard_error=error, smoothed=smooth, n=y.size)
+
+
+# %% ../../nbs/chance/14_logistic.ipynb #newton-loss
+@kernel(error_model="numpy")
+def _log_loss(features, targets, weights, offset, coef, is_asked, gradient, hessian):
+    "Eq. 3, or 0 where it is not asked for; minus its gradient, and its Hessian, are written, Eq. 4."
+    gradient[:], hessian[:], loss = 0.0, 0.0, 0.0
+    for i in range(targets.size):
+        z = offset[i]
+        for k in range(coef.size): z += features[i, k] * coef[k]
+        e = np.exp(-abs(z))
+        if z >= 0: q = 1.0 / (1.0 + e)
+        else: q = e / (1.0 + e)
+        if is_asked: loss += weights[i] * (np.log1p(e) + max(z, 0.0) - targets[i] * z)
+        push, bend = weights[i] * (targets[i] - q), weights[i] * e / (1.0 + e)**2
+        for k in range(coef.size):
+            gradient[k] += push * features[i, k]
+            for j in range(k + 1): hessian[k, j] += bend * features[i, k] * features[i, j]
+    for k in range(coef.size):
+        for j in range(k): hessian[j, k] = hessian[k, j]
+    return loss
+
 
 # %% ../../nbs/chance/14_logistic.ipynb #cell-019
+class _Maximum(NamedTuple):
+    "Where the likelihood is largest."
+
+    coef: np.ndarray  # the departure from the offset, shape (d,)
+    covariance: np.ndarray  # the inverse of the Hessian, shape (d, d)
+    converged: bool
+
+
 def _newton(features, targets, weights, offset):
-    "statsmodels' fit of the departure from what is given."
-    import statsmodels.api as sm
-    model = sm.GLM(targets, features, family=sm.families.Binomial(), freq_weights=weights,
-                   offset=offset)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")      # separation is looked for afterwards
-        return model.fit(maxiter=100, tol=1e-13, tol_criterion="params")
+    "The least of Eq. 3, on many rows looked for where a few of them have theirs."
+    rows = features, targets, weights, offset
+    every = len(targets) // 20_000
+    if every > 1:
+        begun = _newton(*(np.ascontiguousarray(one[::every]) for one in rows))
+        if begun.converged:
+            found = _newton_steps(rows, begun.coef, False)
+            if found.converged: return found
+    return _newton_steps(rows, np.zeros(features.shape[1]), True)
+
+
+def _newton_steps(rows, coef, is_far):
+    "Newton's steps on Eq. 4; far from the minimum, where a step can climb, it is halved then."
+    d, enough = coef.size, 1e-17 * rows[2].sum()
+    step, gradient, hessian = *np.zeros((2, d)), np.zeros((d, d))
+    best, covariance, converged, turns = np.inf, hessian * np.nan, False, 0
+    while not converged and turns < 100:
+        turns += 1
+        loss = _log_loss(*rows, coef + step, is_far, gradient, hessian)
+        if loss > best + 1e-9 * abs(best): step = step / 2
+        else:
+            best, coef, size = loss, coef + step, np.sqrt(np.diag(hessian))
+            with np.errstate(all="ignore"):
+                try: covariance = np.linalg.inv(hessian / np.outer(size, size))
+                except np.linalg.LinAlgError: break
+                covariance /= np.outer(size, size)
+                step = covariance @ gradient
+            converged = bool(gradient @ step <= enough)
+    if converged: coef = coef + step
+    return _Maximum(coef, covariance, converged)
+
 
 # %% ../../nbs/chance/14_logistic.ipynb #ded93941
 def as_counts(weights: np.ndarray,  # weights > 0, shape (n,)
@@ -326,7 +386,7 @@ def as_counts(weights: np.ndarray,  # weights > 0, shape (n,)
 
 # %% ../../nbs/chance/14_logistic.ipynb #377b79ef
 def _sandwich(features, y, weights, q):
-    "Standard errors of parameters where weights are no counts, Eq. 4a; 0 for columns left out."
+    "Standard errors of parameters where weights are no counts, Eq. 4a."
     curvature = weights * q * (1 - q)
     inverse = np.linalg.pinv((features.T * curvature) @ features, hermitian=True)
     reach = curvature * np.einsum("ij,jk,ik->i", features, inverse, features)
@@ -337,6 +397,11 @@ def _sandwich(features, y, weights, q):
 # %% ../../nbs/chance/14_logistic.ipynb #77af5eb4
 def _independent(features):
     "Which columns add something to those after them."
+    products = features.T @ features
+    size = np.sqrt(np.diag(products))
+    if size.all():
+        angles = products / np.outer(size, size)
+        if np.linalg.eigvalsh(angles)[0] > 1e-8: return np.ones(size.size, bool)
     kept = np.zeros(features.shape[1], bool)
     for k in range(features.shape[1] - 1, -1, -1):
         column = features[:, k]
@@ -348,7 +413,11 @@ def _independent(features):
 # %% ../../nbs/chance/14_logistic.ipynb #cell-019b
 def _is_doubtful(found, free, offset):
     "Whether a fit may have run away."
-    if not found.converged or not np.isfinite([found.params, found.bse]).all(): return True
-    z = np.abs(offset + free @ found.params)
-    error = np.sqrt(np.einsum("ij,jk,ik->i", free, found.cov_params(), free).clip(0))
-    return bool(np.any((z > 15) & ((z < 3 * error) | (error < 1e-6 * z))))
+    if not found.converged or not np.isfinite(found.covariance).all(): return True
+    z = np.abs(offset + free @ found.coef)
+    far = z > 15
+    if not far.any(): return False
+    z, free = z[far], free[far]
+    error = np.sqrt(np.einsum("ij,jk,ik->i", free, found.covariance, free).clip(0))
+    return bool(np.any((z < 3 * error) | (error < 1e-6 * z)))
+
