@@ -24,7 +24,8 @@ from .._base.inputs import (check_choice, check_column, check_fraction, check_ge
                                 check_labels_agree, plain_array, read_labels, read_vector, refuse)
 from .._base.outcomes import check_multiclass
 from .intervals import _check_interval_bounds, _check_no_sets
-from .._sample.repeats import copies_of, repeated_cases
+from .._sample.repeats import are_distinct, copies_of, repeated_cases
+from .._base.kernels import kernel
 from .._base.results import enumerated
 from .._sample.sample import Sample, stable_order
 from ..corrections.scaling import ErrorMap, _read_columns
@@ -96,8 +97,7 @@ def _threshold(scores, level, unit):
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-059
 def _pairs(y, low, up, groups):
     "True values beside a number for each pair of bounds."
-    value = np.sort(y)
-    if np.count_nonzero(value[1:] == value[:-1]) < 2:  # no row can be a copy, whatever the bounds
+    if are_distinct(y):  # no row can be a copy, whatever the bounds
         return Sample(y, np.ones(y.size), groups)
     first, last = (np.unique(one, return_inverse=True)[1] for one in (low, up))
     return Sample(y, 1.0 + first * (last.max() + 1.0) + last, groups)
@@ -114,16 +114,24 @@ def _group_names(columns, by):
     return columns[by]
 
 # %% ../../nbs/intervals/31_conformal.ipynb #as-decimals
+@kernel
 def _as_decimals(
     low: np.ndarray,  # lower bounds, shape (n,)
     up: np.ndarray,  # upper bounds, shape (n,)
 ) -> np.ndarray:  # shape (n, 2)
     "Bounds to fourteen digits of the larger, in which decimals that should be equal are equal."
-    size = np.max([np.where(np.isfinite(one), np.abs(one), 0.0) for one in (low, up)], axis=0)
-    use = (size > 1e-8) & (size < 1e13)
-    scale = 10.0**(13 - np.floor(np.log10(size, where=use, out=np.zeros(size.shape))))
-    return np.column_stack([np.where(use, np.rint(np.where(use, one, 0.0) * scale) / scale, one)
-                            for one in (low, up)])
+    out, scale = np.empty((low.size, 2)), 1e13
+    for k in range(low.size):
+        out[k, 0], out[k, 1], size = low[k], up[k], 0.0
+        if np.isfinite(low[k]): size = abs(low[k])
+        if np.isfinite(up[k]): size = max(size, abs(up[k]))
+        if not 1e-8 < size < 1e13: continue
+        while size * scale >= 1e14: scale /= 10.0
+        while size * scale < 1e13: scale *= 10.0
+        for side in range(2):
+            if np.isfinite(out[k, side]): out[k, side] = np.rint(out[k, side] * scale) / scale
+    return out
+
 
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-016
 class _Told(Storable):
@@ -152,17 +160,19 @@ class _Told(Storable):
         level, cells = check_fraction(self.level, "level"), max(len(labels), 1)
         if len(sides) == 1: part = level
         else: part = (1 + level) / 2
-        order = np.argsort(cell, kind="stable")
+        if cells == 1: parts = [np.s_[:]]
+        else: parts = np.split(np.argsort(cell, kind="stable"),
+                               np.cumsum(np.bincount(cell, minlength=cells)))[:cells]
         self.labels_, self.clustered_ = labels, unit is not None
         self.points_, self.inside_ = np.zeros((2, cells), np.int64)
         self.threshold_ = np.full((cells + 1, len(sides)), np.inf)
-        for k, held in enumerate(np.split(order, np.cumsum(np.bincount(cell, minlength=cells)))[
-                :cells]):
+        for k, held in enumerate(parts):
+            size = cell[held].size
             if unit is None: own = None
             else: own = np.unique(unit[held], return_inverse=True)[1]
-            if own is None or not held.size: self.points_[k] = held.size
+            if own is None or not size: self.points_[k] = size
             else: self.points_[k] = own.max() + 1
-            self.threshold_[k] = [_threshold(side[held], part, own) if held.size else np.inf
+            self.threshold_[k] = [_threshold(side[held], part, own) if size else np.inf
                                   for side in sides]
             self.threshold_[k, self.threshold_[k] == -np.inf] = 0.0  # all lack this bound
             self.inside_[k] = np.all([
@@ -352,7 +362,7 @@ class ConformalIntervals(_Told):
                                 groups=groups)
         cell, labels = self._cells(columns, sample.n)
         unit = self._units_of(sample)
-        if self.scaling is None: held = np.arange(sample.n)
+        if self.scaling is None: held = np.s_[:]
         else: held = self._recalibrate_step(sample, columns, unit)
         scaled = sample.scaled[held]
         if self.correction_ is not None:
