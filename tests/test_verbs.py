@@ -241,3 +241,13 @@ def test_conformal_intervals_follow_the_side_and_the_width_that_need_it():
     assert skewed.lower[0] > -0.5 and skewed.upper[0] > 4
     upper = verbs.conformalize(rng.normal(0, 1, 600), Intervals(None, np.zeros(600), level=0.9), level=0.9, rng=1)
     assert np.isneginf(upper.statement.lower).all() and upper.apply(Intervals(None, [0.0], level=0.9)).upper[0] > 1
+
+
+def test_every_kind_of_stream_draws_its_curve(tmp_path):
+    rng = np.random.default_rng(3)
+    u, p = rng.uniform(1, 2, 60), rng.uniform(0.1, 0.9, 60)
+    y, levels, classes = u * rng.normal(size=60), np.linspace(0.05, 0.95, 7), np.column_stack([p, (1 - p) / 3, 2 * (1 - p) / 3])
+    for what, made in ((y, MeanStd(0, u)), (y, Intervals(-1.6 * u, 1.6 * u, level=0.9)), (y, Quantiles(np.outer(u, stats.norm.ppf(levels)), levels=levels)),
+                       (y, Samples(u[:, None] * rng.normal(size=(60, 8)))), (y, Distribution(stats.norm(0, u))), ((rng.uniform(size=60) < p).astype(int), Probabilities(p)),
+                       ((rng.uniform(size=(60, 1)) > classes.cumsum(axis=1)).sum(axis=1).clip(0, 2), Probabilities(classes))):
+        assert "<img" in verbs.monitor(what, made).to_html(), type(made)
