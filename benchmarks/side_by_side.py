@@ -14,8 +14,6 @@ import argparse
 import contextlib
 import ctypes
 import gc
-import importlib.abc
-import importlib.machinery
 import io
 import json
 import os
@@ -32,7 +30,6 @@ from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-from unittest.mock import MagicMock
 
 import limits
 import numpy as np
@@ -43,12 +40,13 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 STORED, RUN, FIGURE = HERE / "side_by_side.csv", HERE / "side_by_side.json", HERE / "side_by_side.png"
 PEERS = {"MAPIE": "mapie", "uncertainty-toolbox": "uncertainty-toolbox", "netcal": "netcal", "relplot": "relplot", "scoringrules": "scoringrules", "crepes": "crepes",
-         "river": "river", "scikit-learn": "scikit-learn", "model-diagnostics": "model-diagnostics", "scipy": "scipy", "statsmodels": "statsmodels"}
+         "river": "river", "scikit-learn": "scikit-learn", "model-diagnostics": "model-diagnostics", "properscoring": "properscoring", "torchmetrics": "torchmetrics", "scipy": "scipy", "statsmodels": "statsmodels"}
 OURS = ["numba", "numpy", "pandas", "matplotlib", "joblib", "pooch", "tqdm", "typer", "Jinja2"]
 SIZES, LIMIT, ROUNDING, LEVEL = (10**3, 10**4, 10**5, 10**6, 10**7), 20.0, 1e-8, 0.9
 CLASSES, TEN = SIZES[:4], "ten classes: 10,000,000 rows need gigabytes"
+TWENTY = "twenty members: 10,000,000 rows need gigabytes"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
-KINDS = ["intervals and sets", "scores", "probabilities", "errors and uncertainties", "mends", "streams"]
+KINDS = ["intervals and sets", "scores", "probabilities", "errors and uncertainties", "recalibration", "streams"]
 
 JITTER = "MAPIE multiplies each score by 1 plus 1e-8 of noise before it sorts, which lets close scores change places; uqcal leaves scores as they are and reads equal ones together."
 DIFFERS = {
@@ -62,8 +60,8 @@ DIFFERS = {
     ("conformal intervals, by group", "crepes"): "crepes takes (1 − 0.9)(m + 1) of m points in floating point, which falls short of a whole number: it then takes the next larger score.",
 }
 FEW = "uqcal looks for missing, infinite and impossible values first; the peer does not, and the rest is a pass or two."
-COPIES = "uqcal looks for rows of the calibration set that are copies of others, which takes a second sort of a column."
-STATSMODELS = "uqcal fits with statsmodels, which gives standard errors too, and looks whether the likelihood has a maximum."
+COPIES = "uqcal looks whether values are missing or infinite and whether rows are copies of others, counts the rows inside, and rounds bounds to fourteen digits: a pass each."
+MAXIMUM = "uqcal gives standard errors too, and looks whether the likelihood has a maximum."
 BEHIND = {
     ("coverage", "MAPIE"): "Both make a few passes over three columns; uqcal's look for crossed bounds too.",
     ("mean width", "MAPIE"): "The peer takes the absolute width of bounds that are crossed, uqcal refuses them: one more pass beside the subtraction.",
@@ -72,7 +70,7 @@ BEHIND = {
     ("coverage by width, 10 groups", "MAPIE"): "Both sort the widths; uqcal's groups never part widths that differ by rounding alone, and it looks for crossed bounds.",
     ("conformal sets", "MAPIE"): "uqcal looks whether each row sums to one, and for rows that are copies of others.",
     ("coverage of sets", "MAPIE"): "Both pick one truth value for each row; uqcal looks whether each label is a class.",
-    ("conformal intervals, per uncertainty", "crepes"): "crepes checks nothing. " + COPIES,
+    ("conformal intervals, per uncertainty", "crepes"): COPIES,
     ("conformal intervals, by group", "crepes"): "uqcal's groups have names, which are read and looked up as Python's text; here crepes gets whole numbers. " + COPIES,
     ("conformal intervals of one width", "MAPIE"): COPIES,
     ("conformal bounds", "MAPIE"): COPIES,
@@ -82,14 +80,14 @@ BEHIND = {
     ("ECE, 10 bins", "relplot"): "The peer adds up differences by one division for each point; uqcal's bins may have any edges, count points and outcomes apart, and are checked.",
     ("length scale", "MAPIE"): FEW,
     ("ENCE, 20 bins", "netcal"): "uqcal sorts by u, for bins that hold equally many points; bins of equal width need no sort.",
-    ("Platt scaling", "scikit-learn"): STATSMODELS,
-    ("beta scaling", "scikit-learn"): STATSMODELS,
+    ("Platt scaling", "scikit-learn"): MAXIMUM,
+    ("beta scaling", "scikit-learn"): MAXIMUM,
     ("temperature, 10 classes", "scikit-learn"): "uqcal looks whether each row sums to one, and computes all probabilities once more for its standard error.",
 }
 NO_ROW = """Nothing of uqcal's does the same as relplot's smoothed calibration error, MAPIE's worst-slab coverage, uncertainty-toolbox's miscalibration area and sharpness, river's detectors of drift.
-Most of uqcal has no counterpart there either: tests of consistency and their references, limits of what was not seen, graphs of two groups, mends that are
-chosen and judged on held-out rows, streams with late outcomes. The scripts beside this one measure those against plain loops. netcal's metrics are measured with empty modules in the place of torch, which
-they do not use: torch and what it needs are 3 GB to fetch. Its mends need torch and have no row."""
+Most of uqcal has no counterpart there either: tests of consistency and their references, limits of what was not seen, graphs of two groups, recalibrations that are
+chosen and judged on held-out rows, streams with late outcomes. The scripts beside this one measure those against plain loops."""
+
 
 
 class Row(NamedTuple):
@@ -130,33 +128,6 @@ class Classes(ClassifierMixin, BaseEstimator):
     def predict(self, X): return X.argmax(axis=1)
 
 
-class Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    "Empty modules in the place of torch, which netcal imports and whose metrics do not use it: torch and what it needs are 3 GB to fetch."
-    names = ("torch", "pyro", "gpytorch", "tensorboard")
-
-    def find_spec(self, name, path=None, target=None):
-        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.split(".")[0] in self.names else None
-
-    def create_module(self, spec):
-        made = MagicMock(name=spec.name)
-        made.__path__, made.__spec__, made.__name__, made.Tensor = [], spec, spec.name, type("Tensor", (), {})
-        return made
-
-    def exec_module(self, module): pass
-
-
-def netcal():
-    "netcal's metrics."
-    absent = Absent()
-    sys.meta_path.insert(0, absent)
-    try:
-        import netcal.metrics
-    finally:
-        sys.meta_path.remove(absent)
-        for name in [name for name in sys.modules if name.split(".")[0] in Absent.names]: del sys.modules[name]
-    return netcal
-
-
 @cache
 def inputs(n):
     "One set of columns for all rows: intervals, errors, probabilities, classes."
@@ -171,6 +142,7 @@ def inputs(n):
     if n in CLASSES:
         prob = rng.exponential(size=(n, 10))**3 + 1e-12
         prob /= prob.sum(axis=1, keepdims=True)
+        held.members = u[:, None] * rng.standard_normal((n, 20))
         held.prob, held.label, held.sets = prob, (prob.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1).clip(0, 9), prob > 0.05
     return held
 
@@ -237,16 +209,26 @@ Z = 1.6448536269514722
 
 
 def score_rows():
+    import properscoring
     import scoringrules as sr
+    import torch
     from model_diagnostics.scoring import LogLoss, SquaredError, decompose
     from sklearn.metrics import brier_score_loss
     from sklearn.metrics import log_loss as their_log_loss
+    from torchmetrics.functional.regression import continuous_ranked_probability_score
     from uncertainty_toolbox import metrics_scoring_rule as ut
 
     from uqcal.probabilities.differences import brier_decomposition
     from uqcal.comparison.scores import brier_score, crps, interval_score, log_score, negative_log_density
+    from uqcal.predictive.predictive_scores import crps_of_samples
     kind = KINDS[1]
+
+    def torchs(x): return continuous_ranked_probability_score(torch.from_numpy(x.members), torch.from_numpy(x.y)).item()
     yield Row(kind, "CRPS", "scoringrules", lambda x: crps(x.y, x.u), lambda x: sr.crps_normal(x.y, x.zero, x.u))
+    yield Row(kind, "CRPS", "properscoring", lambda x: crps(x.y, x.u), lambda x: properscoring.crps_gaussian(x.y, x.zero, x.u))
+    yield Row(kind, "CRPS of 20 members", "scoringrules", lambda x: crps_of_samples(x.y, x.members), lambda x: sr.crps_ensemble(x.y, x.members), sizes=CLASSES, ends=TWENTY)
+    yield Row(kind, "CRPS of 20 members", "properscoring", lambda x: crps_of_samples(x.y, x.members), lambda x: properscoring.crps_ensemble(x.y, x.members), sizes=CLASSES, ends=TWENTY)
+    yield Row(kind, "CRPS of 20 members", "torchmetrics", lambda x: crps_of_samples(x.y, x.members).mean(), torchs, sizes=CLASSES, ends=TWENTY)
     yield Row(kind, "CRPS, mean", "uncertainty-toolbox", lambda x: crps(x.y, x.u).mean(), lambda x: ut.crps_gaussian(x.zero, x.u, x.y))
     yield Row(kind, "CRPS, Student", "scoringrules", lambda x: crps(x.y, x.u, dof=6.0), lambda x: sr.crps_t(x.y, 6.0, 0.0, x.scale))
     yield Row(kind, "log score", "scoringrules", lambda x: negative_log_density(x.y, x.u), lambda x: sr.logs_normal(x.y, x.zero, x.u))
@@ -257,6 +239,7 @@ def score_rows():
               lambda x: ut.interval_score(x.zero, x.u, x.y, start_p=LEVEL, end_p=LEVEL, resolution=1))
     yield Row(kind, "Brier score", "scikit-learn", lambda x: brier_score(x.o, x.p).mean(), lambda x: brier_score_loss(x.o, x.p))
     yield Row(kind, "Brier score", "scoringrules", lambda x: brier_score(x.o, x.p), lambda x: sr.brier_score(x.o, x.p))
+    yield Row(kind, "Brier score", "properscoring", lambda x: brier_score(x.o, x.p), lambda x: properscoring.brier_score(x.o, x.p))
     yield Row(kind, "Brier score", "model-diagnostics", lambda x: brier_score(x.o, x.p).mean(), lambda x: SquaredError()(x.o, x.p))
     yield Row(kind, "log loss", "scikit-learn", lambda x: log_score(x.o, x.p).mean(), lambda x: their_log_loss(x.o, x.p))
     yield Row(kind, "log loss", "model-diagnostics", lambda x: log_score(x.o, x.p).mean(), lambda x: LogLoss()(x.o, x.p))
@@ -274,10 +257,16 @@ def probability_rows():
     from uqcal.probabilities import calibration_tests as tests
     from uqcal.probabilities import reliability as ours
     from uqcal.probabilities.walk import cumulative_differences, length_scale
-    metrics, kind = netcal().metrics, KINDS[2]
+    import torch
+    from netcal import metrics
+    from torchmetrics.functional.classification import binary_calibration_error
+    kind = KINDS[2]
+
+    def torchs(x): return binary_calibration_error(torch.from_numpy(x.p), torch.from_numpy(x.o), n_bins=10).item()
     yield Row(kind, "ECE, 50 bins", "MAPIE", lambda x: ours.expected_calibration_error(x.o, x.p, n_bins=50), lambda x: theirs.expected_calibration_error(x.o, x.p, 51, "uniform"))
     yield Row(kind, "ECE, 10 bins", "relplot", lambda x: ours.expected_calibration_error(x.o, x.p, n_bins=10), lambda x: binnedECE(x.p, x.o, 10))
     yield Row(kind, "ECE, 10 bins", "netcal", lambda x: ours.expected_calibration_error(x.o, x.p, n_bins=10), lambda x: metrics.ECE(10).measure(x.p, x.o))
+    yield Row(kind, "ECE, 10 bins", "torchmetrics", lambda x: ours.expected_calibration_error(x.o, x.p, n_bins=10), torchs)
     yield Row(kind, "ECE of the top label", "MAPIE", lambda x: ours.top_label_ece(x.label, x.prob, n_bins=50), lambda x: theirs.top_label_ece(x.label, x.prob, num_bins=51, split_strategy="uniform"), sizes=CLASSES, ends=TEN)
     yield Row(kind, "ECE of each class", "MAPIE", lambda x: np.mean(ours.classwise_ece(x.label, x.prob, n_bins=50)),
               lambda x: theirs.expected_calibration_error(x.label, x.prob, 51, "uniform", classwise=True, class_labels=x.label), sizes=CLASSES, ends=TEN)
@@ -295,7 +284,10 @@ def error_rows():
 
     from uqcal.statistics.bootstrap import bca_interval
     from uqcal.statistics.statistics import cc, ence
-    metrics, kind = netcal().metrics, KINDS[3]
+    import torch
+    from netcal import metrics
+    from torchmetrics.functional import spearman_corrcoef
+    kind = KINDS[3]
 
     def resampled(x):
         return list(stats.bootstrap((x.y / x.u,), lambda z, axis: np.mean(z**2, axis=axis), n_resamples=5000, method="BCa", vectorized=True, batch=max(1, 10**7 // x.n), rng=1).confidence_interval)
@@ -303,12 +295,14 @@ def error_rows():
     def ours(x, n_jobs=1):
         return [*bca_interval("zms", x.y, x.u, n_boot=5000, rng=1, n_jobs=n_jobs).confidence_interval]
     yield Row(kind, "rank correlation of |E| and u", "scipy", lambda x: cc(x.y, x.u), lambda x: stats.spearmanr(np.abs(x.y), x.u).statistic)
+    yield Row(kind, "rank correlation of |E| and u", "torchmetrics", lambda x: cc(x.y, x.u), lambda x: spearman_corrcoef(torch.from_numpy(np.abs(x.y)), torch.from_numpy(x.u)).item())
     yield Row(kind, "ENCE, 20 bins", "netcal", lambda x: ence(x.y, x.u, n_bins=20), lambda x: metrics.ENCE(20).measure((x.zero, x.u**2), x.y).item())
     yield Row(kind, "BCa interval of ⟨Z²⟩, 5,000 resamples", "scipy", ours, resampled, two=lambda x: ours(x, 2))
 
 
 def recalibrate_rows():
     import statsmodels.api as sm
+    from netcal import scaling
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.frozen import FrozenEstimator
     from sklearn.isotonic import IsotonicRegression
@@ -339,6 +333,8 @@ def recalibrate_rows():
         design = sm.add_constant(np.log(x.u))
         return x.u * np.sqrt(sm.GLM((x.y / x.u)**2, design, family=sm.families.Gamma(sm.families.links.Log())).fit(tol=1e-12).predict(design))
     yield Row(kind, "Platt scaling", "scikit-learn", lambda x: PlattScaling().fit(x.p, x.o).predict(x.p), lambda x: logistic(x, False))
+    yield Row(kind, "Platt scaling", "netcal", lambda x: PlattScaling().fit(x.p, x.o).predict(x.p), lambda x: scaling.LogisticCalibration().fit(x.p, x.o).transform(x.p))
+    yield Row(kind, "beta scaling", "netcal", lambda x: BetaScaling().fit(x.p, x.o).predict(x.p), lambda x: scaling.BetaCalibration().fit(x.p, x.o).transform(x.p))
     yield Row(kind, "beta scaling", "scikit-learn", lambda x: BetaScaling().fit(x.p, x.o).predict(x.p), lambda x: logistic(x, True))
     yield Row(kind, "isotonic probabilities", "scikit-learn", lambda x: IsotonicCalibration().fit(x.p, x.o).predict(x.p), lambda x: IsotonicRegression().fit(x.p, x.o).predict(x.p))
     yield Row(kind, "temperature, 10 classes", "scikit-learn", lambda x: TemperatureScaling().fit(x.prob, x.label).predict(x.prob), temperature, sizes=CLASSES, ends=TEN)
@@ -474,8 +470,7 @@ def environment():
         print("installing the peers", flush=True)
         venv.create(folder, with_pip=True, clear=True)
         pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
-        subprocess.run([*pip, *(name for name in PEERS.values() if name != "netcal"), *OURS], check=True)
-        subprocess.run([*pip, "--no-deps", "netcal"], check=True)  # without torch, see `Absent`
+        subprocess.run([*pip, *PEERS.values(), *OURS], check=True)  # with torch, of some gigabytes, for two of them
         (folder / "installed").touch()
     return str(python)
 

@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
+import costs
 import limits
 import side_by_side
 
@@ -48,3 +49,10 @@ def test_ratios_are_told_to_two_digits(ratio, told):
 
 def test_make_bench_runs_it_first():
     assert re.search(r"for script in benchmarks/side_by_side\.py \$\(filter-out [^)]*%/side_by_side\.py", (ROOT / "Makefile").read_text("utf-8"))
+
+
+def test_costs_are_stored_for_every_verb_and_kind_and_reports_stay_small():
+    table = costs.stored()
+    assert list((table["verb"] + ", " + table["kind"]).drop_duplicates()) == costs.NAMES and not table.duplicated(["verb", "kind", "n"]).any()
+    assert set(table.groupby(["verb", "kind"])["n"].min()) == {costs.SIZES[0]} and set(table["n"]) <= {*costs.SIZES, 500_000}
+    assert table[["json_megabytes", "report_megabytes"]].max().max() < 3
