@@ -381,7 +381,7 @@ def axis_text(kind: str,  # of a finding in parts
 # %% ../../nbs/words/89_headlines.ipynb #head-curve
 _FOLLOWED = {"probabilities": "calibration error", "probabilities of classes": "calibration error",
              "uncertainties": "mean Z²", "intervals": "coverage", "quantiles": "coverage",
-             "members": "coverage"}
+             "ensembles": "coverage", "densities": "coverage", "members": "coverage"}
 
 
 def curve_name(of: str,  # what rows predict
