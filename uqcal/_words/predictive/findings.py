@@ -164,9 +164,10 @@ def _tail_fault(finding):
 # %% ../../../nbs/words/predictive/118_words_predictive.ipynb #wp-tails-c
 def _tails_line(finding):
     "Whether tails hold as many outcomes as predicted."
-    tested = p_text(finding.pvalue)
-    if finding.status == "invalid": return f"{_tail_fault(finding)} ({tested}): {_ends(finding)}"
+    if finding.status == "invalid":
+        return f"{_tail_fault(finding)} ({p_text(finding.pvalue)}): {_ends(finding)}"
     if finding.status == "minor":
+        tested = p_text(finding.pvalue)
         return f"{_tail_fault(finding)}, within the tolerance ({tested}): {_ends(finding)}"
     if finding.status == "valid":
         return f"{_ends(finding)}; odds off by {finding.tolerance:g} are excluded"
