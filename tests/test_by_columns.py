@@ -216,3 +216,24 @@ def test_groups_of_probabilities_are_drawn_as_ratios_with_their_limits():
     report = calibration_report(y, prob, by={"ward": group}, n_boot=99, n_resamples=199, rng=0)
     assert report["by ward"].status == "invalid" and report._repr_html_()
     assert sorted(one.get_text() for one in report.plot(finding="by ward").get_xticklabels()) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("wrong", ["a", "b"])
+def test_of_two_groups_the_one_that_is_wrong_is_named(seed, wrong):
+    rng = np.random.default_rng(seed)
+    p = special.expit(1.5 * rng.standard_normal(800))
+    group = rng.choice(["a", "b"], 800)
+    y = (rng.random(800) < p) | ((group == wrong) & (rng.random(800) < 0.3))
+    finding = _finding_along(_column_tests(y, p, {"sex": group}, n_resamples=499, rng=0)["sex"])
+    assert finding.part.first == wrong and finding.facts["ratio"] > 1.15
+
+
+def test_a_difference_within_the_tolerance_is_not_told_by_another_ratio():
+    rng = np.random.default_rng(0)
+    p = special.expit(1.5 * rng.standard_normal(800))
+    group = rng.choice(["a", "b"], 800)
+    y = (rng.random(800) < p) | ((group == "b") & (rng.random(800) < 0.3))
+    report = calibration_report(y, p, by={"sex": group}, n_resamples=999, n_boot=19, rng=1)
+    assert report["by sex"].status == "minor" and report["by sex"].facts["ratio"] > 1.25
+    assert "those expected at equal scores, within the tolerance" in report.conclusion and "O/E" not in report.conclusion

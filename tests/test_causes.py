@@ -508,3 +508,39 @@ def test_observed_values_must_belong_to_the_rows():
     error, u = made(40)
     with pytest.raises(ValueError, match="observed"): find_causes(error, u, observed=error[1:])
     with pytest.raises(ValueError, match="observed"): find_causes(pd.Series(error), u, observed=pd.Series(error, index=np.arange(1, 41)))
+
+
+# --- what observed values know ---------------------------------------------------------------------------------------------------------
+
+
+def temperatures(seed=7, n=600):
+    "Predictions, uncertainties and outcomes in one unit, and the laboratory of each row."
+    rng = np.random.default_rng(seed)
+    u, predicted = np.exp(0.4 * rng.standard_normal(n)), rng.uniform(0, 10, n)
+    return predicted, u, predicted + u * rng.standard_normal(n), rng.choice(["one", "two", "three"], n)
+
+
+def test_a_shift_is_not_taken_for_a_factor():
+    predicted, u, observed, _ = temperatures()
+    found = find_causes(observed + 273.15 - predicted, u, observed=observed + 273.15)
+    assert "unit" not in {one.name for one in found} and "offset" in {one.name for one in found}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_group_in_another_unit_is_named_by_its_values_and_not_by_its_errors(seed):
+    predicted, u, observed, lab = temperatures(seed)
+    observed = np.where(lab == "three", 1000, 1) * observed
+    sample = Sample(observed - predicted, u)
+    found = _causes_of(sample, {"lab": sample.along(lab)}, observed=observed)
+    told = [one for one in found if one.name in ("unit_in_a_group", "mixed_units")]
+    assert told and all(max(one.factor, 1 / one.factor) == pytest.approx(1000) for one in told)
+    assert all((lab[one.rows] == "three").mean() > 0.9 for one in told) and "offset" not in {one.name for one in found}
+
+
+def test_each_limit_counts_the_rows_that_are_clear_of_it():
+    rng = np.random.default_rng(7)
+    predicted = rng.uniform(0, 100, 600)
+    observed = np.clip(predicted + 8 * rng.standard_normal(600), 0, 100)
+    found = {one.facts["at"]: one.facts["clear"] for one in find_causes(observed - predicted, np.full(600, 8.0), observed=observed, least="seen")
+             if one.name == "detection_limit"}
+    assert found == {"least": np.sum(predicted > 16), "most": np.sum(predicted < 84)}

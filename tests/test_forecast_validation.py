@@ -247,3 +247,19 @@ def test_the_mean_score_is_among_the_numbers():
     y, levels = rng.standard_normal(60), [0.1, 0.5, 0.9]
     for one in (uqcal.Quantiles(np.tile(stats.norm.ppf(levels), (60, 1)), levels), uqcal.Samples(rng.standard_normal((60, 8))), uqcal.Distribution(stats.norm(np.zeros(60), 1.0))):
         assert uqcal.validate(y, one, rng=1).numbers["crps"] == pytest.approx(one.crps(y).mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("shift", "scale"), [(0.8, 1.0), (0.0, 1.8)])
+def test_of_two_groups_the_one_that_is_wrong_is_named(seed, shift, scale):
+    rng = np.random.default_rng(seed)
+    group = rng.choice(["a", "b"], 800)
+    y = rng.standard_normal(800) * np.where(group == "b", scale, 1) + shift * (group == "b")
+    found = uqcal.validate(y, nine(y), by={"sex": group}, in_time=False, rng=1, options=ValidateOptions(n_resamples=199))
+    assert found["by sex"].status == "invalid" and found["by sex"].part.first == "b" and "in sex b" in found["by sex"].line
+
+
+def test_a_spread_that_changes_is_told_beside_what_is_predicted():
+    y = np.random.default_rng(8).standard_normal(600) * np.where(np.arange(600) > 300, 2, 1)
+    found = uqcal.validate(y, nine(y), in_time=True, rng=1, options=ValidateOptions(n_resamples=999))
+    assert found["in time"].status == "invalid" and found["in time"].line.startswith("too narrow from about row")

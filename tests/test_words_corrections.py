@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import uqcal
 from uqcal._words.corrections import CAUTIONS, STEPS, map_text, recalibration_conclusion
 from uqcal.corrections.error_recalibration import recalibrate_errors
 from uqcal.reports import Caution, Step
@@ -80,3 +81,13 @@ def test_screens_of_real_recalibrations_fit_and_are_plain(factor):
     plain(found.conclusion), plain(found.step.sentence)
     assert found.to_dict()["outcome"] == found.outcome
     with pytest.raises(TypeError, match="neither true nor false"): bool(found)
+
+
+def test_what_is_unchanged_says_once_that_no_fault_was_found():
+    rng = np.random.default_rng(5)
+    p = 1 / (1 + np.exp(-1.5 * rng.standard_normal(60)))
+    found = uqcal.recalibrate(rng.random(60) < p, uqcal.Probabilities(p), rng=1)
+    assert found.outcome == "unchanged" and found.conclusion.startswith("Unchanged: no fault found; ") and found.conclusion.count("fault") == 1
+    y = rng.standard_normal(100)
+    found = uqcal.recalibrate(y, uqcal.Intervals(np.full(100, -1.7), np.full(100, 1.7), level=0.9), rng=1)
+    assert found.outcome == "unchanged" and found.conclusion.startswith("Unchanged. No fault found; ") and found.conclusion.count("fault") == 1

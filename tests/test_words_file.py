@@ -223,3 +223,8 @@ def test_cautions_on_cases_and_members_hold_what_was_counted():
     rows = rng.permutation(np.repeat(np.arange(400), 2))
     labels, caution = related_members(y[rows], p[rows], np.zeros(800))
     assert np.unique(labels).size == 400 and caution.facts == {"repeated": 400, "n": 800}
+
+
+@pytest.mark.parametrize(("clear", "said"), [(0, "none is predicted clear"), (1, "only 1 is predicted clear"), (7, "only 7 are predicted clear")])
+def test_rows_clear_of_a_limit_are_counted_in_english(clear, said):
+    assert said in Caution(code="off_limits", facts={"at_limit": 365, "judged": False, "clear": clear, "n": 600, "not_asked": ()}).sentence

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+import uqcal
 from uqcal._words.intervals import findings as words
 from uqcal.intervals.coverage import interval_report
 from uqcal.reports import Caution, Finding, Place, Step
@@ -195,3 +196,10 @@ def test_a_report_as_data_holds_no_sentence_but_what_words_make_of_it():
         assert not [text for text in [*values, *finding.facts.values()] if isinstance(text, str) and text.count(" ") > 2]
     for paragraph in report.details(): is_sound(paragraph)
     is_sound(report.conclusion)
+
+
+def test_one_bound_is_not_called_both():
+    rng = np.random.default_rng(8)
+    upper = uqcal.Intervals(None, np.full(600, 0.8), level=0.9)
+    says = uqcal.validate(rng.standard_normal(600), upper, rng=1).step.sentence
+    assert "shifting the finite bounds by one length" in says and "both" not in says

@@ -8,7 +8,8 @@ import pytest
 from uqcal.probabilities.calibration import calibration_report
 from uqcal._words.probabilities import findings as words
 from uqcal._words.probabilities import results
-from uqcal.reports import Caution, Step
+from uqcal._words.probabilities.classes import conclusion_text
+from uqcal.reports import Caution, Finding, Place, Step
 
 NEVER = ("mend", "alike", "stated", "could be there", "settle", "belong together", "like scores", "timid", "extreme", "errs", "whoever", "somebody", "nobody", "by lot",
          "of their own", "right ones", "fairly", "undecided", "decided", "event ratio", "is told", "told apart", "taught", "learnt", "points")
@@ -165,3 +166,22 @@ def test_a_recalibration_reads_the_findings():
     p = rng.uniform(0.02, 0.98, 600)
     found = recalibrate_probabilities((rng.random(600) < 0.3 + 0.4 * p) * 1, p, **FEW)
     assert found.is_recalibrated and found.before["slope"].direction == "overconfident"
+
+
+def test_a_verdict_on_classes_names_what_is_invalid_and_what_was_asked():
+    def finding(kind, status, **more):
+        name = {"top_label": "top label", "class_slope": "slope", "each_class": "each class", "class_locally": "locally"}[kind]
+        return Finding(name=name, kind=kind, status=status, scope="whole" if kind in ("top_label", "class_slope") else "place", **more)
+
+    worst = dict(estimate=1.1, part=Place(along="class", first="1", last="1", count=374, of=1000, by_group=True))
+    off, local = finding("each_class", "minor", **worst), finding("class_locally", "invalid")
+    assert conclusion_text([off, local]) == "Class 1 is off the most: O/E 1.10 (within the tolerance); miscalibrated in parts."
+    assert conclusion_text([off]) == "Class 1 is off the most: O/E 1.10, within the tolerance."
+    slope = finding("class_slope", "invalid", direction="overconfident")
+    assert conclusion_text([slope, off, local]) == "Overconfident, too close to 0 and 1; class 1 is off the most: O/E 1.10 (within the tolerance)."
+    assert conclusion_text([finding("top_label", "valid")]) == "Calibrated: top label is within the tolerance."
+    assert conclusion_text([finding("top_label", "valid"), finding("class_slope", "valid")]) == "Calibrated: top label and slope are within the tolerance."
+
+
+def test_what_rounding_leaves_is_nothing():
+    assert words._short(3.6e-15) == "0" and words._short(9.1e-5) == "9.1e−05"

@@ -1,11 +1,15 @@
 """What is said of streams: each template is tried with each of its cases, and checked for its numbers and for plain English."""
+import html
 import itertools
 import math
 import re
 
 import numpy as np
 import pytest
+from scipy import stats
 from test_language import FORBIDDEN
+
+import uqcal
 from uqcal._words.streams import (CAUTIONS, STEPS, counts_text, coverage_sentence, curve_lines, guarantee_text, rate_text, reading_sentence, scaling_sentence, since_text,
                                   stream_conclusion)
 from uqcal.adapters.error_streams import BoundStreamSummary, CoverageAlarm, ErrorStreamSummary
@@ -152,3 +156,18 @@ def test_counts_say_what_is_awaited_and_what_was_left_out():
     class Counts: rows, learnt, booked, waiting, skipped, left_out = 10, 8, 0, 2, 1, 3
     assert check(counts_text(Counts)) == "10 rows, 8 with an outcome, 2 awaiting theirs, 1 row skipped, 3 without a prediction left out"
     assert [len(line) for line in curve_lines([(100_000, 0.1, 0.2)] * 6, "probabilities")] == [80] * 3
+
+
+@pytest.mark.parametrize("kind", ["mean_std", "intervals", "probabilities", "classes", "quantiles", "samples", "distribution"])
+def test_a_stream_of_each_kind_has_a_page(kind):
+    rng = np.random.default_rng(0)
+    y, levels = rng.standard_normal(60), [0.1, 0.5, 0.9]
+    prob = rng.dirichlet([1, 1, 1], 60)
+    statement = {"mean_std": lambda: uqcal.MeanStd(0, np.ones(60)), "intervals": lambda: uqcal.Intervals(np.full(60, -2), np.full(60, 2), level=0.9),
+                 "probabilities": lambda: uqcal.Probabilities(np.full(60, 0.5)), "classes": lambda: uqcal.Probabilities(prob, classes=[0, 1, 2]),
+                 "quantiles": lambda: uqcal.Quantiles(np.tile(stats.norm.ppf(levels), (60, 1)), levels),
+                 "samples": lambda: uqcal.Samples(rng.standard_normal((60, 10))), "distribution": lambda: uqcal.Distribution(stats.norm(np.zeros(60), 1))}[kind]()
+    if kind == "probabilities": y = y > 0
+    if kind == "classes": y = rng.integers(0, 3, 60)
+    made = uqcal.monitor(y, statement)
+    assert made.conclusion in re.sub(r"\s+", " ", html.unescape(re.sub("<[^>]+>", "", made.to_html())))

@@ -319,7 +319,9 @@ def probability_conclusion(report: Any,  # a `ProbabilityRecalibration`
         A few sentences.
     """
     if report.outcome == "unchanged":
-        return f"Unchanged: {_UNCHANGED[report.reason]}. {capital(_verdict_of(report.before))}."
+        verdict = _verdict_of(report.before)
+        if verdict.startswith("no fault found"): return f"Unchanged: {verdict}."
+        return f"Unchanged: {_UNCHANGED[report.reason]}. {capital(verdict)}."
     return (f"Recalibrated by {report.chosen}: {report.model.sentence}. Before: "
             f"{_verdict_of(report.before)}. After, cross-validated: {_verdict_of(report.after)}.")
 

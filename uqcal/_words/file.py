@@ -174,8 +174,11 @@ def _off_limits(caution):
     facts = caution.facts
     what = f"{counted(facts['at_limit'])} stand at a limit of the observed values"
     if not facts["judged"]:
-        return (f"{what}, and only {facts['clear']:,} are predicted clear of it. A bias near the "
-                "limit may come from it alone.")
+        if facts["clear"] == 0: few = "none is"
+        elif facts["clear"] == 1: few = "only 1 is"
+        else: few = f"only {facts['clear']:,} are"
+        return (f"{what}, and {few} predicted clear of it. A bias near the limit may come from it "
+                "alone.")
     text = (f"{what}. The {facts['clear']:,} of {counted(facts['n'])} that are predicted more "
             "than 2 u from it are validated.")
     if facts["not_asked"]: text += f" Not tested along {', '.join(facts['not_asked'])}."
@@ -393,13 +396,20 @@ def _truncated(cause):
     return f"{size} ends at {value_text(cause.facts['end'])} without a tail. {why}"
 
 # %% ../../nbs/words/37_file.ipynb #cell-145b
+def _how_many(rows):
+    "Rows, with what is said of them."
+    if rows == 0: return "No row is"
+    if rows == 1: return "1 row is"
+    return f"{rows:,} rows are"
+
+
 def _detection_limit(cause):
     facts = cause.facts
     if facts["at"] == "least": size, where, why = "smallest", "above", "detection"
     else: size, where, why = "largest", "below", "the scale"
     return (f"{_share_of(facts)} have the {size} observed value, {value_text(facts['value'])}. "
             f"{_because(cause, f'a limit of {why}, or values that are truly equal')} "
-            f"{counted(facts['clear'])} are predicted more than 2 u {where} it.")
+            f"{_how_many(facts['clear'])} predicted more than 2 u {where} it.")
 
 # %% ../../nbs/words/37_file.ipynb #cell-147
 def _outcomes(cause):

@@ -112,7 +112,8 @@ def unchanged_conclusion(found: Any,  # the report on intervals that were left a
     -------
     str
     """
-    why = f", since {found.why_unchanged}" if found.why_unchanged else ""
+    is_said = found.conclusion.startswith("No fault found")
+    why = f", since {found.why_unchanged}" if found.why_unchanged and not is_said else ""
     return f"Unchanged{why}. {found.conclusion}"
 
 

@@ -17,7 +17,8 @@ from .known_causes import (_CONSTANTS, _STRENGTHS, Cause, _column_is_sorted,
                                        _without_rows, _row_facts, _row_names, _whole_column)
 from .column_causes import _OF_LINK, _causes_of_columns, _not_flagged
 from .other_columns import (_cause_of_whole_ratio, _causes_along, _causes_at_limits,
-                                        _causes_in_ratios, _rows_clear_of_limits)
+                                        _causes_in_ratios, _ratio_in_group,
+                                        _rows_clear_of_limits)
 from .._sample.repeats import copies_of
 from .._sample.sample import Ordering, Sample, rank_correlation
 
@@ -396,7 +397,7 @@ def _signs_are_lost(
     return bool(_crowds(np.abs(error)) and _crowds(np.abs(sample.scaled)))
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-107
-def _clusters(sample):
+def _clusters(sample, observed):
     "Rows in two clusters of u, or of |E|, that the other column does not show."
     found, n, size = [], sample.n, np.abs(sample.scaled)
     if n < 60: return found
@@ -416,15 +417,20 @@ def _clusters(sample):
         moved = np.log(np.median(size[is_high]) / np.median(size[~is_high]))
         is_zero = np.median(x[~is_high]) < 1e-5 * np.median(x)  # these have a name of their own
         if is_zero or abs(moved) < 0.6 * np.log(ratio): continue
-        found.append(_cluster(sample, np.flatnonzero(is_few), column, ratio, is_few is is_high))
+        found.append(_cluster(sample, np.flatnonzero(is_few), column, ratio, is_few is is_high,
+                              observed))
     return found
 
 # %% ../../nbs/errors/29_causes.ipynb #cell-107b
-def _cluster(sample, rows, column, ratio, is_high):
-    "The cause for rows in a cluster of their own."
+def _cluster(sample, rows, column, ratio, is_high, observed):
+    "The cause for rows in a cluster of their own; observed beside predicted values know the unit."
     units = [one for one in _CONSTANTS if one.name == "unit" and one.factor > 1]
-    fit = min(units, key=lambda one: abs(np.log(ratio / one.factor)) + 0.1 * one.rarity)
-    close = abs(np.log(ratio / fit.factor)) < 0.3
+    apart = np.log(ratio)
+    if column == "error":
+        of_values = _ratio_in_group(sample, rows, observed)
+        if of_values is not None: apart = abs(of_values)
+    fit = min(units, key=lambda one: abs(apart - np.log(one.factor)) + 0.1 * one.rarity)
+    close = abs(apart - np.log(fit.factor)) < 0.3
     facts = {"column": column, "count": rows.size, "n": sample.n, "ratio": float(ratio),
              "is_high": is_high, "unit_factor": fit.factor if close else None,
              "row_names": _row_names(sample, rows)}
@@ -453,7 +459,9 @@ def _causes_of(
     keep = _not_flagged(sample, found) & clear
     if keep.any():
         for name, order in (orders or {}).items():
-            found += _causes_along(sample, name, order, keep)
+            found += _causes_along(sample, name, order, keep, observed)
+    if any(one.name in ("unit_in_a_group", "mixed_units") for one in found):  # these move the mean
+        found = [one for one in found if one.name != "offset"]
     found = [one for one in found
              if _STRENGTHS.index(one.strength) >= _STRENGTHS.index(least)]
     return tuple(sorted(found, key=lambda one: -_STRENGTHS.index(one.strength)))
@@ -474,7 +482,7 @@ def _all_causes(sample, observed, clear):
         size = np.where(clear, np.abs(sample.scaled), 0)
         far = np.flatnonzero(size >= _apart(size, max(3, sample.n // 10)))
         by_ratio = _causes_in_ratios(sample, observed, far)
-        at_limits = _causes_at_limits(sample, observed, clear)
+        at_limits = _causes_at_limits(sample, observed)
     known = np.concatenate([_without_rows(), *(one.rows for one in by_ratio)])
     whole = sample
     if not clear.all() and clear.any(): whole = sample.keep(clear)
@@ -482,7 +490,7 @@ def _all_causes(sample, observed, clear):
     found = at_limits + first + by_ratio + _sentinels(sample) + rounded + _repeats(sample)
     if not rounded: found += _without(_piles(sample), found)
     if all(one.name != "rounded_errors" for one in rounded): found += _zeros(sample)
-    found += _without(_clusters(sample), found)
+    found += _without(_clusters(sample, observed), found)
     found += _without(_by_rows(sample, known, clear, looked_at), found)
     if first: return found
     of_columns = _causes_of_columns(sample, found, clear)

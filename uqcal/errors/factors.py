@@ -940,5 +940,5 @@ def _nothing(sample, units):
         return "all errors are " + ("next to zero" if sample.error.any() else "zero")
     if isinstance(units, _Points): count = units.units.sum()
     else: count = units.x.shape[0]
-    if count < 4: return f"only {count} independent points"
+    if count < 4: return f"only {count} independent point{'s' * (count != 1)}"
     return None

@@ -56,6 +56,11 @@ def _causes_in_ratios(sample: Sample,  # errors and uncertainties
                   facts=facts)]
 
 # %% ../../nbs/errors/95_other_columns.ipynb #cell-ratio-4
+def _left_by_shift(sample):
+    "The median |Z| that is left where one number is added to all predictions."
+    return np.median(np.abs(sample.error - np.median(sample.error)) / sample.uncertainty)
+
+
 def _cause_of_whole_ratio(sample: Sample,  # errors and uncertainties
                           observed: np.ndarray,  # observed values, shape (n,)
                          ) -> list[Cause]:  # one, or none
@@ -70,7 +75,8 @@ def _cause_of_whole_ratio(sample: Sample,  # errors and uncertainties
     for unit in sorted(near, key=lambda one: abs(middle - np.log(one.factor))):
         moved = np.abs((observed / unit.factor - predicted) / sample.uncertainty)
         turned = np.abs((observed - predicted * unit.factor) / sample.uncertainty)
-        if min(np.median(moved), np.median(turned)) < np.median(np.abs(sample.scaled)) / 3:
+        least = min(np.median(moved), np.median(turned))
+        if least < min(np.median(np.abs(sample.scaled)) / 3, 2 * _left_by_shift(sample)):
             facts = {"variant": "ratio", "ratio": float(np.exp(middle)), "reading": unit.reading}
             return _whole_column("unit", "likely", facts, factor=unit.factor)
     return []
@@ -101,14 +107,14 @@ def _rows_clear_of_limits(sample: Sample,  # errors and uncertainties
 # %% ../../nbs/errors/95_other_columns.ipynb #e7b33113
 def _causes_at_limits(sample: Sample,  # errors and uncertainties
                       observed: np.ndarray,  # observed values, shape (n,)
-                      clear: np.ndarray,  # from `_rows_clear_of_limits`
                      ) -> list[Cause]:  # one for each limit, with the rows that stand at it
     "Limits of detection, or bounds of what can be observed."
     found = []
-    for value, at, _ in _piled_ends(observed):
+    for value, at, side in _piled_ends(observed):
         rows = np.flatnonzero(observed == value)
+        away = side * (observed - sample.error - value) > 2 * sample.uncertainty
         facts = {"count": rows.size, "n": sample.n, "value": value, "at": at,
-                 "clear": int(clear.sum()), "row_names": _row_names(sample, rows)}
+                 "clear": int(away.sum()), "row_names": _row_names(sample, rows)}
         found.append(Cause(name="detection_limit", strength="seen", rows=rows, facts=facts))
     return found
 
@@ -117,9 +123,10 @@ def _causes_along(sample: Sample,  # errors and uncertainties
                   name: str,  # of the feature
                   order: Ordering,  # of the rows along it
                   keep: np.ndarray,  # False for rows with a fault of their own, shape (n,)
+                  observed: np.ndarray | None = None,  # observed values, shape (n,), if known
                  ) -> list[Cause]:  # units or a bias of groups, or the size that u is relative to
     "What a feature explains in the rows that are kept."
-    if order.kind == "groups": return _by_group(sample, name, order, keep)
+    if order.kind == "groups": return _by_group(sample, name, order, keep, observed)
     values, size = order.labels[order.codes], np.abs(sample.scaled)
     use = keep & (values != 0) & (size > 0)
     if use.sum() < 50: return []
@@ -131,12 +138,12 @@ def _causes_along(sample: Sample,  # errors and uncertainties
     return _whole_column("relative_uncertainty", "likely", {"power": float(slope), "feature": name})
 
 # %% ../../nbs/errors/95_other_columns.ipynb #cell-112
-def _by_group(sample, name, order, keep):
+def _by_group(sample, name, order, keep, observed):
     "Groups of twenty kept rows or more whose errors have a size, or else a mean, of their own."
     counts = np.bincount(order.codes, keep)
     if counts.size > 50 or counts.min() < 20: return []
     if counts.size > 2:  # of two groups, either may have the wrong unit
-        if found := _units_of_groups(sample, name, order, keep): return found
+        if found := _units_of_groups(sample, name, order, keep, observed): return found
     return _biased_groups(sample, name, order, keep, counts)
 
 # %% ../../nbs/errors/95_other_columns.ipynb #e7b33120
@@ -157,7 +164,7 @@ def _biased_groups(sample, name, order, keep, counts):
                          rows=np.flatnonzero(np.isin(codes, far)))
 
 # %% ../../nbs/errors/95_other_columns.ipynb #e7b33121
-def _units_of_groups(sample, name, order, keep):
+def _units_of_groups(sample, name, order, keep, observed):
     "Groups whose median |Z| is a unit away from that of all others."
     use = np.flatnonzero(keep & (sample.scaled != 0))
     logs, codes = np.log(np.abs(sample.scaled[use])), order.codes[use]
@@ -175,8 +182,20 @@ def _units_of_groups(sample, name, order, keep):
         closer = logs[codes == k] - np.sign(apart[k]) * np.log(1.5)
         pvalues[k] = _larger(np.sign(apart[k]), closer, logs[codes != k])
     far = np.flatnonzero(holm(pvalues) <= 0.005)
-    found = [_unit_of_group(sample, name, order, k, apart[k]) for k in far]
+    found = [_unit_of_group(sample, name, order, k, apart[k],
+                            _ratio_in_group(sample, order.codes == k, observed)) for k in far]
     return [one for one in found if one is not None]
+
+
+def _ratio_in_group(sample, rows, observed):
+    "The log of observed beside predicted values of a group; None where they are about equal."
+    if observed is None: return None
+    seen, predicted = observed[rows], (observed - sample.error)[rows]
+    use = seen * predicted > 0
+    if use.mean() < 0.9: return None
+    ratio = float(np.median(np.log(seen[use] / predicted[use])))
+    if abs(ratio) < 0.75: return None
+    return ratio
 
 # %% ../../nbs/errors/95_other_columns.ipynb #e7b33122
 def _larger(sign, values, others):
@@ -187,10 +206,15 @@ def _larger(sign, values, others):
     return ndtr(-excess / np.sqrt(pairs * (values.size + others.size + 1) / 12))
 
 # %% ../../nbs/errors/95_other_columns.ipynb #e7b33123
-def _unit_of_group(sample, name, order, k, apart):
-    "The cause for a group whose log |Z| are apart from the others; None where no unit fits."
-    near = sorted((abs(apart + np.log(one.factor)) + 0.1 * one.rarity, place)
-                  for place, one in enumerate(_UNITS) if abs(apart + np.log(one.factor)) < 0.4)
+def _unit_of_group(sample, name, order, k, apart, ratio):
+    """The cause for a group whose log |Z| are apart from the others; None where no unit fits.
+
+    The ratio of its observed and predicted values says more of the unit than |Z|, if it is apart
+    from one."""
+    if ratio is None: away = apart
+    else: away = ratio
+    near = sorted((abs(away + np.log(one.factor)) + 0.1 * one.rarity, place)
+                  for place, one in enumerate(_UNITS) if abs(away + np.log(one.factor)) < 0.4)
     if not near: return None
     best, *others = [_UNITS[place] for _, place in near]
     facts = {"group": str(order.labels[k]), "feature": name, "reading": best.reading,

@@ -38,6 +38,7 @@ from ..statistics.statistics import (_TIES, cc, _conditional_calibration_of, enc
                                          skewness_gm, _tied_bin_means, zms, zmse)
 from .._words.errors.conclusion import errors_conclusion, parts_lines
 from .._words.scores import score_sentence
+from .._words.text import counted
 
 # matplotlib is imported where a figure is drawn: a script that draws none starts faster
 if TYPE_CHECKING:
@@ -366,7 +367,8 @@ class Validation(Report):
     def title(self) -> str:
         "The kind of statement and the number of rows."
         clusters = self.settings["groups"]
-        rows = f"{self.sample.n:,} rows" + (f" in {clusters:,} clusters" if clusters else "")
+        rows = counted(self.sample.n)
+        if clusters: rows += f" in {counted(clusters, 'cluster')}"
         return f"mean ± std, {rows}"
 
     @property

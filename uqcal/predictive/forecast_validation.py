@@ -460,6 +460,18 @@ def _relative(table, n, pair, cells):
     return span, float(max((_odds(whole) / _odds(low)).max(), (_odds(high) / _odds(whole)).max()))
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-along-finding
+def _part_off(parts, value, pair):
+    """Of the parts that differ about as much, the one that is off by itself.
+
+    Two groups differ from both together by as much, whichever of them is wrong."""
+    apart = parts["apart"].abs().to_numpy()
+    if value == "pit": right = 0.5
+    else: right = pair[1] - pair[0]
+    off = (parts[value] - right).abs().to_numpy()
+    near = np.flatnonzero(apart >= 0.8 * apart.max())
+    return int(near[off[near].argmax()])
+
+
 def _along_finding(along, scope, share, setup):
     "Whether bias or spread depends on a column, or changes along the rows."
     pvalue, n = min(1.0, along.pvalue / share), setup.cells.n
@@ -470,8 +482,8 @@ def _along_finding(along, scope, share, setup):
     if along.component == "bias": value, low, high = "pit", "low", "high"
     else: value, low, high = "covered", "covered_low", "covered_high"
     if value not in parts: value, low, high = "pit", "low", "high"
-    worst = parts.iloc[int(parts["apart"].abs().argmax())]
     pair = _pair(setup.cells)
+    worst = parts.iloc[_part_off(parts, value, pair)]
     shown = pd.DataFrame({"first": parts["first"], "last": parts["last"], "count": parts["count"],
                           "estimate": parts[value], "low": parts[low], "high": parts[high]})
     needed = None

@@ -370,7 +370,18 @@ def _worst(test):
     if test.trend is not None:
         found.append(("trend", np.array([test.trend_pvalue]), np.abs([test.trend])))
     best = min(found, key=lambda one: one[1].min())
+    if best[0] == "ratio" and test.is_shown: return best[0], _part_off(test)
     return best[0], int(np.lexsort((-best[2], best[1]))[0])
+
+
+def _part_off(test):
+    """Of the parts that differ about as clearly, the one whose own O/E is off the most.
+
+    Two groups differ from both together by as much, whichever of them is wrong."""
+    pvalue, own = test.parts["pvalue"].to_numpy(), test.parts["ratio"].to_numpy(float)
+    off = np.abs(np.log(np.clip(np.nan_to_num(own, nan=1.0), 1e-9, None)))
+    near = pvalue <= min(3 * pvalue.min(), test.level) + 1e-12
+    return int(np.flatnonzero(near)[off[near].argmax()])
 
 # %% ../../nbs/probabilities/94_by_columns.ipynb #by-worst-1
 def _needed(parts, n, tolerance):

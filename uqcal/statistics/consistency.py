@@ -65,7 +65,8 @@ def _check_shuffles(
     if n < 4:
         raise NothingToTest(f"error must hold at least four points, got {n}: so few can be paired "
                             f"in {(1, 1, 2, 6)[n]} way{'s' * (n > 1)} only, and no test of level "
-                            "5 % can reject", f"only {n} points, and no test of level 5 % exists "
+                            "5 % can reject", f"only {n} point{'s' * (n != 1)}, and "
+                            "no test of level 5 % exists "
                             "for fewer than four")
     if not sample.zms:
         if sample.error.any(): few = "errors next to zero"
@@ -928,7 +929,8 @@ def _link_of(
     n, n_resamples = sample.n, check_count(n_resamples, "n_resamples")
     if n < 4:
         raise NothingToTest(f"error must hold at least four points, got {n}: with fewer no test of "
-                            "level 5 % can reject", f"only {n} points, and no test of level 5 % "
+                            "level 5 % can reject", f"only {n} point{'s' * (n != 1)}, and "
+                            "no test of level 5 % "
                             "exists for fewer than four")
     for order, name, words in ((sample.by_error_size, "error", "absolute errors"),
                                (sample.by_uncertainty, "uncertainty", "uncertainties")):

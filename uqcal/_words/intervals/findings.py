@@ -605,6 +605,8 @@ def _candidate(facts):
              "scale": "scaling all widths by one factor",
              "power": "scaling widths by a power of the width",
              "shift by": f"shifting the bounds by a length per group of {printable(facts['by'])}"}
+    if facts["has_infinite"] and facts["candidate"] == "shift":
+        return "shifting the finite bounds by one length"
     return names[facts["candidate"]]
 
 # %% ../../../nbs/words/intervals/07_intervals.ipynb #words-recalibrate

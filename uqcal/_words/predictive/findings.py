@@ -164,9 +164,11 @@ def _tail_fault(finding):
 # %% ../../../nbs/words/predictive/118_words_predictive.ipynb #wp-tails-c
 def _tails_line(finding):
     "Whether tails hold as many outcomes as predicted."
-    if finding.status == "invalid": return f"{_tail_fault(finding)}: {_ends(finding)}"
+    if finding.status == "invalid":
+        return f"{_tail_fault(finding)} ({p_text(finding.pvalue)}): {_ends(finding)}"
     if finding.status == "minor":
-        return f"{_tail_fault(finding)}, within the tolerance: {_ends(finding)}"
+        tested = p_text(finding.pvalue)
+        return f"{_tail_fault(finding)}, within the tolerance ({tested}): {_ends(finding)}"
     if finding.status == "valid":
         return f"{_ends(finding)}; odds off by {finding.tolerance:g} are excluded"
     return _ends(finding)
@@ -231,12 +233,21 @@ def _since(finding):
         told = f"mean PIT {_pit(facts['before'])} before, {_pit(facts['after'])} since"
     else:
         level = facts["level"]
-        way = ("wider", "narrower")[int(facts["after"] < facts["before"])]
+        way = _width_since(facts["before"], facts["after"], level)
         told = (f"{percent(facts['before'], level)} % within the central {100 * level:.4g} % "
                 f"before, {percent(facts['after'], level)} % since")
     return way, told
 
 # %% ../../../nbs/words/predictive/118_words_predictive.ipynb #wp-by-g
+def _width_since(before, after, level):
+    "What the later forecasts are, or where neither part is off what they are beside the first."
+    if after < before:
+        if after < level: return "too narrow"
+        return "less wide for their errors"
+    if after > level: return "too wide"
+    return "less narrow for their errors"
+
+
 def _by_line(finding):
     "Whether bias or spread depends on a column or on time."
     rows = finding.parts.to_dict("records")

@@ -195,14 +195,24 @@ def conclusion_text(findings: Any,  # of a report on many classes
     shown = [one for one in findings if one.kind in kinds and (one.shows_fault or one.rows)]
     along = [one for one in findings if one.kind == "calibration_by" and one.shows_fault]
     shown.sort(key=lambda one: kinds.index(one.kind))
-    if len(shown) > 1: shown = [one for one in shown if one.kind != "class_locally" or one.rows]
+    others = {one.status for one in shown if one.kind != "class_locally"}
+    shown = [one for one in shown if one.kind != "class_locally" or one.rows
+             or not others & {one.status, "invalid"}]
     told = [_fragment(one) for one in shown]
     if shown and all(one.status == "minor" for one in shown): told[-1] += ", within the tolerance"
+    else:
+        told = [f"{says} (within the tolerance)" if one.status == "minor" else says
+                for one, says in zip(shown, told)]
     told += [f"the top label's calibration differs along {short_name(one.by)}" for one in along]
     if told: return f"{capital('; '.join(told))}."
     whole = [one for one in findings if one.scope == "whole" and one.status == "inconclusive"]
-    if not whole: return "Calibrated: top label and slope are within the tolerance."
     names = {"top label": "top label", "slope": "slope", "locally": "any fifth of the rows"}
+    held = [names[one.name] for one in findings if one.scope == "whole" and one.status == "valid"
+            and one.name in names]
+    if not whole:
+        if len(held) == 1: are = "is"
+        else: are = "are"
+        return f"Calibrated: {enumerated(held)} {are} within the tolerance."
     return f"No fault found; inconclusive: {enumerated([names[one.name] for one in whole])}."
 
 # %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-title-text

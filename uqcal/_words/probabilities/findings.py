@@ -22,6 +22,7 @@ __all__ = ['LINES', 'SENTENCES', 'METHODS', 'CAUTIONS', 'STEPS', 'verdict_fragme
 def _short(x):
     "Two digits, of the rest next to one, without an exponent where that is readable."
     if 0.99 < x < 1: return f"{1 - float(f'{1 - x:.2g}'):.6f}".rstrip("0").rstrip(".")
+    if abs(x) < 1e-12: return "0"  # what rounding leaves
     if x < 1e-4: return minus(f"{x:.2g}")
     return f"{float(f'{x:.2g}'):.6f}".rstrip("0").rstrip(".")
 
@@ -469,7 +470,10 @@ def _by_fragment(finding):
                 f"{short_name(finding.by)}{within}")
     if facts["statistic"] == "slope":
         return f"{place_text(part)}: slope {_signed(facts['slope'])}{within}"
-    return f"{place_text(part)}: O/E {_factor(facts['ratio'])}{within}"
+    if finding.status == "minor":
+        return (f"{place_text(part)}: {facts.get('events', 'events')} {_factor(finding.estimate)} "
+                f"× {_AT_EQUAL_SCORES}{within}")
+    return f"{place_text(part)}: O/E {_factor(facts['ratio'])}"
 
 # %% ../../../nbs/words/probabilities/08_probabilities.ipynb #by-words-3-b
 def _by_fragments(findings):
@@ -536,7 +540,7 @@ def _far(caution):
 
 
 def _shared_cases(caution):
-    return ("Several rows of one person or object would explain this fault as well. If there are "
+    return ("Several rows of one person or object could explain this fault as well. If there are "
             f"any, {_NAME_CLUSTERS}.")
 
 # %% ../../../nbs/words/probabilities/08_probabilities.ipynb #cell-045
