@@ -34,8 +34,8 @@ from .._words.streams import counts_text, curve_lines, stream_conclusion
 from ..reports import Caution, Finding, Report, Step
 
 # %% auto #0
-__all__ = ['StreamCounts', 'alarm_finding', 'stream_step', 'false_alarms', 'StreamTally', 'BrokenLine', 'RowStream', 'KeyedRows',
-           'stream_rows']
+__all__ = ['StreamCounts', 'alarm_finding', 'stream_step', 'false_alarms', 'StreamTally', 'BrokenLine', 'no_names', 'RowStream',
+           'KeyedRows', 'stream_rows']
 
 # %% ../../nbs/adapters/80_lines.ipynb #cell-018
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -532,7 +532,7 @@ def _check_there(name, header):
         raise ValueError(f"{header.count(name)} columns are called {name!r}; rename all but one")
     close = difflib.get_close_matches(name, header, n=1, cutoff=0.5)
     raise ValueError(f"there is no column {name!r}, the columns are "
-                     f"{', '.join(map(repr, header[:12]))}"
+                     f"{', '.join(f'{one!r:.60}' for one in header[:12])}"
                      + (f"; did you mean {close[0]!r}?" if close else ""))
 
 # %% ../../nbs/adapters/80_lines.ipynb #caeccb09
@@ -548,13 +548,32 @@ def _delimiter(line):
     "What separates the cells of a table with this first line."
     return max(",;\t", key=line.count)
 
+# %% ../../nbs/adapters/80_lines.ipynb #cell-022e
+def no_names(error: Exception,  # what the reader of CSV says of a first line
+             ) -> str:  # with what to do where lines end as they did long ago
+    """Why a first line holds no names of columns.
+
+    Parameters
+    ----------
+    error : Exception
+        What the reader of CSV says of a first line.
+
+    Returns
+    -------
+    str
+        With what to do where lines end as they did long ago.
+    """
+    if "new-line" not in str(error): return f"no column names: {error}"
+    return ("lines that end in a carriage return alone are not read row by row; save the table "
+            "with the line ends of Unix or Windows")
+
 # %% ../../nbs/adapters/80_lines.ipynb #cell-022b
 def _header(line, names, roles, added, decimal, thousands):
     "How a table is laid out whose first line this is."
     delimiter = _delimiter(line)
     try: header = [cell.strip() for cell in next(csv.reader(
         [line], delimiter=delimiter, skipinitialspace=True))]
-    except csv.Error as error: raise ValueError(f"line 1: no column names: {error}") from None
+    except csv.Error as error: raise ValueError(no_names(error)) from None
     for name in names: _check_there(name, header)
     if len(set(names)) < len(names):
         said = f"{', '.join(roles[:len(names) - 1])} and {roles[len(names) - 1]}"
@@ -568,7 +587,7 @@ def _header(line, names, roles, added, decimal, thousands):
 
 # %% ../../nbs/adapters/80_lines.ipynb #cell-022c
 def _cell(name, delimiter):
-    "A name as a cell of a header: in quotation marks where it needs them."
+    "A name or a number as a cell: in quotation marks where it needs them."
     needs = delimiter in name or '"' in name or name != name.strip()
     if needs: return '"' + name.replace('"', '""') + '"'
     return name
@@ -764,7 +783,7 @@ class _StateFile:
             raise ValueError(f"the state {self.path} can't be read: {error}") from None
         self.seen = self._mark()
         try: return RowStream.from_dict(json.loads(text))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ValueError(f"{self.path} holds no state of uqcal monitor: {error}") from None
 
     def write(self, passed):
@@ -988,7 +1007,7 @@ class _Reader:
             mark = layout.numbers.decimal = layout.numbers.decimal or "."
             passed.decimal_ = mark  # what was written decides for the rest
             self.kept[-len(rows):] = [
-                layout.delimiter.join([line, *(text.replace(".", mark)
+                layout.delimiter.join([line, *(_cell(text.replace(".", mark), layout.delimiter)
                                                for text in passed.cells(value))])
                 for line, value in zip(self.kept[-len(rows):], made)]
             passed.tally_.rows_ += len(rows)
@@ -1004,6 +1023,7 @@ class _Reader:
     def _line(self, line):
         if not line.strip(): return
         if self.layout is None:
+            line = line.removeprefix("\ufeff")  # a mark that the named encoding keeps
             self.layout = _header(line, self.names, self.passed.roles, self.added, *self.marks)
             mark = self.layout.delimiter
             self.write(mark.join([line, *(_cell(new, mark) for new in self.added)]) + "\n")

@@ -9,12 +9,14 @@ import bz2
 import codecs
 import contextlib
 import csv
+import errno
 import gzip
 import io
 import json
 import lzma
 import os
 import re
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -197,6 +199,7 @@ def csv_records(text: TextIO,  # of a file
             raise Unreadable(number, f"the line is longer than {_LONGEST:,} characters")
         if not line.strip(): continue
         if delimiter is None:
+            line = line.removeprefix("\ufeff")  # a mark that the named encoding keeps
             if not line.strip(",;\t \r\n"): continue
             named = SEPARATOR_LINE.fullmatch(line.rstrip("\r\n"))
             if named: delimiter = named[1]
@@ -397,18 +400,33 @@ def sheet_records(binary: BinaryIO,  # its bytes
     except ImportError:
         raise ValueError(f"{source}: spreadsheets need openpyxl, which is not installed; pip "
                          "install openpyxl, or save the sheet as CSV") from None
-    try: book = openpyxl.load_workbook(binary, read_only=True, data_only=True)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{source} can't be read as a spreadsheet: "
-                         f"{error_line(error)}") from error
     yield 0, ["\t"]
     width = None
-    for number, row in enumerate(book.worksheets[0].iter_rows(values_only=True), 1):
+    for number, row in enumerate(_sheet_rows(openpyxl, binary, source), 1):
         cells = ["" if value is None else label_text(value) for value in row]
         if not any(cell.strip() for cell in cells): continue
         if width is None: width = max(k + 1 for k, cell in enumerate(cells) if cell.strip())
         while len(cells) > width and not cells[-1].strip(): cells.pop()
         yield number, cells + [""] * (width - len(cells))
+
+# %% ../../nbs/base/76_files.ipynb #cell-042b
+def _sheet_rows(openpyxl, binary, source):
+    "The cells of each row; what the library finds odd or broken in a file becomes words, or none."
+    rows = None
+    while True:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of styles and rules, which are not read
+                if rows is None:
+                    book = openpyxl.load_workbook(binary, read_only=True, data_only=True)
+                    if not book.worksheets: raise ValueError("it has no sheet of cells")
+                    rows = book.worksheets[0].iter_rows(values_only=True)
+                row = next(rows, None)
+        except Exception as error:  # whatever a damaged file makes openpyxl raise
+            raise ValueError(f"{source} can't be read as a spreadsheet: "
+                             f"{error_line(error)}") from error
+        if row is None: break
+        yield row
     book.close()
 
 # %% ../../nbs/base/76_files.ipynb #cell-042j
@@ -432,7 +450,10 @@ def json_records(text: Iterable[str],  # its lines
     rows = []
     for number, line in enumerate(text, 1):
         if not line.strip(): continue
-        try: row = json.loads(line)
+        try: row = json.loads(line.removeprefix("\ufeff"), object_pairs_hook=_names_once)
+        except RecursionError:
+            raise ValueError(f"{source}, line {number}: can't be read as JSON: lists within lists "
+                             "without end") from None
         except ValueError as error:
             raise ValueError(f"{source}, line {number}: can't be read as JSON: {error}") from None
         if not isinstance(row, dict):
@@ -445,6 +466,15 @@ def json_records(text: Iterable[str],  # its lines
     for number, row in rows:
         cells = (row.get(name) for name in header)
         yield number, ["" if value is None else label_text(value) for value in cells]
+
+# %% ../../nbs/base/76_files.ipynb #cell-042k
+def _names_once(pairs):
+    "An object of JSON; refuses one that has two values of a name, of which one would be lost."
+    made = dict(pairs)
+    if len(made) == len(pairs): return made
+    names = [name for name, _ in pairs]
+    twice = next(name for name in names if names.count(name) > 1)
+    raise ValueError(f"it holds {twice!r:.60} twice; leave one out")
 
 # %% ../../nbs/base/76_files.ipynb #cell-030
 def open_table(path: str | os.PathLike,  # a file
@@ -515,7 +545,8 @@ def unpacked_file(file: BinaryIO,  # its bytes
         else: binary, ending = _plain_bytes(file, packed, name), Path(path.stem).suffix.lower()
         yield io.BytesIO(binary.read()) if ending in ARROW + SHEETS else binary, ending
     except (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
-        if getattr(error, "errno", None) is not None: raise  # the system's, of whichever file
+        is_of_system = getattr(error, "errno", None) not in (None, errno.EINVAL)
+        if is_of_system: raise  # of whichever file; a place that can't be is one of the archive
         raise ValueError(f"{name} can't be read as {_PACKED[packed]}: {error}") from None
 
 # %% ../../nbs/base/76_files.ipynb #cell-048c
@@ -638,7 +669,7 @@ def check_encoding(encoding: str | None,  # as a user names it
     """
     try: "".encode(encoding or "utf-8")
     except (LookupError, ValueError):
-        raise ValueError(f"encoding is not known: {encoding!r}") from None
+        raise ValueError(f"encoding is not known: {encoding!r:.60}") from None
     return encoding
 
 # %% ../../nbs/base/76_files.ipynb #cell-056d

@@ -10,6 +10,7 @@ import io
 import os
 import secrets
 import shutil
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -146,7 +147,9 @@ def draw_picture(draw: Callable[[Axes], Any],  # draws on the axes that it is gi
                                                "axes.spines.right": False}]):
         figure, page = Figure(figsize=(width, height), layout="constrained"), io.StringIO()
         draw(figure.subplots())
-        figure.savefig(page, format="svg", dpi=200, metadata={"Date": None})
+        with warnings.catch_warnings():  # a name may have letters that the font lacks
+            warnings.filterwarnings("ignore", message="Glyph .* missing")
+            figure.savefig(page, format="svg", dpi=200, metadata={"Date": None})
     return Picture(page.getvalue(), alt, caption)
 
 # %% ../../nbs/base/02_page.ipynb #cell-016

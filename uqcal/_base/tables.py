@@ -264,17 +264,22 @@ def _positions(header, names, source):
         close = get_close_matches(name.casefold(),
                                   folded := {column.casefold(): column for column in header}, n=1,
                                   cutoff=0.5)
-        shown = ", ".join(repr(column) for column in header[:12]) + (
+        shown = ", ".join(f"{column!r:.60}" for column in header[:12]) + (
             f" and {len(header) - 12} more" if len(header) > 12 else "")
         if source.lower().endswith((".xlsx", ".xlsm")) and not close:
             hint = "; of a spreadsheet the first sheet is read, and no other"
+        elif any("\0" in column for column in header):
+            hint = "; it may be UTF-16 without its mark: name its encoding, utf-16-le or utf-16-be"
+        elif header and header[0].startswith("#") and not close:
+            hint = ("; the first line must hold the names of the columns: take out the lines of "
+                    "comment above it")
         elif len(header) == 1: hint = "; columns are separated by commas, semicolons or tabs"
         elif all(is_number(cell) for cell in header):
             hint = "; the first line must hold the names of the columns"
         elif not close and (squares := {"var", "variance"} & {*folded}):
             hint = (f"; if {folded[min(squares)]!r} holds variances, write their square roots "
                     "(np.sqrt) to a column and name that")
-        else: hint = f"; did you mean {folded[close[0]]!r}?" if close else ""
+        else: hint = f"; did you mean {folded[close[0]]!r:.60}?" if close else ""
         raise UnknownColumn(f"{source} has no column {name!r}, its columns are {shown}{hint}",
                             name, tuple(header))
     return {name: list(header).index(name) for name in names}
@@ -289,8 +294,9 @@ _SHORT = re.compile(r"[-+]?[1-9]\d{0,2}")  # one that has no room for such a mar
 class _Marks:
     "What all cells of a file say of the mark before decimals, until those that are read show it."
 
-    def __init__(self, numbers, header, wanted):
+    def __init__(self, numbers, header, wanted, of_sheet):
         self.numbers, self.header, self.wanted = numbers, header, wanted
+        self.of_sheet = of_sheet  # its points may be those of numbers, which need none
         self.open = {".": {}, ",": {}}  # by mark and column, the first cell that may be thousands
         self.other, self.shown = {}, set()  # by mark, a cell that can't be; marks that are shown
         self.short = set()  # columns with a whole number of three digits or fewer
@@ -308,11 +314,13 @@ class _Marks:
         """
         text = "".join(row)
         if self.numbers.decimal in self.shown: return
+        if self.of_sheet and self.numbers.decimal == ".": return  # a comma is no number then
         if self.wanted <= self.short and not ("," in text or "." in text): return
         for name, cell in zip(self.header, row):
             if name in self.wanted and _SHORT.fullmatch(cell.strip()): self.short.add(name)
             if not (found := _MARKED.fullmatch(cell.strip())): continue
             told, mark = (where, name, cell.strip()[:40]), found[1]
+            if mark == "." and self.of_sheet: continue
             if not _THREES.fullmatch(cell.strip()):
                 self.other.setdefault(mark, told)
                 if name in self.wanted: self.shown.add(mark)
@@ -429,8 +437,8 @@ def _read_csv(records, source, roles, decimal=None, thousands=None, place="line"
     names, texts, outcomes, labels = roles(header)
     positions = _positions(header, [*names, *texts], source)
     numbers = NumberReader(decimal or ("." if delimiter == "," else None), thousands)
-    is_told = numbers.decimal or thousands in (".", ",") or place == "row"
-    marks = _Marks(numbers, header, () if is_told else {*positions} - {*labels})
+    is_told = numbers.decimal or thousands in (".", ",")
+    marks = _Marks(numbers, header, () if is_told else {*positions} - {*labels}, place == "row")
     columns = {name: array("d") if name in names else [] for name in positions}
     places, bad, faults = array("q"), {name: {} for name in names}, _Faults(source, place)
     wanted = [(name, at, columns[name].append, name in names) for name, at in positions.items()]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 # %% auto #0
-__all__ = ['REMEMBERED', 'locked', 'Storable', 'Ticket', 'check_keys', 'Desk', 'OnlineForecaster']
+__all__ = ['REMEMBERED', 'locked', 'sealed', 'is_sealed', 'Storable', 'Ticket', 'check_keys', 'Desk', 'OnlineForecaster']
 
 # %% ../../nbs/base/18_tickets.ipynb #b4e10000
 REMEMBERED = 10_000  # keys whose outcome was booked last, so that a second one is refused
@@ -129,6 +129,44 @@ def _object(content):
 
 # %% ../../nbs/base/18_tickets.ipynb #cell-019c
 def _checksum(content): return zlib.crc32(json.dumps(content, sort_keys=True).encode())
+
+# %% ../../nbs/base/18_tickets.ipynb #cell-019d
+def sealed(state: dict[str, Any],  # what a file shall hold, as `json.dump` takes it
+           ) -> dict[str, Any]:  # the same with a checksum of all of it
+    """A state that tells whether it was changed.
+
+    Other parts, such as `uqcal`, may be written beside it.
+
+    Parameters
+    ----------
+    state : dict[str, Any]
+        What a file shall hold, as `json.dump` takes it.
+
+    Returns
+    -------
+    dict[str, Any]
+        The same with a checksum of all of it.
+    """
+    held = {name: one for name, one in state.items() if name != "checksum"}
+    return {**held, "checksum": _checksum(json.loads(json.dumps(held)))}
+
+# %% ../../nbs/base/18_tickets.ipynb #cell-019e
+def is_sealed(state: dict[str, Any],  # what was read
+              ) -> bool:
+    """Whether a state is as `sealed` gave it.
+
+    Parameters
+    ----------
+    state : dict[str, Any]
+        What was read.
+
+    Returns
+    -------
+    bool
+    """
+    held = {name: one for name, one in state.items() if name not in ("checksum", "uqcal")}
+    try: return _checksum(held) == state.get("checksum")
+    except RecursionError: return False  # lists within lists without end
 
 # %% ../../nbs/base/18_tickets.ipynb #cell-036
 def _stored_name(cls):

@@ -21,7 +21,7 @@ from .cli_parts import (
     Report, Seed, Thousands, Verbose, Where, aligned, as_json, as_labels, check_outputs,
     check_sizes, cores, deliver, first_words, how_read, in_options, in_python, is_recalibrated,
     on_lines, on_one_line, option, outcomes_of, refuse_crossed, row_details, shows_bar,
-    source_facts, typed, wrapped)
+    source_again, source_facts, typed, wrapped)
 from .cli_streams import Figure, data_file, write_figure
 from .running import new_app
 from .._base.inputs import printable
@@ -242,7 +242,9 @@ _READ_AS = {"mean-std": ("error", "uncertainty"), "error-std": ("error", "uncert
 def _read_models(file, asked, groups, how, positive=None):
     "The table of a file, what was observed by line, the models, and what each of them states."
     models, observed, kinds, labels = asked.models, asked.observed, {}, []
-    if any(model.kind in ("quantiles", "samples") for model in models.values()):
+    are_many = any(model.kind in ("quantiles", "samples") for model in models.values())
+    if are_many or asked.are_classes: file = source_again(file)
+    if are_many:
         header = read_table(file, [], encoding=how["encoding"]).header
         models = {name: _with_columns(name, model, header) for name, model in models.items()}
     if asked.are_classes: models = _with_classes(models, file, how)

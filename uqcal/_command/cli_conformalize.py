@@ -380,12 +380,14 @@ def write_fitted(
         A line that names the file.
     """
     from uqcal._base.page import write_whole
+    from uqcal._base.results import json_plain
+    from uqcal._base.tickets import sealed
     if model is None: held = None
     else: held = model.to_dict()
     kind = kind_of(given.asked.roles)
     told = dict(format=FORMAT, verb=verb, kind=kind, statement=dict(given.asked.roles),
                 by=[*given.asked.by], as_groups=[*given.asked.as_groups], model=held)
-    write_whole(as_json(**(told | facts)), path)
+    write_whole(as_json(**sealed(json_plain(told | facts))), path)
     return f"Model: {display_name(path)}"
 
 # %% ../../nbs/command/99_cli_conformalize.ipynb #co-parts

@@ -36,9 +36,9 @@ __all__ = ['FILE', 'Decimal', 'Thousands', 'Encoding', 'Where', 'DropMissing', '
            'label_in_parts', 'check_outputs', 'check_sizes', 'cores', 'refuse_idle', 'MissingStatement', 'differing',
            'as_labels', 'refuse_crossed', 'first_words', 'place_word', 'source_facts', 'asked_facts', 'row_details',
            'with_places', 'aligned', 'wrapped', 'visible', 'as_json', 'deliver', 'save_figure', 'screen_text',
-           'check_csv_name', 'source_twice', 'rows_to', 'write_rows', 'read_model', 'restored', 'span_of',
-           'outside_words', 'typed', 'on_lines', 'in_python', 'on_one_line', 'is_recalibrated', 'options_in_parts',
-           'open_parts', 'check_fail_on', 'fails', 'tell_of_parts']
+           'check_csv_name', 'source_twice', 'source_again', 'rows_to', 'write_rows', 'read_model', 'restored',
+           'span_of', 'outside_words', 'typed', 'on_lines', 'in_python', 'on_one_line', 'is_recalibrated',
+           'options_in_parts', 'open_parts', 'check_fail_on', 'fails', 'tell_of_parts']
 
 # %% ../../nbs/command/66_cli_parts.ipynb #parts-option
 def option(
@@ -835,7 +835,29 @@ def source_twice(
     """
     if out is None: return file
     check_csv_name(out)
-    if file != "-": return file
+    return source_again(file)
+
+# %% ../../nbs/command/66_cli_parts.ipynb #cell-109c
+def source_again(
+    source: str | bytes,  # a file, "-" for standard input, or the bytes that came from there
+) -> str | bytes:
+    """A source that can be read again, as for the names of columns first: standard input as bytes.
+
+    Parameters
+    ----------
+    source : str | bytes
+        A file, "-" for standard input, or the bytes that came from there.
+
+    Returns
+    -------
+    str | bytes
+
+    Raises
+    ------
+    ValueError
+        Where standard input is closed.
+    """
+    if source != "-": return source
     if sys.stdin is None: raise ValueError("standard input is closed")
     return sys.stdin.buffer.read()
 
@@ -937,12 +959,16 @@ def read_model(
     ValueError
         For another file, and where a part is missing or of another kind.
     """
+    from uqcal._base.tickets import is_sealed
     try: state = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError: state = None
+    except (ValueError, RecursionError): state = None
     if isinstance(state, dict): known = state.get("format")
     else: known = None
     if not isinstance(known, str) or known not in parts:
         raise ValueError(f"--apply {path} is no file that {command} --model wrote")
+    if not is_sealed(state):
+        raise ValueError(f"--apply {path} is damaged: it is not as it was written; write it again "
+                         f"with {command} --model")
     for name, kind in parts[known].items():
         part = state
         for step in name.split("."): part = part.get(step, ...) if isinstance(part, dict) else ...

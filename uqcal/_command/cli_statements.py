@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import fnmatch
 import inspect
+import itertools
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +21,11 @@ import pandas as pd
 import typer
 
 from .._base.tables import Table, _Incomplete, _NoOutcome, read_table
-from .cli_parts import (
+from uqcal._command.cli_parts import (
     AsGroups, Decimal, DropMissing, Encoding, FILE, FailOn, Figure, Groups, InParts, Jobs,
     JsonFile, MissingStatement, Positive, Progress, Report, Seed, SEEN, Thousands, Verbose, Where,
-    as_labels, differing, how_read, in_options, option, outcomes_of, refuse_crossed, refuse_idle)
+    as_labels, differing, how_read, in_options, option, outcomes_of, refuse_crossed, refuse_idle,
+    source_again)
 
 # %% auto #0
 __all__ = ['STATEMENT', 'SAID', 'QUESTION', 'ROWS_READ', 'OUTPUT', 'DEMO', 'KINDS', 'takes', 'Kind', 'Asked', 'Given', 'as_list',
@@ -478,7 +481,11 @@ def asked_of(
     for name in texts:
         if name not in by: raise ValueError(
             f"--as-groups {name} says how a column of --by is read: give --by {name} with it")
+    if any(map(_is_pattern, sum(map(as_list, roles.values()), []))): source = source_again(source)
     return Asked(source, roles, how, by, texts, params["groups"], params.get("weight"))
+
+# %% ../../nbs/command/67_cli_statements.ipynb #st-pattern
+def _is_pattern(value): return isinstance(value, str) and any(mark in value for mark in "*?[")
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-need
 def need(
@@ -712,7 +719,7 @@ def chosen_columns(
     dict[str, str]
         By column: what stands in place of the star.
     """
-    if not any(mark in pattern for mark in "*?["): return {pattern: pattern}
+    if not _is_pattern(pattern): return {pattern: pattern}
     how = {"encoding": asked.how["encoding"]}
     header = read_table(asked.source, [], **how).header
     found = [name for name in header if fnmatch.fnmatchcase(name, pattern)]
@@ -726,16 +733,51 @@ def _text_label(value):
     if isinstance(value, (float, np.floating)) and value == int(value): value = int(value)
     return str(value)
 
+# %% ../../nbs/command/67_cli_statements.ipynb #st-whole
+def _whole(label):
+    "A label of text; 3.0 is 3, as a column with gaps writes whole numbers."
+    if re.fullmatch(r"-?(0|[1-9]\d*)\.0+", label): return label.partition(".")[0]
+    return label
+
+# %% ../../nbs/command/67_cli_statements.ipynb #st-list
+def _labels_of_list(text):
+    "The labels in a list, each as it is written."
+    as_written = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), str)
+    try: found = json.loads(text, **as_written)
+    except (ValueError, RecursionError): found = _python_list(text[1:-1])
+    if isinstance(found, list): found = [_word(one) for one in found]
+    if isinstance(found, list) and None not in found: return found
+    raise ValueError(f"holds {text[:40]!r}, which is no set of labels; write the labels with ; "
+                     "between them, or as [\"cat\", \"dog\"]")
+
+# %% ../../nbs/command/67_cli_statements.ipynb #st-list-word
+def _word(one):
+    "A part of a list as text; None where it is no label."
+    if isinstance(one, bool): return str(one).lower()
+    if isinstance(one, str): return one
+    return None
+
+# %% ../../nbs/command/67_cli_statements.ipynb #st-list-python
+_PIECE = re.compile(r"\s*(?:'([^'\\]*)'|\"([^\"\\]*)\"|([^\s'\"\[\]{},:]+))\s*(?:,|$)")  # of a list
+
+
+def _python_list(inside):
+    "What stands between the brackets of a list or set of Python; None where it is neither."
+    found, at = [], 0
+    while at < len(inside):
+        piece = _PIECE.match(inside, at)
+        if piece is None: return None
+        found.append(next(one for one in piece.groups() if one is not None))
+        at = piece.end()
+    return found
+
 # %% ../../nbs/command/67_cli_statements.ipynb #st-cell
 def _labels_in(cell, mark):
-    "The labels in one cell: a JSON list, or text with a mark between labels."
+    "The labels in one cell: a list of JSON or of Python, or text with a mark between labels."
     text = str(cell).strip()
-    try: found = json.loads(text)
-    except ValueError: found = text.split(mark)
-    if not isinstance(found, list): found = [found]
-    if any(isinstance(one, (list, dict)) for one in found): raise ValueError(
-        f"holds {text[:40]!r}, which is no set of labels")
-    return {label for one in found if (label := _text_label(one).strip())}
+    if (text[:1], text[-1:]) in (("[", "]"), ("{", "}")): found = _labels_of_list(text)
+    else: found = [re.sub('^"([^"]*)"$', r"\1", one.strip()) for one in text.split(mark)]
+    return {_whole(label) for one in found if (label := one.strip())}
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-sets
 def _sets(asked):
@@ -797,17 +839,29 @@ def _listed_sets(asked, seen, name):
     except _Incomplete as error:
         if name not in error.columns: raise
         raise ValueError(f"{error}; write [] where a set is empty") from None
-    label = np.array([_text_label(one) for one in table.columns[seen]], dtype=object)
+    label = np.array([_whole(_text_label(one)) for one in table.columns[seen]], dtype=object)
     held = []
     for cell, place in zip(table.columns[name], table.places):
         try: held.append(_labels_in(cell, asked.roles.get("separator", ";")))
         except ValueError as wrong: raise ValueError(
             f"{table.source}, {table.place} {place}: column {name!r} {wrong}") from None
+    _refuse_joined(table, name, held, set(label))
     classes = sorted(set(label).union(*held))
     if len(classes) < 2: raise ValueError(f"{table.source} holds one label only, {classes[0]!r}")
     sets = np.array([[one in row for one in classes] for row in held])
     return asked.given("sets", table, observed=label, values=sets,
                        classes=np.array(classes, dtype=object))
+
+# %% ../../nbs/command/67_cli_statements.ipynb #st-joined
+def _refuse_joined(table, name, held, seen):
+    "Refuse labels with another mark between them, which read as one label that never comes true."
+    for labels, place in zip(held, table.places):
+        for label, mark in itertools.product(labels - seen, ",|/ "):
+            parts = {one.strip() for one in label.split(mark)}
+            if len(parts) > 1 and parts <= seen: raise ValueError(
+                f"{table.source}, {table.place} {place}: column {name!r} holds {label[:40]!r}, one "
+                f"label where labels seem to stand: name the mark between them, --separator "
+                f"{shlex.quote(mark)}")
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-prob
 def _probabilities(asked):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-import io
 import os
 import shlex
 import sys
@@ -197,7 +196,7 @@ def _monitor(
         source = _stream(file, label, opened)
         found = encoding or encoding_of(source.peek(4))
         if kind in _PATTERNS:
-            own |= _columns_of_pattern(source, found, kind, columns[_PATTERNS[kind]])
+            own |= _columns_of_pattern(source, label, found, kind, columns[_PATTERNS[kind]])
         write = opened.enter_context(_place(out, state, found)(out, _writer(found, name)))
         source = opened.enter_context(_watched(source, file, label, progress))
         summary = _monitored(source, write, label, kind, columns, own | dict(
@@ -273,17 +272,20 @@ def _own_options(kind, method, params):
     return {"kurtosis": params["kurtosis"]}
 
 # %% ../../nbs/command/68_cli_streams.ipynb #own-columns
-def _columns_of_pattern(source, encoding, kind, pattern):
+def _columns_of_pattern(source, label, encoding, kind, pattern):
     "Columns that a pattern names in the first line of a table, with their levels or classes."
     import csv
     import pandas as pd
+    from uqcal._adapters.lines import no_names
     from uqcal._command.cli_statements import in_place_of_star
     from uqcal.predictive.forecast_streams import _columns_like
     from uqcal.statements import Quantiles
-    line = source.peek(1 << 16).decode(encoding, errors="replace").partition("\n")[0].rstrip("\r")
-    header = next(csv.reader([line], delimiter=max(",;\t", key=line.count),
-                             skipinitialspace=True), [])
-    columns = _columns_like([name.strip() for name in header], pattern)
+    line = source.first_line(encoding)
+    try: header = next(csv.reader([line], delimiter=max(",;\t", key=line.count),
+                                  skipinitialspace=True), [])
+    except csv.Error as error: raise ValueError(f"{label}, line 1: {no_names(error)}") from None
+    try: columns = _columns_like([name.strip() for name in header], pattern)
+    except ValueError as error: raise ValueError(f"{label}: {error}") from None
     if kind == "classes":
         if len(columns) < 3: raise ValueError(
             f"--probs must name at least three columns, got {', '.join(map(repr, columns))}; of "
@@ -348,8 +350,51 @@ def _stream(file, label, opened):
     else: binary, ending = opened.enter_context(open_bytes(file))
     if not names_text(ending):
         raise ValueError(f"{label} is not read row by row; monitor needs the table as CSV")
-    if hasattr(binary, "peek"): return binary
-    return io.BufferedReader(binary)
+    return _Ahead(binary)
+
+# %% ../../nbs/command/68_cli_streams.ipynb #cell-043s-a
+class _Ahead:
+    "Bytes as they come, of which the first line can be seen before they are read."
+
+    def __init__(self, binary): self.binary, self.seen = binary, b""
+
+    def _more(self, size=1 << 16): return getattr(self.binary, "read1", self.binary.read)(size)
+
+    def peek(self, size):
+        """The first bytes, as many as that if there are.
+
+        Parameters
+        ----------
+        size
+        """
+        while len(self.seen) < size and (more := self._more()): self.seen += more
+        return self.seen[:size]
+
+    def first_line(self, encoding):
+        """The first line that is not blank, or as much of it as may be.
+
+        Parameters
+        ----------
+        encoding
+        """
+        while True:
+            size = len(self.seen)
+            text = codecs.getincrementaldecoder(encoding)("replace").decode(self.seen)
+            line, end, _ = text.removeprefix("\ufeff").lstrip().partition("\n")
+            if end or size > _MOST or len(self.peek(size + 1)) == size: return line.rstrip("\r")
+
+    def read1(self, size=1 << 16):
+        """Bytes, those that were seen first.
+
+        Parameters
+        ----------
+        size, default 1 << 16
+        """
+        seen, self.seen = self.seen, b""
+        return seen or self._more(size)
+
+
+_MOST = 1 << 22  # bytes of a first line
 
 # %% ../../nbs/command/68_cli_streams.ipynb #cell-043s-c
 def _writer(encoding, name):
@@ -373,7 +418,7 @@ class _Watched:
         ----------
         *size
         """
-        data = getattr(self.source, "read1", self.source.read)(*size)
+        data = self.source.read1(*size)
         self.bar.update(len(data))
         return data
 

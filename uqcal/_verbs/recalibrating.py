@@ -159,11 +159,12 @@ class Recalibration(Report):
         dict[str, Any]
             For `json.dump`.
         """
+        from uqcal._base.tickets import sealed
         model = None if self.model is None else self.model.to_dict()
-        return {"format": _FORMAT, "kind": type(self.given).__name__, "level": self.level,
-                "by": list(self.by), "n_calibration": self.n_calibration,
-                "n_groups": self.n_groups,
-                "conclusion": self.conclusion, "model": model}
+        return sealed({"format": _FORMAT, "kind": type(self.given).__name__, "level": self.level,
+                       "by": list(self.by), "n_calibration": self.n_calibration,
+                       "n_groups": self.n_groups,
+                       "conclusion": self.conclusion, "model": model})
 
     def save(self, path: Any,  # a file, written as a whole
              ) -> None:
@@ -742,8 +743,9 @@ class LabelRecalibration(Recalibration):
         dict[str, Any]
             For `json.dump`.
         """
+        from uqcal._base.tickets import sealed
         held = {name: None if one is None else one.to_state() for name, one in self.labels.items()}
-        return super().to_state() | {"labels": held}
+        return sealed(super().to_state() | {"labels": held})
 
 
 def _applied_to_labels(labels, prob, by):
@@ -791,17 +793,23 @@ def load(path: Any,  # a file that `Recalibration.save` or `Monitor.save` wrote
     ValueError
         For a file that uqcal did not write, or that an earlier release wrote.
     """
+    from uqcal._base.tickets import is_sealed
     try: state = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeError, ValueError) as error:
+    except (OSError, UnicodeError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} must be a file that uqcal saved: {error}") from None
     if isinstance(state, dict) and str(state.get("format")).startswith("uqcal state"):
         from uqcal.adapters.monitors import Monitor
-        return Monitor.from_dict(state)
+        try: return Monitor.from_dict(state)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise ValueError(f"{path}: {error}") from error
     if not isinstance(state, dict) or state.get("format") != _FORMAT:
         raise ValueError(f"{path} must be a file that this release of uqcal saved, got format "
                          f"{state.get('format')!r:.40}" if isinstance(state, dict) else
                          f"{path} must be a file that uqcal saved")
-    return SavedRecalibration(state)
+    damaged = f"{path} is not as uqcal wrote it: fit and save it again"
+    if not is_sealed(state): raise ValueError(damaged)
+    try: return SavedRecalibration(state)
+    except (KeyError, TypeError, AttributeError) as error: raise ValueError(damaged) from error
 
 # %% ../../nbs/verbs/172_recalibrating.ipynb #vb-saved
 class SavedRecalibration:

@@ -379,7 +379,7 @@ def _read(y_true, models):
         except (TypeError, ValueError) as error:
             raise type(error)(f"models[{name!r}]: {error}") from None
     if y.size < 3: raise ValueError("y_true must hold at least three rows to compare models by, "
-                                    f"got {counted(y.size)}")
+                                    f"got {counted(y.size, 'row')}")
     return y, models
 
 # %% ../../nbs/predictive/128_forecast_comparison.ipynb #fc-own
