@@ -4,8 +4,10 @@ import os
 import re
 import sys
 
+import copied_workers
 import nbformat
 import notebooks
+from every_case import every_case
 import pytest
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -22,6 +24,9 @@ def _refuse(faults, said):
 @pytest.fixture(scope="session")
 def prepared(request):
     "A process that has imported what notebooks import, where many of them are run."
+    if copied_workers.PREPARED in request.config.stash:
+        yield request.config.stash[copied_workers.PREPARED]
+        return
     many = sum(item.name.startswith("test_notebook[") for item in request.session.items) > 3
     with notebooks.prepared_kernels() if many else contextlib.nullcontext() as address: yield address
 
@@ -52,7 +57,7 @@ def _shown(**data):
 SIX_DIGITS = notebooks.Tolerance(1e-6)
 
 
-@pytest.mark.parametrize("stored, fresh", [
+@every_case("stored, fresh", [
     ("ZMS = 0.9600940", "ZMS = 0.9601940"),  # a digit
     ("ZMS = 0.9600940", "CC = 0.9600940"),  # a word
     ("2,040 points", "2,041 points"),  # a whole number, exactly
@@ -69,7 +74,7 @@ def test_comparison_notices(stored, fresh):
     assert notebooks.differences(_printed(stored), _printed(fresh), SIX_DIGITS)
 
 
-@pytest.mark.parametrize("stored, fresh", [
+@every_case("stored, fresh", [
     ("ZMS = 0.9600940", "ZMS = 0.9600941"),  # within 1e-6
     ("a  0.5\nb  0.7", "a 0.5\n b 0.7"),  # white space
     ("1.2e-17", "-3.4e-17"),  # rounding noise around zero
@@ -110,7 +115,7 @@ def test_pieces_of_one_stream_count_as_one():
     assert not notebooks.differences(_printed("1.5 and 2.5"), split, SIX_DIGITS)
 
 
-@pytest.mark.parametrize("notebook", [
+@every_case("notebook", [
     _printed("Warning: ...", kind="stderr"),
     _printed("wrote /home/ada/report.html"),
     _printed("wrote /tmp/x"),
