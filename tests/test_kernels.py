@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import notebooks
 import numpy as np
+from every_case import every_case
 import pytest
 
 from uqcal._base import kernels
@@ -100,7 +101,7 @@ def test_a_kernel_that_was_changed_is_compiled_anew(old, new, tmp_path):
     assert defined(tmp_path / "other.py", text)["shuffle"].compiled is not shuffle.compiled
 
 
-@pytest.mark.parametrize("here, there, alike", [(0.0, 0.0, True), (0.0, -0.0, False), (1, 1.0, False), (1, True, False), ((1, "a"), (1, "a"), True),
+@every_case("here, there, alike", [(0.0, 0.0, True), (0.0, -0.0, False), (1, 1.0, False), (1, True, False), ((1, "a"), (1, "a"), True),
                                                 ((1, 2), (1, 2, 3), False), ((np.zeros(2),), (np.zeros(2),), False), (np.zeros(2), np.zeros(2), False),
                                                 (np.uint64(3), np.uint64(3), True), (np.uint64(3), np.int64(3), False), (np, np, True), (None, 0, False)])
 def test_names_stand_for_the_same_where_the_compiled_loop_would_be_the_same(here, there, alike):
