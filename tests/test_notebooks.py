@@ -134,12 +134,12 @@ def test_tolerance_is_read_from_the_prose():
     assert stated("no such sentence") is None
 
 
-def test_a_notebook_runs_in_its_own_process_and_folder_with_its_own_imports(tmp_path):
+def test_a_notebook_runs_in_its_own_process_and_folder_with_its_own_imports(tmp_path, prepared):
     path = tmp_path / "where.ipynb"
     cells = [new_code_cell("import os, sys\nprint(os.getpid(), os.getcwd(), sys.executable, sep='|')"),
              new_code_cell("print([name for name in ('np', 'pd', 'plt', 're') if name in globals()], [name for name in sys.modules if name.startswith('uqcal')])")]
     nbformat.write(new_notebook(cells=cells), path)
-    with notebooks.prepared_kernels() as address:
+    with contextlib.nullcontext(prepared) if prepared else notebooks.prepared_kernels() as address:
         found = [notebooks.run(path, prepared=one) for one in (None, address, address)]
         nbformat.write(new_notebook(cells=[new_code_cell("np.zeros(3)")]), path)
         with pytest.raises(CellExecutionError, match="name 'np' is not defined"): notebooks.run(path, prepared=address)
