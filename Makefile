@@ -16,7 +16,7 @@ BIN := .venv/bin
 METADATA := settings.ini setup.py pyproject.toml
 CHECKED := $(wildcard nbs tests benchmarks tools setup.py)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
-PYTEST := $(BIN)/python -m pytest --no-header -n $(WORKERS) --dist worksteal
+PYTEST := $(BIN)/python -m pytest --no-header --copies $(WORKERS)
 
 # Compiled kernels are kept in the clone, so that each is compiled once for all notebooks and tests.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba

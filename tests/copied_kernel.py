@@ -1,7 +1,7 @@
 """Kernels of notebooks as copies of one process that has imported what most of them need.
 
 To import numpy, pandas, scipy, matplotlib, numba and scikit-learn takes seconds, and each notebook has a process of its own. So one process
-imports them, compiles a loop and draws a figure, and is copied (forked) for each notebook; uqcal itself is imported by the notebook. A copy has no names of its own: a notebook
+imports them, and all of uqcal but its command line, compiles a loop and draws a figure, and is copied (forked) for each notebook. A copy has no names of its own: a notebook
 that forgets an import fails as in any other kernel. `serve` is the process, `ask` stands between it and the manager of a kernel.
 """
 import gc
@@ -9,6 +9,7 @@ import importlib
 import io
 import json
 import os
+import pkgutil
 import select
 import signal
 import socket
@@ -27,6 +28,7 @@ def serve(address):
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"                       # a warning of the debugger that kernels come with
     gc.disable()
     for name in IMPORTED: importlib.import_module(name)
+    for name in of_uqcal(): importlib.import_module(name)
     warm()
     gc.freeze()                                                              # what is there lasts: no copy looks through it for garbage
     gc.enable()
@@ -43,6 +45,12 @@ def serve(address):
             else:
                 server.close()
                 return connection
+
+
+def of_uqcal():
+    "The modules of the package, without its command line."
+    package = importlib.import_module("uqcal")
+    return [module.name for module in pkgutil.walk_packages(package.__path__, "uqcal.") if not module.name.startswith("uqcal._command")]
 
 
 def warm():

@@ -1,5 +1,6 @@
 """What may have gone wrong: traces of known mistakes are found with their rows and factors, and sets in order stay without a name."""
 import numpy as np
+from every_case import every_case
 import pytest
 from published import diffusion
 
@@ -171,7 +172,7 @@ def test_a_power_does_not_depend_on_how_its_level_falls_out():
         assert names(scale * error, (scale * u)**2)[:1] == ["variance"]
 
 
-@pytest.mark.parametrize("factor", [0.4, 0.68, 0.77, 1.3, 1.6, 2.3])
+@every_case("factor", [0.4, 0.68, 0.77, 1.3, 1.6, 2.3])
 def test_what_models_do_every_day_is_not_blamed_on_a_mistake(factor):
     error, u = made()
     assert names(error, factor * u) == []

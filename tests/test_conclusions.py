@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from published import diffusion
 from hypothesis import given, settings
@@ -93,7 +94,7 @@ def test_what_lies_beyond_the_tolerance_is_named_so():
     assert draw_conclusions(error + 0.6 * uncertainty, uncertainty, n_boot=399, n_resamples=399, rng=1)["bias"].is_beyond
 
 
-@pytest.mark.parametrize("tolerance, error", [(1, ValueError), (0.8, ValueError), (np.inf, ValueError), (np.nan, ValueError), ("2", TypeError), (True, TypeError), (None, TypeError), ([2.0], TypeError)])
+@every_case("tolerance, error", [(1, ValueError), (0.8, ValueError), (np.inf, ValueError), (np.nan, ValueError), ("2", TypeError), (True, TypeError), (None, TypeError), ([2.0], TypeError)])
 def test_a_tolerance_is_a_factor_above_one(tolerance, error):
     with pytest.raises(error, match="tolerance must be"):
         _check_tolerance(tolerance)
@@ -613,7 +614,7 @@ def test_polars_frames_hold_features():
     assert found == draw_conclusions(*sample(), by={"x": COLUMN, "t": TEXT}, n_boot=99, n_resamples=99, rng=1)
 
 
-@pytest.mark.parametrize("arguments, message", [
+@every_case("arguments, message", [
     (dict(by=[COLUMN]), "by must"), (dict(by=3.0), "by must be an array, a Series, a DataFrame or a dict"), (dict(by="x"), "by must be an array"),
     (dict(by={"x": [None, *TEXT[1:]]}), r"by\['x'\] must not hold missing values: 1 of 300"), (dict(by={"x": np.ones(300)}), r"by\['x'\] must not be constant"),
     (dict(by={"x": ["a"] * 300}), r"by\['x'\] must hold at least two groups"), (dict(by={"x": [str(i) for i in range(300)]}), r"by\['x'\] must hold groups"),

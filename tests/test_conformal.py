@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from scipy import stats
 from sklearn.base import clone
@@ -44,7 +45,7 @@ def test_the_threshold_is_the_score_reached_one_by_one(n, level):
     assert conformal_threshold(scores, level, groups=np.arange(n) * 7) == conformal_threshold(scores, level)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every_case("seed", range(20))
 def test_a_group_counts_as_one_however_many_rows_it_has(seed):
     rng = np.random.default_rng(seed)
     scores, groups = np.round(rng.exponential(size=60), 1), rng.integers(0, 25, 60)

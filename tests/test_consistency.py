@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from published import diffusion
 from hypothesis import HealthCheck, assume, given, settings
@@ -472,7 +473,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("kind", BAD)
+@every_case("kind", BAD)
 def test_what_is_no_data_for_this_test_is_refused_with_the_reason(kind):
     arguments, message = BAD[kind]
     with pytest.raises((ValueError, TypeError), match=message.replace("(", r"\(").replace("|", r"\|")):

@@ -2,6 +2,7 @@
 import math
 
 import numpy as np
+from every_case import every_case
 import pytest
 from scipy import stats
 
@@ -15,7 +16,7 @@ def test_ranks_do_not_suffer_from_rounding():
     with pytest.raises(ValueError, match="n_calibration must be at least 19 for a level of 0.95, got 18"): promised_coverage(0.95, 18)
 
 
-@pytest.mark.parametrize("n, m", [(1, 5), (5, 9), (100, 50), (2000, 200), (300, 5000), (100_000, 50)])
+@every_case("n, m", [(1, 5), (5, 9), (100, 50), (2000, 200), (300, 5000), (100_000, 50)])
 def test_tails_are_those_of_the_beta_binomial_distribution(n, m):
     q = promised_coverage(0.8, m)
     chance = stats.betabinom(n, (m + 1) * q, (m + 1) * (1 - q)).pmf(np.arange(n + 1))      # its sf is one minus the cdf: no tails

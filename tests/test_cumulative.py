@@ -6,6 +6,7 @@ from itertools import groupby
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -147,7 +148,7 @@ def drawn(rng, responses, ties, weighted, n):
     return y, s, rng.exponential(size=n) + 0.01 if weighted else np.ones(n)
 
 
-@pytest.mark.parametrize("responses, ties, weighted, sizes", DATA)
+@every_case("responses, ties, weighted, sizes", DATA)
 def test_comparison_equals_its_slow_twin(responses, ties, weighted, sizes):
     rng = np.random.default_rng(len(responses) + len(ties) + sizes[0])
     (y_a, s_a, w_a), (y_b, s_b, w_b) = (drawn(rng, responses, ties, weighted, n) for n in sizes)
@@ -168,7 +169,7 @@ def test_comparison_equals_its_slow_twin(responses, ties, weighted, sizes):
             np.testing.assert_allclose(getattr(same, name), getattr(equal, name), rtol=1e-12, atol=1e-12 * scale)
 
 
-@pytest.mark.parametrize("responses, ties, weighted, sizes", DATA)
+@every_case("responses, ties, weighted, sizes", DATA)
 def test_subpopulation_and_calibration_equal_their_slow_twins(responses, ties, weighted, sizes):
     rng = np.random.default_rng(10 + len(responses) + len(ties) + sizes[0])
     y, s, w = drawn(rng, responses, ties, weighted, sum(sizes))

@@ -2,6 +2,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from scipy.linalg import hadamard
 
@@ -27,7 +28,7 @@ def rare(rng, n=1500):
     return (rng.uniform(size=n) < p).astype(float), p
 
 
-@pytest.mark.parametrize("kind", ["rare", "plain", "many", "contradicted", "weighted", "clusters"])
+@every_case("kind", ["rare", "plain", "many", "contradicted", "weighted", "clusters"])
 def test_one_statistic_has_one_pvalue_wherever_it_is_asked(kind):
     rng = np.random.default_rng(3)
     y, p = rare(rng) if kind == "rare" else (None, rng.uniform(0.01, 0.99, 40_000 if kind == "many" else 300))
@@ -63,7 +64,7 @@ def test_rare_events_keep_the_level_in_graph_test_and_band_alike():
     assert limit / 300 > 0.1
 
 
-@pytest.mark.parametrize("seed", range(12))
+@every_case("seed", range(12))
 def test_a_walk_leaves_the_band_exactly_where_its_pvalue_is_small(seed):
     rng = np.random.default_rng(seed)
     p = rng.uniform(0.01, 0.2, 80).round(2 if seed % 2 else 15)
@@ -369,7 +370,7 @@ def replicates_of(kind, label, w, rng, n_replicates=64):
     return w[:, None] * (1 + half * (1 - k)), 1 / (n_replicates * (1 - k)**2)
 
 
-@pytest.mark.parametrize("kind", ["jackknife", "bootstrap", "half-samples", "Fay 0.5", "Fay 0.25", "Fay 0.3", "Fay 0.8"])
+@every_case("kind", ["jackknife", "bootstrap", "half-samples", "Fay 0.5", "Fay 0.25", "Fay 0.3", "Fay 0.8"])
 def test_the_factor_of_replicate_weights_is_told_by_the_columns(kind):
     """As stated by hand; with 4/R a jackknife of 64 would make limits four times too narrow. Weights that are rounded and raked a little are told too.
     Catches Fay's method at 0.25 taken for half-samples, 1.8 times too small a variance, and at 0.3 for that at 0.5."""
@@ -416,7 +417,7 @@ def test_replicates_are_worth_no_more_degrees_of_freedom_than_their_clusters(mon
     assert few.kuiper_pvalue > 2 * many.kuiper_pvalue and np.ptp(few.slope().confidence_interval) > 1.2 * np.ptp(many.slope().confidence_interval)
 
 
-@pytest.mark.parametrize("wrong, kind, message", [
+@every_case("wrong, kind, message", [
     (dict(replicate_weights=(np.ones((30, 4)), np.ones((29, 4)))), ValueError, r"shape \(30, replicates\)"),
     (dict(replicate_weights=(np.ones((30, 4)), np.ones((30, 5)))), ValueError, "as many columns"),
     (dict(replicate_weights=np.ones((30, 4))), TypeError, "must hold two arrays"),

@@ -2,6 +2,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyRegressor
@@ -56,7 +57,7 @@ def test_a_display_holds_the_numbers_that_the_functions_give():
     np.testing.assert_allclose(levels["observed"], [np.mean(VALUE <= LEVELS[level].predict(X)) for level in (0.1, 0.5, 0.9)], atol=0.02)
 
 
-@pytest.mark.parametrize("call, kind, says", [
+@every_case("call, kind, says", [
     (lambda: ReliabilityDisplay.from_estimator(LinearRegression().fit(X, VALUE), X, CLASS), TypeError, "with predict_proba, got LinearRegression"),
     (lambda: ReliabilityDisplay.from_estimator(GaussianNB().fit(*load_iris(return_X_y=True)), *load_iris(return_X_y=True)), ValueError, "two classes, got 3"),
     (lambda: ReliabilityDisplay.from_estimator(BAYES, X, CLASS, pos_label="maybe"), ValueError, r"pos_label must be one of \['no', 'yes'\], got 'maybe'"),

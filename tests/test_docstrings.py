@@ -6,6 +6,7 @@ import sys
 import textwrap
 
 import notebooks
+from every_case import every_case
 import pytest
 from numpydoc.docscrape import NumpyDocString
 from numpydoc.validate import validate
@@ -68,7 +69,7 @@ def test_numpydoc_accepts_every_public_docstring(folder):
     assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@every_case("folder", FOLDERS)
 def test_help_describes_every_parameter(folder):
     silent = []
     for name, thing in of_folder(folder):

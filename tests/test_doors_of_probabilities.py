@@ -3,6 +3,7 @@ import json
 
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 
 from uqcal.comparison.model_comparison import compare_scores
@@ -181,7 +182,7 @@ def test_replicate_weights_lose_the_rows_of_weight_zero():
                                                       replicate_factor=0.1, **DRAWN).kuiper_pvalue
 
 
-@pytest.mark.parametrize("name", [*OF_TWO, *UNWEIGHTED, "top_label_ece", "classwise_ece", "ConformalSets"])
+@every_case("name", [*OF_TWO, *UNWEIGHTED, "top_label_ece", "classwise_ece", "ConformalSets"])
 def test_a_single_column_is_told_to_be_flattened(name):
     _, p, y, _, _ = cases()
     find = (OF_TWO | UNWEIGHTED | dict(top_label_ece=top_label_ece, classwise_ece=classwise_ece, ConformalSets=lambda y, p: ConformalSets(0.9).fit(y, p))).get(name)

@@ -5,6 +5,7 @@ import re
 import every_report
 import matplotlib.pyplot as plt
 import pandas as pd
+from every_case import every_case
 import pytest
 
 from uqcal._base.results import Interval
@@ -50,7 +51,7 @@ def test_every_page_begins_with_the_verdict_and_folds_the_rest(name, tmp_path, r
     assert ("badge" in page[:page.index("findings\">")].split("<main>")[1]) == (not hasattr(found, "outcome"))
 
 
-@pytest.mark.parametrize("name", every_report.MAKERS)
+@every_case("name", every_report.MAKERS)
 def test_a_notebook_shows_the_screen_and_the_picture(name):
     found = every_report.report(name)
     shown = found._repr_html_()
@@ -67,7 +68,7 @@ def test_titles_are_given_or_asked():
 LONG = "a column with a very long name of many words"
 
 
-@pytest.mark.parametrize("kind", ["bias", "average", "size", "ranking", "coverage_by", "calibration_by", "locally", "slope", "overall", "sides"])
+@every_case("kind", ["bias", "average", "size", "ranking", "coverage_by", "calibration_by", "locally", "slope", "overall", "sides"])
 def test_headlines_are_short_whatever_names_are(kind):
     from uqcal.reports import Place
     part = Place(along=LONG, first=LONG, last=LONG, count=3, of=9, by_group=True)

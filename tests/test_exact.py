@@ -4,6 +4,7 @@ import warnings
 
 import mpmath
 import numpy as np
+from every_case import every_case
 import pytest
 
 from uqcal.errors.bias import bias_test
@@ -76,7 +77,7 @@ def in_last_places(got, true, scale):
     return float(abs(mpmath.mpf(float(got)) - true)) / np.spacing(max(abs(float(true)), scale, 1e-300))
 
 
-@pytest.mark.parametrize("name", TWINS)
+@every_case("name", TWINS)
 def test_statistics_of_errors(name):
     ours, twin, scale = TWINS[name]
     for kind, (e, u) in ERRORS.items():
@@ -116,7 +117,7 @@ OF_PROBABILITIES = {
 }
 
 
-@pytest.mark.parametrize("name", OF_PROBABILITIES)
+@every_case("name", OF_PROBABILITIES)
 def test_statistics_of_probabilities(name):
     ours, twin = OF_PROBABILITIES[name]
     for kind, (y, p) in PROBABILITIES.items():

@@ -8,6 +8,7 @@ import zipfile
 
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 
 from uqcal._base.rows_again import exact_encoding, rows_again
@@ -155,7 +156,7 @@ def test_other_tables_with_thousands_are_asked_about_too():
     with pytest.raises(ValueError, match="column 'f' holds '2.500'.*thousands"): read_errors(b"error;uncertainty;f\n1;1;2.500\n2;1;800\n", by=["f"])
 
 
-@pytest.mark.parametrize("content", ["0.635;1\n549;1\n", "12.63;1\n549;1\n", "12.635;0.5\n549;1\n", "12.635;1\n1549;1\n12;1\n", "12.635;1.250\n549.000;1.000\n", "1.2e3;1\n1.234;1\n549;1\n", "012.635;1\n549;1\n"])
+@every_case("content", ["0.635;1\n549;1\n", "12.63;1\n549;1\n", "12.635;0.5\n549;1\n", "12.635;1\n1549;1\n12;1\n", "12.635;1.250\n549.000;1.000\n", "1.2e3;1\n1.234;1\n549;1\n", "012.635;1\n549;1\n"])
 def test_decimals_that_show_themselves_are_read(content):
     assert read_errors(("error;uncertainty\n" + content).encode())[0][0] < 1300
 

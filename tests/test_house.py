@@ -164,12 +164,6 @@ def test_lines_of_code_fit_a_page():
             if cell.cell_type == "code": assert max(map(len, cell.source.splitlines()), default=0) <= 100, (path.name, cell.id)
 
 
-def test_code_is_python_3_10():
-    for place, source in _all_code():
-        try: ast.parse(source, feature_version=(3, 10))
-        except SyntaxError as error: pytest.fail(f"{place}: {error}")
-
-
 def test_nothing_is_left_to_do():
     marks = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
     assert not [place for place, source in _all_code() if marks.search(source)]

@@ -7,7 +7,7 @@ import re
 import tokenize
 
 import notebooks
-import pytest
+from every_case import every_case
 
 import uqcal
 from uqcal._base.tickets import Storable
@@ -138,7 +138,7 @@ JUDGES = ("errors.conclusions", "errors.validation", "errors.steps", "intervals.
 SENTENCE = re.compile(r"([a-z]{2,},? ){6}[a-z]{2,}")
 
 
-@pytest.mark.parametrize("room", JUDGES)
+@every_case("room", JUDGES)
 def test_who_decides_holds_no_english(room):
     "Refusals, docstrings, plots and pages aside."
     path = next(path for path, name in NAMES.items() if name == room)

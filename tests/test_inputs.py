@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import polars as pl
+from every_case import every_case
 import pytest
 import xarray as xr
 from hypothesis import given
@@ -55,7 +56,7 @@ ACCEPTED = {
 }
 
 
-@pytest.mark.parametrize("make", ACCEPTED.values(), ids=ACCEPTED)
+@every_case("make", ACCEPTED.values(), ids=ACCEPTED)
 def test_every_container_gives_the_same_vector(make):
     vector = read_vector(make(NUMBERS), "error")
     assert vector.dtype == np.float64 and vector.shape == (4,) and vector.flags.c_contiguous and vector.flags.writeable
@@ -138,7 +139,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("values, kind, message", REFUSED, ids=[f"{i}-{m[:40]}" for i, (_, _, m) in enumerate(REFUSED)])
+@every_case("values, kind, message", REFUSED, ids=[f"{i}-{m[:40]}" for i, (_, _, m) in enumerate(REFUSED)])
 def test_what_is_no_vector_of_numbers_is_refused_with_its_place(values, kind, message):
     with pytest.raises(kind, match=re.escape(message)): read_vector(values, "error")
 
@@ -167,7 +168,7 @@ def test_by_holds_one_value_for_each_point():
     with pytest.raises(ValueError, match="feature must not hold missing"): check_column([NAN, 1], 2, "feature")
 
 
-@pytest.mark.parametrize("make", [list, tuple, np.array, pd.Series, pl.Series, lambda v: pd.array(v, dtype="boolean"), lambda v: xr.DataArray(v, dims="point")])
+@every_case("make", [list, tuple, np.array, pd.Series, pl.Series, lambda v: pd.array(v, dtype="boolean"), lambda v: xr.DataArray(v, dims="point")])
 def test_booleans_are_outcomes(make):
     outcome = check_outcomes(make([True, False, True]))
     assert outcome.tolist() == [1, 0, 1] and outcome.dtype == np.float64
@@ -192,13 +193,13 @@ def test_counts_are_integers(value):
     assert count == 5 and type(count) is int
 
 
-@pytest.mark.parametrize("value, kind", [(5.0, TypeError), (3.5, TypeError), (True, TypeError), (np.True_, TypeError), ("5", TypeError), (None, TypeError), ([5], TypeError),
+@every_case("value, kind", [(5.0, TypeError), (3.5, TypeError), (True, TypeError), (np.True_, TypeError), ("5", TypeError), (None, TypeError), ([5], TypeError),
                                          (NAN, TypeError), (np.array([5, 6]), TypeError), (0, ValueError), (-1, ValueError), (11, ValueError), (10**30, ValueError)])
 def test_what_is_no_count_in_its_range_is_refused(value, kind):
     with pytest.raises(kind, match="n_bins must be an integer from 1 to 10, got"): check_count(value, "n_bins", maximum=10)
 
 
-@pytest.mark.parametrize("value, kind", [(0, ValueError), (1, ValueError), (0.0, ValueError), (1.0, ValueError), (-0.1, ValueError), (95, ValueError), (NAN, ValueError),
+@every_case("value, kind", [(0, ValueError), (1, ValueError), (0.0, ValueError), (1.0, ValueError), (-0.1, ValueError), (95, ValueError), (NAN, ValueError),
                                          (np.inf, ValueError), (True, TypeError), ("0.95", TypeError), (None, TypeError), (0.5 + 0j, TypeError), ([0.5], TypeError)])
 def test_what_is_no_fraction_is_refused(value, kind):
     with pytest.raises(kind, match="confidence must"): check_fraction(value, "confidence")

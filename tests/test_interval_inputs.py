@@ -3,6 +3,7 @@ import json
 
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from typer.testing import CliRunner
 
@@ -50,7 +51,7 @@ def test_intervals_of_groups_too_small_for_a_threshold_have_a_coverage(groups, s
     assert coverage_test(y, bounds, 0.9).covered == 4 * score == interval_report(y, bounds, 0.9, **FEW).covered
 
 
-@pytest.mark.parametrize("form", [np.asarray, np.ndarray.tolist, pd.DataFrame, lambda one: one.astype("float32"), lambda one: one.astype(object), lambda one: one[:, :, None]])
+@every_case("form", [np.asarray, np.ndarray.tolist, pd.DataFrame, lambda one: one.astype("float32"), lambda one: one.astype(object), lambda one: one[:, :, None]])
 def test_one_sided_bounds_of_any_container_have_a_coverage(form):
     y = [0.5, 2.5, -3.0, 7.0]
     assert np.ravel(regression_coverage_score(y, form(np.array([[-np.inf, 1.0]] * 4)))) == [0.5]
@@ -249,7 +250,7 @@ READS = {
     "conformal": lambda y, one: ConformalBounds().fit(y, one), "stream": lambda y, one: OnlineBounds().prequential(y, one)}
 
 
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@every_case("read", READS.values(), ids=READS)
 def test_integers_zero_and_one_in_two_columns_beside_outcomes_are_asked_about(read):
     for marks in (MARKS, MARKS.astype("uint8"), MARKS.tolist(), MARKS.astype(object), pd.DataFrame(MARKS), pd.DataFrame(MARKS).astype("Int64")):
         for y in (TRUTH, TRUTH.astype(bool), TRUTH.astype(float), TRUTH.tolist(), pd.Series(TRUTH)):
@@ -324,7 +325,7 @@ def test_equal_rows_that_may_be_other_cases_bring_a_caution_and_count():
 
 # --- features of few values ---------------------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("by, groups", [([0, 1] * 30, 2), ((0.0, 1.0) * 30, 2), (np.ones(60), 1), ([0, 1, 2] * 20, 3), (("a", "b") * 30, 2), ((True, False) * 30, 2), (pd.Series([0, 1] * 30, dtype="Int64"), 2)])
+@every_case("by, groups", [([0, 1] * 30, 2), ((0.0, 1.0) * 30, 2), (np.ones(60), 1), ([0, 1, 2] * 20, 3), (("a", "b") * 30, 2), ((True, False) * 30, 2), (pd.Series([0, 1] * 30, dtype="Int64"), 2)])
 def test_a_feature_of_few_values_has_as_many_groups(by, groups):
     y, bounds, _ = drawn(n=60)
     assert len(feature_stratified_coverage(y, bounds, by, 0.9).groups) == groups

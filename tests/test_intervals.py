@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,7 +130,7 @@ def test_set_metrics_agree_with_a_plain_twin(seed, weighted):
         np.testing.assert_allclose(stratified.classification_ssc_score(y, member, bins, sample_weight=w), np.nanmin(twin), rtol=1e-12)
 
 
-@pytest.mark.parametrize("size", [1e-20, 1e-6, 1e-3, 0.03, 0.3, 1.0, 3.0, 30.0, 1e4, 1e9, 1e20])
+@every_case("size", [1e-20, 1e-6, 1e-3, 0.03, 0.3, 1.0, 3.0, 30.0, 1e4, 1e9, 1e20])
 def test_hsic_is_the_trace_of_the_document(size):
     for seed, scale in ((1, 1.0), (2, 1.0), (3, 1e4)):
         y, bounds, _ = sample(seed, n=25)
@@ -262,7 +263,7 @@ def test_inputs_of_other_libraries_are_read_and_left_alone():
 # --- the tests ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("covered, n", [(0, 1), (1, 1), (0, 30), (30, 30), (7, 30), (29, 30), (950, 1000)])
+@every_case("covered, n", [(0, 1), (1, 1), (0, 30), (30, 30), (7, 30), (29, 30), (950, 1000)])
 def test_coverage_test_is_exact(covered, n):
     y, bounds = np.concatenate([np.zeros(covered), np.full(n - covered, 9.0)]), np.tile([-1.0, 1.0], (n, 1))
     for level in (0.3, 0.9):

@@ -1,14 +1,18 @@
 """Loops are compiled when they are called and no sooner, go to other processes by name, and may stand in loops of a user."""
 import ast
 import inspect
+import os
 import pickle
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import notebooks
 import numpy as np
+from every_case import every_case
 import pytest
 
 from uqcal._base import kernels
@@ -100,7 +104,7 @@ def test_a_kernel_that_was_changed_is_compiled_anew(old, new, tmp_path):
     assert defined(tmp_path / "other.py", text)["shuffle"].compiled is not shuffle.compiled
 
 
-@pytest.mark.parametrize("here, there, alike", [(0.0, 0.0, True), (0.0, -0.0, False), (1, 1.0, False), (1, True, False), ((1, "a"), (1, "a"), True),
+@every_case("here, there, alike", [(0.0, 0.0, True), (0.0, -0.0, False), (1, 1.0, False), (1, True, False), ((1, "a"), (1, "a"), True),
                                                 ((1, 2), (1, 2, 3), False), ((np.zeros(2),), (np.zeros(2),), False), (np.zeros(2), np.zeros(2), False),
                                                 (np.uint64(3), np.uint64(3), True), (np.uint64(3), np.int64(3), False), (np, np, True), (None, 0, False)])
 def test_names_stand_for_the_same_where_the_compiled_loop_would_be_the_same(here, there, alike):
@@ -170,3 +174,31 @@ def test_kernels_leave_out_what_takes_the_compiler_seconds():
             parts = [part for part in targets if isinstance(part, ast.Subscript) and any(isinstance(inner, ast.Slice) for inner in ast.walk(part.slice))]
             if parts and not set(ast.unparse(node.value)) <= set("0123456789.-+(), ") and ast.unparse(node.value) not in ("True", "False", "np.nan"): faults.append(f"{one.name}: {ast.unparse(node)}")
     assert len(found) > 180 and not faults, faults
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files are locked so on POSIX only")
+def test_who_comes_second_reads_what_the_first_has_compiled(tmp_path):
+    import fcntl
+    kept = []
+
+    class Kept:
+        cache_path, _impl = str(tmp_path), SimpleNamespace(filename_base="loop")
+        def load_overload(self, *key): return kept[0] if kept else None
+        def save_overload(self, form): kept.append(form)
+
+    def compiled():
+        time.sleep(0.3)
+        kept.append("by the first")
+        first.close()
+
+    second = kernels._forgiving(SimpleNamespace(FunctionCache=Kept))()
+    first = open(tmp_path / "loop.lock", "ab")
+    fcntl.flock(first, fcntl.LOCK_EX)
+    thread = threading.Thread(target=compiled)
+    thread.start()
+    assert second.load_overload("types") == "by the first" and not list(tmp_path.iterdir())
+    thread.join()
+    del kept[:]
+    assert second.load_overload("types") is None and [file.name for file in tmp_path.iterdir()] == ["loop.lock"]
+    second.save_overload("by the second")
+    assert kept == ["by the second"] and not list(tmp_path.iterdir())

@@ -5,6 +5,7 @@ import math
 import pickle
 
 import numpy as np
+from every_case import every_case
 import pytest
 from sklearn.base import clone
 
@@ -160,7 +161,7 @@ def alarm_of(*rows):
     return Alarm(outcome=int(sums[:, 1].sum()), since=1, likelier=200.0, run_length=1000, sums=sums)
 
 
-@pytest.mark.parametrize("rows, direction, has_exceptions", [
+@every_case("rows, direction, has_exceptions", [
     ([(0.45, 100, 61), (0.55, 100, 61)], "too low", False), ([(0.45, 100, 58), (0.55, 100, 61)], "unclear", False),
     ([(0.45, 100, 58), (0.55, 100, 44)], "unclear", False), ([(0.45, 100, 62), (0.55, 100, 41)], "overconfident", False),
     ([(0.45, 100, 31), (0.55, 100, 70)], "underconfident", False), ([(0.35, 100, 52), (0.45, 100, 28), (0.55, 100, 69), (0.65, 100, 51)], "mixed", False),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+from every_case import every_case
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -48,7 +49,7 @@ def test_online_beta_scaling_agrees_with_the_authors():
     np.testing.assert_allclose(beta.optimizer_.metric_, z["A_end"], rtol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["plain", "start10", "ball1", "beta3", "beta3_ball1", "gamma_half"])
+@every_case("name", ["plain", "start10", "ball1", "beta3", "beta3_ball1", "gamma_half"])
 def test_newton_steps_and_projections_are_exact(name):
     z = np.load(OPS / "ons_step_cases.npz")
     gamma, rho, radius = z[f"{name}_gamma_rho_radius"]
@@ -239,7 +240,7 @@ def test_a_refused_call_leaves_the_state_as_it_was(scaling, p, y, name):
     assert pickle.dumps(live) == before
 
 
-@pytest.mark.parametrize("make", [lambda: OnlinePlattScaling(clip=0.0), lambda: OnlinePlattScaling(clip=0.5), lambda: OnlinePlattScaling(gamma=0), lambda: OnlinePlattScaling(rho=-1),
+@every_case("make", [lambda: OnlinePlattScaling(clip=0.0), lambda: OnlinePlattScaling(clip=0.5), lambda: OnlinePlattScaling(gamma=0), lambda: OnlinePlattScaling(rho=-1),
                                   lambda: OnlinePlattScaling(radius=np.nan), lambda: OnlinePlattScaling(start=(1, 0, 0)), lambda: OnlineBetaScaling(start=(1, 0)),
                                   lambda: OnlinePlattScaling(optimizer=Aioli((1, 0, 0))), lambda: OnlinePlattScaling(optimizer=Aioli((1, 0), ridge=0)),
                                   lambda: OnlinePlattScaling(optimizer=AggregatingForecaster((1, 0), method="guess"))])

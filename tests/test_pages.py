@@ -10,6 +10,7 @@ import zlib
 import notebooks
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from nbclient.exceptions import CellExecutionError
 from PIL import Image
@@ -32,7 +33,7 @@ def words(path):
     return "\n".join(cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown")
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@every_case("folder", FOLDERS)
 def test_a_page_begins_with_its_title_and_claim_and_its_pictures_are_no_sketches(folder):
     "nbdev makes the head of a page from it and drops whatever else it holds. Pictures: runs of tests draw at 30 dots per inch; what readers see is drawn whole."
     for path in PAGES:
@@ -65,7 +66,7 @@ def test_the_pages_that_travel_are_those_that_can_be_begun_from():
     assert {f"own_{kind}" for kind in KINDS} | set(TUTORIALS) == set(forks.PAGES)
 
 
-@pytest.mark.parametrize("page", forks.PAGES)
+@every_case("page", forks.PAGES)
 def test_a_page_that_travels_is_made_from_its_notebook_and_marks_what_to_change(page):
     original = json.loads((notebooks.ROOT / "nbs" / forks.PAGES[page] / f"{page}.ipynb").read_text(encoding="utf-8"))
     held = json.loads((notebooks.ROOT / "uqcal" / "data" / f"{page}.ipynb").read_text(encoding="utf-8"))

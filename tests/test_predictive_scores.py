@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -191,7 +192,7 @@ BAD = {"one member": (lambda: crps_of_samples(Y, VALUES[:, :1], fair=True), "at 
        "another kind": (lambda: uqcal.compare_models(Y, {"a": Samples(VALUES), "b": Intervals(Y - 1, Y + 1, level=0.9)}), "one kind")}
 
 
-@pytest.mark.parametrize("name", BAD)
+@every_case("name", BAD)
 def test_what_can_not_be_right_is_refused(name):
     make, text = BAD[name]
     with pytest.raises((ValueError, TypeError), match=f"(?s){text}"): make()

@@ -1,5 +1,6 @@
 """Differences of rates: coverage by adding up all outcomes, limits known in closed form, the test that is the interval, and averages of matched groups."""
 import numpy as np
+from every_case import every_case
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ def whole(graph):
     return graph.slope(graph.score[0], graph.score[-1])
 
 
-@pytest.mark.parametrize("x, n", [(0, 3), (1, 20), (3, 20), (7, 40), (40, 40), (50, 1000)])
+@every_case("x, n", [(0, 3), (1, 20), (3, 20), (7, 40), (40, 40), (50, 1000)])
 def test_limits_are_midp_once_or_twice_and_lie_between_those_of_clopper_and_pearson(x, n):
     "An end spends all of 5 % where a quarter of the probability of no event is larger than its tail, half of it elsewhere, or it is where the two are equal."
     low, high = rate_interval(x / n, n)
@@ -82,7 +83,7 @@ def test_a_known_rate_is_compared_as_one_rate():
     np.testing.assert_allclose(one.confidence_interval, np.array(rate_interval(0.1, 50)) - 0.02, atol=1e-12)
 
 
-@pytest.mark.parametrize("call, match", [
+@every_case("call, match", [
     (lambda: rate_interval(1.1, 5), "rate must lie"), (lambda: rate_interval(0.5, 0), "n must be"), (lambda: rate_interval(0.5, 5, confidence=1), "confidence"),
     (lambda: rate_difference_of(0.5, 5, -0.1, 5), "rate must lie"), (lambda: rate_difference([0, 2], [1]), "y_true_a"), (lambda: rate_difference([0, 1], [1], sample_weight_b=[1, 2]), "sample_weight_b")])
 def test_bad_input_is_named(call, match):

@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+from every_case import every_case
 import pytest
 
 from uqcal.online.calibeating import tops
@@ -157,7 +158,7 @@ def test_forecasts_and_outcomes_are_counted_as_what_they_are(tmp_path):
         assert run(lines[2:], tmp_path / f"{name} in two")[1].title == f"probabilities in file order, {second}"
 
 
-@pytest.mark.parametrize("q, written", [(0.123456789, "0.123457"), (1 / 3, "0.333333"), (0.5, "0.5"), (0.75, "0.75"), (0.99, "0.99"), (0.9999987654321, "0.99999876543"), (1 - 1e-9, "0.999999999"),
+@every_case("q, written", [(0.123456789, "0.123457"), (1 / 3, "0.333333"), (0.5, "0.5"), (0.75, "0.75"), (0.99, "0.99"), (0.9999987654321, "0.99999876543"), (1 - 1e-9, "0.999999999"),
                                         (np.nextafter(1, 0), "0.99999999999999989"), (1.23456789e-9, "1.23457e-09"), (0.0, "0"), (1.0, "1")])
 def test_forecasts_have_six_digits_at_both_ends(q, written):
     from uqcal.adapters.rows import _six_digits

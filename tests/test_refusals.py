@@ -669,8 +669,21 @@ def test_every_public_function_that_takes_an_array_is_in_the_table():
     assert not (nothing := {name.split("+")[0] for name in TABLE} - set(PUBLIC)), f"rows for nothing: {nothing}"
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_bad_input_is_refused_by_name(name):
+ROOMS = sorted({name.split(".")[0] for name in TABLE})
+
+
+def of_room(room, faults_of_row):
+    "The faults of all rows of a room, each with the name of its row."
+    return [f"{name}: {fault}" for name in TABLE if name.split(".")[0] == room for fault in faults_of_row(name)]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_bad_input_is_refused_by_name(room):
+    assert not (faults := of_room(room, faults_of_bad_input)), "\n".join(faults)
+
+
+def faults_of_bad_input(name):
+    "Bad values that a row takes, or refuses without a name."
     (arguments, kinds), faults = valid(name), []
     arrays = [parameter for parameter, kind in kinds.items() if kind.split(" -")[0] not in NO_OPTION]
     for parameter, kind in kinds.items():
@@ -684,8 +697,7 @@ def test_bad_input_is_refused_by_name(name):
             if not isinstance(found, (ValueError, TypeError)): faults.append(f"{parameter} {fault}: {type(found).__name__} {str(found)[:60]}")
             elif isinstance(found, Warning) or not any(re.search(rf"\b{word}\b", str(found)) for word in named): faults.append(f"{parameter} {fault}: {type(found).__name__} {str(found)[:90]}")
             if not same(kept, wrong): faults.append(f"{parameter} {fault}: changed")
-    faults += [f"masked, {fault}" for fault in faults_of_masks(name)]
-    assert not faults, "\n".join(faults)
+    return faults + [f"masked, {fault}" for fault in faults_of_masks(name)]
 
 
 def same(one, other):
@@ -751,8 +763,13 @@ def in_turn(name):
     if len(lists) > 1: yield "first in a list", dict([next(iter(lists.items()))])
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_any_container_gives_the_same_result_and_nothing_is_changed(name):
+@pytest.mark.parametrize("room", ROOMS)
+def test_any_container_gives_the_same_result_and_nothing_is_changed(room):
+    assert not (faults := of_room(room, faults_of_containers)), "\n".join(faults)
+
+
+def faults_of_containers(name):
+    "Containers in which a row gives another result, and arguments that it changes or keeps."
     call, (arguments, _) = called(name), valid(name)
     kept, expected, faults = copy.deepcopy(arguments), as_given(name), []
     with warnings.catch_warnings():
@@ -773,7 +790,7 @@ def test_any_container_gives_the_same_result_and_nothing_is_changed(name):
         if isinstance(value, np.ndarray): value[...] = 1 if value.dtype == bool else 0.25
     if not name.startswith(("inputs.", "outcomes.")) and not same(plain(result), expected): faults.append("the result holds a view of what came in")
     if takes_labels(name): faults += [f"labels, {fault}" for fault in faults_of_labels(name)]
-    assert not faults, "\n".join(faults)
+    return faults
 
 
 def rows_of(name):

@@ -1,6 +1,7 @@
 """Reliability diagrams and calibration errors: definitions, edges, bias, intervals, and whatever may come in."""
 
 import numpy as np
+from every_case import every_case
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -47,7 +48,7 @@ def test_ece_agrees_with_the_slow_twin(n_bins, digits):
             np.testing.assert_allclose(ours, twin[norm], rtol=1e-12, atol=1e-15, err_msg=f"{norm}, {strategy}")
 
 
-@pytest.mark.parametrize("m", [2, 3, 6, 7, 10, 15, 49, 50, 100, 1000])
+@every_case("m", [2, 3, 6, 7, 10, 15, 49, 50, 100, 1000])
 def test_scores_on_edges_belong_to_the_bin_below(m):
     edges = np.arange(m + 1) / m
     for b in range(1, m + 1):

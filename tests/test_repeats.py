@@ -1,5 +1,6 @@
 """What repeats is found, what was only rounded or sorted is left alone."""
 import numpy as np
+from every_case import every_case
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
@@ -224,7 +225,7 @@ def test_members_that_resemble_their_neighbours_are_found_in_any_order_of_groups
             assert caution.code == "members_correlated"
 
 
-@pytest.mark.parametrize("by", ["nothing", "group", "score", "response", "group and score", "group and response"])
+@every_case("by", ["nothing", "group", "score", "response", "group and score", "group and response"])
 def test_members_that_are_unrelated_are_left_alone_however_the_file_is_sorted(by):
     "Groups differ, and responses rise with the score. Chance: one file of a thousand and kind. Mutation: no test for order."
     found = 0

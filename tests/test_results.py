@@ -13,6 +13,7 @@ import joblib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,7 +86,7 @@ def test_an_interval_holds_its_ends_and_no_nan():
     assert (low, high) == (-1.0, 2.0) and type(interval.holds(np.float64(0))) is bool
 
 
-@pytest.mark.parametrize("value, shown", [
+@every_case("value, shown", [
     (0.96, "0.960"), (1, "1.00"), (0, "0.00"), (-0.026822, "−0.0268"), (99.94, "99.9"), (99.96, "100"), (-99.99, "−100"), (100, "100"), (133.42, "133"), (-583.15, "−583"), (13885, "13885"),
     (123456.0, "123456"), (999_999.6, "1.00e+06"), (1.2e-9, "1.20e−09"), (np.inf, "∞"), (-np.inf, "−∞"), (np.nan, "–"), (None, "–"), (pd.NA, "–"),
 ])
@@ -104,7 +105,7 @@ def test_phrases_are_enumerated():
     assert [enumerated(list("abcd"[:k])) for k in range(5)] == ["", "a", "a and b", "a, b and c", "a, b, c and d"]
 
 
-@pytest.mark.parametrize("name", WICKED)
+@every_case("name", WICKED)
 def test_names_from_data_are_text_wherever_they_stand(name):
     frame = pd.DataFrame({name: [name, "b"], "x": pd.Categorical([name, name])}, index=pd.Index([name, "c"], name=name))
     frame.columns.name = name
@@ -260,7 +261,7 @@ CONTENTS = {
 }
 
 
-@pytest.mark.parametrize("one, other", CONTENTS.values(), ids=CONTENTS)
+@every_case("one, other", CONTENTS.values(), ids=CONTENTS)
 def test_results_are_equal_by_content(one, other):
     first, second = Held(held=one), Held(held=copy.deepcopy(one), drawn=np.arange(3))
     assert first == second and hash(first) == hash(second) and len({first, second}) == 1
@@ -300,7 +301,7 @@ COPIES = {"deepcopy": copy.deepcopy, "copy": copy.copy, "replace": dataclasses.r
           **{f"pickle {k}": lambda result, k=k: pickle.loads(pickle.dumps(result, k)) for k in range(pickle.HIGHEST_PROTOCOL + 1)}}
 
 
-@pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
+@every_case("made", COPIES.values(), ids=COPIES)
 def test_copies_of_a_result_equal_it_and_never_change(made):
     result = Held(held={"array": np.array([1, np.nan]), "frame": pd.DataFrame({"x": [1.0]}), "inner": (1, {"a": None})})
     again = made(result)

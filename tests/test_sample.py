@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -173,7 +174,7 @@ def test_a_feature_is_sorted_and_groups_are_not():
     assert one.along([True, False, True, True, False, True]).labels.tolist() == [True, False]
 
 
-@pytest.mark.parametrize("by, words", [
+@every_case("by, words", [
     ([2.0] * 6, "material must not be constant: all 6 values are 2, so its order says nothing"),
     (["a"] * 6, "material must hold at least two groups: all 6 values are 'a'"),
     (list("abcdef"), "material must hold groups of several points: its 6 values are all different"),
@@ -207,7 +208,7 @@ def test_a_data_set_is_a_sample_whose_words_are_escaped():
 LABELS = [7, 3, 7, 3, 3, 9]
 
 
-@pytest.mark.parametrize("labels", [
+@every_case("labels", [
     LABELS, np.array(LABELS, dtype=float), np.array(LABELS) + 2**60, [f"patient {k}" for k in LABELS], pd.Categorical(LABELS), pd.Series(LABELS, dtype="Int64"),
     np.array(LABELS, dtype="datetime64[D]"),
 ])
@@ -222,7 +223,7 @@ def test_no_groups_and_a_label_for_each_row_are_the_same():
     assert Sample(ERROR, UNCERTAINTY, groups=list("abcdef")).groups is None
 
 
-@pytest.mark.parametrize("labels, error, words", [
+@every_case("labels, error, words", [
     ([1] * 6, ValueError, "groups must hold at least two different labels, since one group is one independent observation: all 6 are 1"),
     ([1, 2], ValueError, "groups must hold one label for each of the 6 points, got 2"),
     ([1, 2, None, 1, 2, 1], ValueError, "groups must not hold missing labels"), ([1, 2, np.nan, 1, 2, 1], ValueError, "groups must not hold missing labels"),
@@ -248,7 +249,7 @@ def test_kept_rows_keep_their_groups_and_labels():
     assert Sample(ERROR, UNCERTAINTY).keep([0, 2]).groups is None
 
 
-@pytest.mark.parametrize("rows, error, words", [
+@every_case("rows, error, words", [
     ([1, 3], ValueError, "all 2 are 3"), ([0, 1, 1], ValueError, "rows must be different positions, got 3 of which only 2 differ; for a mask use truth values"),
     ([0, 6], ValueError, "rows must lie from 0 to 5, got 0 to 6"), ([-1, 2], ValueError, "rows must lie from 0 to 5"), ([0.0, 2.0], TypeError, "rows must be 6 truth values"),
     ([True, False], TypeError, "rows must be 6 truth values"), ([False] * 6, ValueError, "rows must keep at least one row"), ("ab", TypeError, "rows"), (None, TypeError, "rows"),

@@ -4,6 +4,7 @@ import time
 import numpy as np
 import pandas as pd
 import polars as pl
+from every_case import every_case
 import pytest
 
 from uqcal.metrics import expected_calibration_error, reliability_diagram
@@ -30,7 +31,7 @@ def singles():
                 "ends": np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-38, 3.4028235e38, -3.4028235e38, 16777216, 16777220, 0.1, -0.3], np.float32)}
 
 
-@pytest.mark.parametrize("kind", singles())
+@every_case("kind", singles())
 def test_single_precision_is_read_as_it_is_printed_to_the_last_bit(kind):
     values = singles()[kind]
     found, printed = widen(values), as_printed(values)
@@ -67,17 +68,17 @@ COLUMNS = {
 WIDER = {"polars": pl.Series, "Float32": lambda v: pd.array(v, dtype="Float32"), "arrow": lambda v: pd.Series(v, dtype="float[pyarrow]")}
 
 
-@pytest.mark.parametrize("make", [*COLUMNS.values(), *WIDER.values()], ids=[*COLUMNS, *WIDER])
+@every_case("make", [*COLUMNS.values(), *WIDER.values()], ids=[*COLUMNS, *WIDER])
 def test_every_container_of_single_precision_gives_the_decimals(make):
     np.testing.assert_array_equal(read_vector(make(TENTHS.astype(np.float32)), "error"), TENTHS)
 
 
-@pytest.mark.parametrize("make", COLUMNS.values(), ids=COLUMNS)
+@every_case("make", COLUMNS.values(), ids=COLUMNS)
 def test_every_container_of_half_precision_gives_the_decimals(make):
     np.testing.assert_array_equal(read_vector(make(TENTHS.astype(np.float16)), "error"), TENTHS)
 
 
-@pytest.mark.parametrize("make", [
+@every_case("make", [
     lambda a, b: np.column_stack([a, b]), lambda a, b: [list(pair) for pair in zip(a, b)], lambda a, b: list(np.column_stack([a, b])),
     lambda a, b: pd.DataFrame({"low": a, "up": b}), lambda a, b: pd.DataFrame({"low": a, "up": b.astype(float).round(1)}),
     lambda a, b: pd.DataFrame({"low": pd.array(a, dtype="Float32"), "up": pd.array(b, dtype="Float32")}),

@@ -2,6 +2,7 @@
 import inspect
 
 import numpy as np
+from every_case import every_case
 import pytest
 import sklearn.metrics
 from scipy.special import expit, softmax
@@ -29,7 +30,7 @@ ONE_DIMENSION = [PlattScaling(), BetaScaling(), HistogramBinning(), IsotonicCali
 
 
 @pytest.mark.filterwarnings("ignore:Can.t test estimator")
-@pytest.mark.parametrize("made", ONE_DIMENSION, ids=lambda one: type(one).__name__)
+@every_case("made", ONE_DIMENSION, ids=lambda one: type(one).__name__)
 def test_maps_of_one_dimension_pass_what_scikit_learn_asks_of_such(made):
     found = check_estimator(made, on_fail=None, on_skip=None)
     assert found and {one["status"] for one in found} == {"passed"}

@@ -1,6 +1,7 @@
 """Statements: what they take, what they refuse and with which words to type, and what they turn into."""
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from scipy import stats
 
@@ -26,7 +27,7 @@ EVERY = {
 }
 
 
-@pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
+@every_case("make", EVERY.values(), ids=EVERY)
 def test_every_statement_has_a_length_a_name_and_parts(make):
     whole = make()
     assert len(whole) == 40 and "40 rows" in repr(whole) and type(whole).__name__ in repr(whole)
@@ -39,7 +40,7 @@ def test_every_statement_has_a_length_a_name_and_parts(make):
     with pytest.raises(ValueError, match="lie between 0 and 39"): whole.take([40])
 
 
-@pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
+@every_case("make", EVERY.values(), ids=EVERY)
 def test_a_statement_never_changes(make):
     whole = make()
     for name in whole._rows:
@@ -55,7 +56,7 @@ def test_what_a_user_changes_later_is_not_the_statement():
     np.testing.assert_array_equal(whole.mean, y)
 
 
-@pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
+@every_case("make", EVERY.values(), ids=EVERY)
 def test_observed_values_have_as_many_rows(make):
     with pytest.raises(ValueError, match="y_true must hold one value for each row of the statement, got 39 for 40"):
         make().read_observed(np.zeros(39, int))
@@ -97,7 +98,7 @@ def test_a_normal_interval_is_the_normal_one():
     with pytest.raises(ValueError, match="dist must be one of 'normal'"): MeanStd(y, u).interval(0.8, dist="t")
 
 
-@pytest.mark.parametrize("make, kind, said", [
+@every_case("make, kind, said", [
     (lambda: MeanStd((y, u)), TypeError, r"write MeanStd\(\*pair\)"),
     (lambda: MeanStd(y), TypeError, "either std or variance, got neither"),
     (lambda: MeanStd(y, u, variance=u), TypeError, "either std or variance, got both"),
@@ -143,7 +144,7 @@ def test_several_levels():
     with pytest.raises(ValueError, match="level must be one of 0.5 and 0.9, got 0.8"): both.at(0.8)
 
 
-@pytest.mark.parametrize("make, kind, said", [
+@every_case("make, kind, said", [
     (lambda: Intervals(None, level=0.9), TypeError, "got neither"),
     (lambda: Intervals((y, u), level=0.9), TypeError, r"write Intervals\(\*pair"),
     (lambda: Intervals(y, y + u, level=90), ValueError, "write level=0.9"),
@@ -182,7 +183,7 @@ def test_sets_from_cells_of_a_table():
     assert made.columns == {"sets": "s"} and made.classes.tolist() == ["cat", "dog"]
 
 
-@pytest.mark.parametrize("make, kind, said", [
+@every_case("make, kind, said", [
     (lambda: LabelSets(TABLE, level=0.9), ValueError, "of bounds make Intervals"),
     (lambda: LabelSets(y > 0, level=0.9), ValueError, "shape"),
     (lambda: LabelSets([["a"], ["b"]], ["a"], level=0.9), ValueError, "'b' at position 1 is not"),
@@ -224,7 +225,7 @@ def test_classes_and_the_most_probable_one():
     assert labels.tolist() == [False, True] and top.tolist() == [0.8, 0.9]
 
 
-@pytest.mark.parametrize("make, kind, said", [
+@every_case("make, kind, said", [
     (lambda: Probabilities(100 * stats.norm.cdf(y)), ValueError, "per cents"),
     (lambda: Probabilities(y), ValueError, r"prob must lie in \[0, 1\]"),
     (lambda: Probabilities(np.full((40, 3), 0.5)), ValueError, "sum to 1 in each row"),
@@ -262,7 +263,7 @@ def test_sorting_uncrosses():
     np.testing.assert_array_equal(Quantiles(TABLE[:, ::-1], LEVELS, sort_quantiles=True).values, TABLE)
 
 
-@pytest.mark.parametrize("make, kind, said", [
+@every_case("make, kind, said", [
     (lambda: Quantiles(TABLE), TypeError, r"write Quantiles\(values, levels\)"),
     (lambda: Quantiles(pd.DataFrame(TABLE, columns=list("abcde"))), ValueError, "'a' does not"),
     (lambda: Quantiles(TABLE, LEVELS[:-1]), ValueError, "each of the 5 columns, got 4"),
@@ -316,7 +317,7 @@ def test_what_can_be_one_thing_is_read_as_that():
     assert isinstance(read_statement(stats.norm(y, u)), Distribution)
 
 
-@pytest.mark.parametrize("value, said", [
+@every_case("value, said", [
     ((y, u), r"MeanStd\(\*pair\), or Intervals\(\*pair"), (np.column_stack([y, u]), r"Intervals\(array, level=0.9\), or Probabilities\(array\)"),
     (TABLE, r"Samples\(array\), Quantiles"), (y, r"Probabilities\(array\), or MeanStd\(array, std\)"), ("a", "write MeanStd, Intervals"), (None, "got NoneType"),
 ])

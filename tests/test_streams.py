@@ -8,6 +8,7 @@ import warnings
 import joblib
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -100,7 +101,7 @@ def test_a_single_outcome_shows_nothing_and_none_teaches_nothing():
     assert none.outcome == "quiet" and "nothing was recalibrated" in str(none)
 
 
-@pytest.mark.parametrize("gain, error, is_heavy, status, reason", [
+@every_case("gain, error, is_heavy, status, reason", [
     (0.0, 0.0, False, "inconclusive", "equal"), (1.0, 0.5, False, "valid", None), (-1.0, 0.5, False, "invalid", None), (1.0, 0.52, False, "inconclusive", "chance"),
     (1.0, 0.5, True, "inconclusive", "tails"), (-1.0, 0.5, True, "invalid", None), (0.5, 0.5, True, "inconclusive", "chance")])
 def test_a_gain_is_one_where_chance_does_not_explain_it(gain, error, is_heavy, status, reason):

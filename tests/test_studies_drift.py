@@ -7,6 +7,7 @@ from pathlib import Path
 import notebooks
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from joblib import Parallel, delayed
 from nbformat.v4 import new_code_cell
@@ -61,7 +62,7 @@ def test_a_setting_that_is_carried_on_is_as_if_computed_at_a_stretch():
     assert len(uneven) == 2 and carried_on(whole, "bank", "iid", 5) is whole
 
 
-@pytest.mark.parametrize("method", PRINTED)
+@every_case("method", PRINTED)
 def test_bank_agrees_with_the_authors_means(method):
     started = f"{method} released" if method in ("TOPS", "TOBS", "TWHB") else method          # as the code that made the printed means begins
     last = final().query("table == 'bank' and order == 'iid'").set_index("method").loc[started]

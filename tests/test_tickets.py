@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from every_case import every_case
 import pytest
 from sklearn.base import clone
 
@@ -193,7 +194,7 @@ STORED = {"monitor": (CalibrationMonitor, lambda m, p, y: m.prequential(p, y).to
           "bins": (lambda: HistogramBinning().fit(*stream(50)), lambda m, p, y: m.predict(p))}
 
 
-@pytest.mark.parametrize("make, run", STORED.values(), ids=STORED.keys())
+@every_case("make, run", STORED.values(), ids=STORED.keys())
 def test_other_objects_with_a_state_go_on_too(make, run):
     p, y = stream(300)
     live = make()

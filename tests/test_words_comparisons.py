@@ -3,6 +3,7 @@ import itertools
 import re
 
 import numpy as np
+from every_case import every_case
 import pytest
 
 from uqcal._words.comparisons import CAUTIONS, LINES, SENTENCES, STEPS, correction_text, tolerance_text
@@ -40,7 +41,7 @@ def plain(text):
     assert "None" not in text and "nan" not in text
 
 
-@pytest.mark.parametrize("case", CASES)
+@every_case("case", CASES)
 def test_each_difference_has_its_line_and_its_sentence(case):
     finding, number = CASES[case]
     line, sentence = LINES["model_difference"](finding), SENTENCES["model_difference"](finding)
@@ -84,7 +85,7 @@ FACTS = {"models_repeat": {"repeated": 900, "n": 1000, "what": "rows"}, "models_
          "models_one_row": {"row": "17 (line 19)", "share": 0.44, "best": "a", "model": "b"}, "models_few": {"n": 90, "one_of": "eight"}, "models_other_score": {"score_name": "CRPS", "best": "a", "model": "b", "by": (0.15, 0.01)}}
 
 
-@pytest.mark.parametrize("code", CAUTIONS)
+@every_case("code", CAUTIONS)
 def test_each_caution_has_its_sentence(code):
     said = Caution(code=code, facts=FACTS.get(code, {})).sentence
     plain(said)

@@ -3,6 +3,7 @@ import re
 from types import SimpleNamespace
 
 import numpy as np
+from every_case import every_case
 import pytest
 
 import uqcal
@@ -55,7 +56,7 @@ FACTS = {"recalibration_repeats": {"repeated": 200, "n": 300, "what": "rows"}, "
          "recalibration_outcome": {"columns": ("observed",)}, "recalibration_impossible": {"rows": (7, 9), "row_names": ()}}
 
 
-@pytest.mark.parametrize("code", CAUTIONS)
+@every_case("code", CAUTIONS)
 def test_each_caution_has_its_sentence(code):
     said = Caution(code=code, facts=FACTS.get(code, {})).sentence
     plain(said)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+from every_case import every_case
 import pytest
 from published import diffusion
 
@@ -216,7 +217,7 @@ SIZES = [size("valid"), size("invalid"), size("inconclusive"), size("inconclusiv
 RANKINGS = [ranking("valid"), ranking("invalid"), ranking("invalid", direction="reversed"), ranking("inconclusive")]
 
 
-@pytest.mark.parametrize("bias_", BIASES)
+@every_case("bias_", BIASES)
 def test_the_conclusion_is_a_sentence_or_two(bias_):
     for average_ in AVERAGES:
         for size_ in SIZES:

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+from every_case import every_case
 import pytest
 
 from uqcal._base.results import Interval
@@ -91,7 +92,7 @@ def of_parts(kind, status, reason, **facts):
                    direction="too small" if status == "invalid" else None)
 
 
-@pytest.mark.parametrize("status, reason", [("invalid", None), ("valid", None), *(("inconclusive", reason) for reason in
+@every_case("status, reason", [("invalid", None), ("valid", None), *(("inconclusive", reason) for reason in
                                             ("precision", "adjusted", "few", "single_row", "nothing_left", "same_size", "equal_uncertainties"))])
 def test_errors_in_parts(status, reason):
     findings = [of_parts(f"{kind}_in_parts", "inconclusive" if status == "valid" and kind != "average" else status, reason, **more)
@@ -103,7 +104,7 @@ def test_errors_in_parts(status, reason):
     for why in ("sample", "memory"): plain(Step(verb="validate", why=why).sentence)
 
 
-@pytest.mark.parametrize("status, reason, contradicted, rare", [("invalid", None, 0, 0.01), ("invalid", None, 1, None), ("invalid", None, 1234, None), ("valid", None, 0, 0.01),
+@every_case("status, reason, contradicted, rare", [("invalid", None, 0, 0.01), ("invalid", None, 1, None), ("invalid", None, 1234, None), ("valid", None, 0, 0.01),
                                                                 ("inconclusive", "precision", 0, None), ("inconclusive", "few", 0, None)])
 def test_calibration_in_parts(status, reason, contradicted, rare):
     for is_off in (True, False):

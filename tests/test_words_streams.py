@@ -5,6 +5,7 @@ import math
 import re
 
 import numpy as np
+from every_case import every_case
 import pytest
 from scipy import stats
 from test_language import FORBIDDEN
@@ -48,7 +49,7 @@ PROBABILITY_ALARMS = [probability_alarm(*rows) for rows in (
 ALARMS = [*PROBABILITY_ALARMS, *itertools.starmap(uncertainty_alarm, itertools.product(("too small", "too large"), ("all", "small", "large"))), *map(coverage_alarm, (0.5926, 1.0))]
 
 
-@pytest.mark.parametrize("alarm", ALARMS)
+@every_case("alarm", ALARMS)
 def test_an_alarm_says_when_since_when_and_how_often_it_would_be_false(alarm):
     text = check(alarm.sentence)
     assert text.startswith(f"Alarm at outcome {alarm.outcome:,}: {alarm.line}") and f"at most 1 per {alarm.run_length:,} outcomes" in text
@@ -78,7 +79,7 @@ FIRST = {"probabilities": PROBABILITY_ALARMS[0], "uncertainties": uncertainty_al
 CASES = [(of, facts, alarms) for of, several in MEASURES.items() for facts in several for alarms in (0, 1, 3)]
 
 
-@pytest.mark.parametrize("of, facts, alarms", CASES)
+@every_case("of, facts, alarms", CASES)
 def test_what_a_monitor_found_is_a_line_and_a_sentence(of, facts, alarms):
     finding = alarm_finding("as it was", FIRST[of] if alarms else None, alarms, 5000, of, 0.742, restarts=2 * (alarms > 1), **facts)
     line, sentence = check(finding.line), check(finding.sentence)
@@ -113,7 +114,7 @@ def summaries():
         else: yield BoundStreamSummary(level=0.9, coverage_before=0.7, coverage_after=0.742, width_before=1.0, width_after=2.0, infinite_before=0, infinite=0, bound=None, one_sided=False, **shared)
 
 
-@pytest.mark.parametrize("summary", [*summaries()], ids=lambda summary: f"{summary.what} {summary.alarms} {summary.alarms_after}")
+@every_case("summary", [*summaries()], ids=lambda summary: f"{summary.what} {summary.alarms} {summary.alarms_after}")
 def test_a_summary_is_a_screen_with_a_conclusion_and_a_next_step(summary):
     screen = str(summary).splitlines()
     assert len(screen) <= 24 and max(map(len, screen)) <= 80 and screen[0].startswith(f"{summary.what} in file order, 5,000 rows")

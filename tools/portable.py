@@ -41,8 +41,7 @@ def passes(name, tests):
         return True
     print(f"== {name}", flush=True)
     kernels = ROOT / ".cache" / ("numba-generic" if "NUMBA_CPU_NAME" in settings else "numba")
-    command = [sys.executable, "-m", "pytest", "--no-header", "--quiet", "-n", os.environ.get("WORKERS", "3"), "--dist", "load",
-               "--maxschedchunk", "1", *tests]
+    command = [sys.executable, "-m", "pytest", "--no-header", "--quiet", "--copies", os.environ.get("WORKERS", "3"), *tests]
     return subprocess.run(command, cwd=ROOT, env=os.environ | settings | {"NUMBA_CACHE_DIR": str(kernels)}).returncode == 0
 
 

@@ -12,6 +12,7 @@ import functools
 import importlib
 import inspect
 import numbers
+import os
 import sys
 import textwrap
 import threading
@@ -168,12 +169,16 @@ def _forgiving(caching):
         "Files that may be damaged, or missing."
         def load_overload(self, *key):
             "The compiled form for the types in the key; None where it is not kept, or not whole."
-            found = None
-            try: found = super().load_overload(*key)
+            found = self._whole(key)
+            if found is None and _waits_for_others(self): found = self._whole(key)
+            if found is None: _begun.append(time.perf_counter())
+            else: _lets_others(self)
+            return found
+
+        def _whole(self, key):
+            try: return super().load_overload(*key)
             except Exception:  # a damaged file can make unpickling raise anything
                 with contextlib.suppress(OSError): self.flush()
-            if found is None: _begun.append(time.perf_counter())
-            return found
 
         def save_overload(self, *form):
             "Keep types and compiled form, or say once why that can't be."
@@ -182,7 +187,33 @@ def _forgiving(caching):
             except (OSError, EOFError) as error:
                 reason = getattr(error, "strerror", None) or error
                 _say_once(f"{self.cache_path}: {reason}")
+            finally: _lets_others(self)
     return Forgiving
+
+# %% ../../nbs/base/04_kernels.ipynb #one-for-all
+def _waits_for_others(cache, seconds=60):
+    "Lock a loop for this process; whether another one had it, so that its files are worth a look."
+    _lets_others(cache)
+    waited = False
+    try:
+        import fcntl
+        cache.lock = open(os.path.join(cache.cache_path, cache._impl.filename_base + ".lock"), "ab")
+        for _ in range(20 * seconds):
+            try: fcntl.flock(cache.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                waited = True
+                time.sleep(0.05)
+            else: break
+    except (AttributeError, ImportError, OSError): pass  # no such locks, or none here
+    return waited
+
+
+def _lets_others(cache):
+    "The loop is kept, or could not be: those who wait go on."
+    lock = cache.__dict__.pop("lock", None)
+    if lock is None: return
+    with contextlib.suppress(OSError): os.remove(lock.name)
+    lock.close()
 
 # %% ../../nbs/base/04_kernels.ipynb #rows-waited
 _begun, _waited = [], []  # when the loops began that are being compiled, and seconds of those done
