@@ -23,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 STORED = HERE / "costs.csv"
-SIZES, FIRST, LIMIT = (10**3, 10**4, 10**5, 10**6, 10**7), 10**3, 300.0
+SIZES, FIRST, LIMIT = (10**3, 10**4, 10**5, 10**6, 10**7), 10**3, 100.0
 LEVELS, MEMBERS, CLASSES = 9, 20, 10
 KEPT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "numba"))}
 

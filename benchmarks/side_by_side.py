@@ -57,6 +57,9 @@ DIFFERS = {
     ("BCa interval of ⟨Z²⟩, 5,000 resamples", "scipy"): "The limits rest on random draws, which are others.",
     ("isotonic probabilities", "scikit-learn"): "uqcal adds half a counter-example at each end, so that no probability becomes 0 or 1.",
     ("one factor for all uncertainties", "uncertainty-toolbox"): "uqcal's factor makes ⟨Z²⟩ one, the toolbox's makes its own error of calibration least.",
+    ("rank correlation of |E| and u", "torchmetrics"): "torchmetrics computes in single precision.",
+    ("Platt scaling", "netcal"): "netcal's search stops at a tolerance of its own.",
+    ("beta scaling", "netcal"): "netcal's search stops at a tolerance of its own.",
     ("conformal intervals, by group", "crepes"): "crepes takes (1 − 0.9)(m + 1) of m points in floating point, which falls short of a whole number: it then takes the next larger score.",
 }
 FEW = "uqcal looks for missing, infinite and impossible values first; the peer does not, and the rest is a pass or two."
@@ -314,7 +317,6 @@ def recalibrate_rows():
     kind = KINDS[4]
 
     def columns(p, beta):
-        p = np.clip(p, 1e-5, 1 - 1e-5)
         return np.column_stack([np.log(p), np.log(1 - p)]) if beta else np.log(p / (1 - p))[:, None]
 
     def logistic(x, beta):

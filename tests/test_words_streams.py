@@ -59,7 +59,7 @@ def test_an_alarm_says_when_since_when_and_how_often_it_would_be_false(alarm):
 def test_alarms_say_which_way():
     assert len({alarm.direction for alarm in PROBABILITY_ALARMS}) == 6
     assert PROBABILITY_ALARMS[0].line.endswith("too low since about outcome 1,001") and since_text(CalibrationMonitor().partial_fit(1.0, 0).alarm_) == "from the start"
-    assert "overconfident (u too small) where u is above 0.876" in uncertainty_alarm("too small", "large").line and "underconfident (u too large) since" in uncertainty_alarm("too large", "all").line
+    assert "overconfident (errors too large for u) where u is above 0.876" in uncertainty_alarm("too small", "large").line and "underconfident (errors too small for u) since" in uncertainty_alarm("too large", "all").line
     assert "59.3 % are covered (90 % claimed)" in coverage_alarm(0.5926).sentence and coverage_alarm(1.0).line.startswith("overcoverage")
     impossible = CalibrationMonitor().partial_fit(1.0, 0).alarm_
     assert check(impossible.sentence) == "Alarm at outcome 1: a probability of 1 was predicted and the event did not occur. One such case is enough: a calibrated model has none."

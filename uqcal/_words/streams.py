@@ -150,11 +150,11 @@ def uncertainty_alarm_line(alarm: Any,  # of an `UncertaintyMonitor`
     str
         A fragment.
     """
-    if alarm.direction == "too small": kind = "overconfident"
-    else: kind = "underconfident"
+    if alarm.direction == "too small": kind, size = "overconfident", "large"
+    else: kind, size = "underconfident", "small"
     where = {"all": "", "small": f" where u is below {three_digits(alarm.middle)}",
              "large": f" where u is above {three_digits(alarm.middle)}"}[alarm.side]
-    return f"{kind} (u {alarm.direction}){where} {since_text(alarm)}"
+    return f"{kind} (errors too {size} for u){where} {since_text(alarm)}"
 
 # %% ../../nbs/words/36_streams.ipynb #cell-020
 def uncertainty_alarm_sentence(alarm: Any,  # of an `UncertaintyMonitor`

@@ -53,7 +53,7 @@ def _all_points(scoring, models, table):
 def _difference(first, second):
     "Second minus first; zero where they agree to twelve digits."
     found = second - first
-    return np.where(np.abs(found) <= 1e-12 * (np.abs(first) + np.abs(second)), 0.0, found)
+    return np.where(np.abs(found) <= 1e-10 * (np.abs(first) + np.abs(second)), 0.0, found)
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-049
 def _harmless_bounds(scoring, below, above):

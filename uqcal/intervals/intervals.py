@@ -64,6 +64,8 @@ def _read_bound(
 
     Raises ValueError, TypeError as `read_vector`, but for infinite values."""
     array = read_array(values, name)
+    if array.dtype == np.float64 and max(-array.min(), array.max()) <= 1e150:  # as most are
+        return np.array(array)
     if array.dtype.kind == "f": is_open = np.isinf(array)
     else: is_open = np.array([isinstance(one, (float, np.floating)) and bool(np.isinf(one))
                               for one in array] if array.dtype.kind == "O" else False)
@@ -88,11 +90,12 @@ def _check_order_of_bounds(
     """Refuse pairs of bounds of which the lower one is above the upper one, or at the wrong end.
 
     Raises ValueError for them."""
+    crossed = low > up
+    if not crossed.any() and low.max() < np.inf and up.min() > -np.inf: return
     refuse(names[0], "be finite, or -inf where there is no lower bound",
            (low == np.inf) & (up == np.inf), "infinite", low)
     refuse(names[1], "be finite, or inf where there is no upper bound",
            (up == -np.inf) & (low == -np.inf), "infinite", up)
-    crossed = low > up
     if not crossed.any(): return
     try:
         if pairs is None: refuse(names[0], f"not exceed {names[1]}", crossed, "larger", low)
