@@ -64,7 +64,7 @@ def sides(status, null="binomial", **changes):
     (whole("valid"), "90 % claimed; outside 88.0 to 92.0 % is excluded", "A coverage outside 88.0 to 92.0 % is excluded."),
     (whole("inconclusive"), "90 % claimed; about 3,300 rows would decide", "No fault is found, but 70.8 to 87.3 % is not excluded; about 3,300 rows would decide."),
     (whole("inconclusive", rows_needed=None), "many more rows would be needed", "many more rows would be needed."),
-    (whole("inconclusive", rows_needed=320_000.0), "90 % claimed; it lies at the tolerance, so more rows would not decide", "not excluded; it lies at the tolerance, so more rows would not decide."),
+    (whole("inconclusive", rows_needed=320_000.0), "90 % claimed; it lies at the tolerance, so how many rows would decide is unknown", "not excluded; it lies at the tolerance, so how many rows would decide is unknown."),
     (whole("inconclusive", facts={"needs_calibrations": True, "n_calibration": 200}), "only other calibrations would decide", "The limits are those of the method, calibrated on 200 rows."),
     (along("invalid"), "coverage depends on width (p = 0.003): 78.0 % [70.0, 85.0] where width is 0.3 to 0.9, 98.0 % where width is 2.1 to 5", "It is lowest where width is 0.3 to 0.9: 78.0 % [70.0, 85.0]."),
     (along("invalid", by_group=True), "78.0 % [70.0, 85.0] in site north, 98.0 % in site south", "It is highest in site south: 98.0 %."),
@@ -149,7 +149,7 @@ STEPS = [
     ("collect", "coverage", dict(by_cluster=True, needs_calibrations=False, open=[("coverage", np.inf, 900)]), "Collect more clusters"),
     ("collect", "coverage", dict(by_cluster=False, needs_calibrations=False, open=[("coverage", 320_000.0, 900), ("sides", 1600.0, 900)]),
      "Coverage lies at the tolerance: consider whether that is enough. More rows would decide on sides."),
-    ("collect", "coverage", dict(by_cluster=False, needs_calibrations=False, open=[("coverage", 320_000.0, 900)]), "More rows would not decide."),
+    ("collect", "coverage", dict(by_cluster=False, needs_calibrations=False, open=[("coverage", 320_000.0, 900)]), "How many rows would decide is unknown."),
     ("collect", "coverage", dict(by_cluster=False, needs_calibrations=True), "Calibrate on more rows"),
     ("use", "coverage", dict(has_small=True, has_ranges=True), "Validate small groups or parts on more of their rows. A fault in fewer rows"), ("use", "coverage", dict(has_small=False, has_ranges=False), "Use them for rows like these.")]
 

@@ -305,7 +305,7 @@ def would_decide(
     *, of_estimate: bool = False,  # whether the number rests on how far an estimate lies from the
                                    # tolerance
 ) -> str:  # "about 3,300 rows would decide"
-    """How many rows would decide; that none would, where an estimate lies at its tolerance.
+    """How many rows would decide; that it is unknown, where an estimate lies at its tolerance.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def would_decide(
         "about 3,300 rows would decide".
     """
     if of_estimate and lies_at_tolerance(needed, n):
-        return f"it lies at the tolerance, so more {what}s would not decide"
+        return f"it lies at the tolerance, so how many {what}s would decide is unknown"
     if needed is None or not needed < 1e10: return f"many more {what}s would be needed"
     if needed <= n: return f"a few more {what}s would decide"
     if needed > max(1000 * n, 1e6): return f"more {what}s of this kind would not decide"
@@ -334,7 +334,7 @@ def would_decide(
 def lies_at_tolerance(needed: float | None,  # rows in all that would decide, by an estimate
                       n: int,  # rows at hand
                       ) -> bool:  # whether that is more than fifty times as many
-    """Whether an estimate lies so near its tolerance that no number of rows would decide.
+    """Whether an estimate lies so near its tolerance that no number of rows can be told.
 
     Parameters
     ----------

@@ -709,7 +709,7 @@ def _collect_for_coverage(step):
     if len(at) == 1: lie = "lies"
     else: lie = "lie"
     there = f"{capital(enumerated(at))} {lie} at the tolerance: consider whether that is enough."
-    if not more: return f"{there} More {what} would not decide."
+    if not more: return f"{there} How many {what} would decide is unknown."
     return f"{there} More {what} would decide on {enumerated(more)}."
 
 # %% ../../../nbs/words/intervals/07_intervals.ipynb #words-use
