@@ -82,14 +82,15 @@ def test_an_alarm_says_which_way_and_since_when(factor, way):
     rng = np.random.default_rng(1)
     u, z = np.exp(rng.normal(0, 0.5, 4000)), rng.standard_normal(4000)
     alarm = UncertaintyMonitor().prequential(u, u * z * np.where(np.arange(4000) < 3000, 1, factor)).alarm
-    assert alarm.direction == way and 3000 < alarm.outcome < 3400 and abs(alarm.since - 3001) < 40 and way in alarm.sentence
+    assert alarm.direction == way and 3000 < alarm.outcome < 3400 and abs(alarm.since - 3001) < 40
+    assert {"too small": "overconfident (errors too large for u)", "too large": "underconfident (errors too small for u)"}[way] in alarm.sentence
 
 
 def test_a_fault_of_one_end_of_u_is_placed_there():
     rng = np.random.default_rng(2)
     u = np.exp(rng.normal(0, 0.5, 3000))
     alarm = UncertaintyMonitor().prequential(u, u * np.where(u > 1, 1.8, 1) * rng.standard_normal(3000)).alarm
-    assert (alarm.direction, alarm.side) in (("too small", "large"), ("too small", "all")) and "too small" in alarm.sentence
+    assert (alarm.direction, alarm.side) in (("too small", "large"), ("too small", "all")) and "overconfident" in alarm.sentence
 
 
 def test_one_wild_error_does_not_ring_and_infinite_kurtosis_hears_only_too_small():

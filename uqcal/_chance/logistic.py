@@ -303,7 +303,7 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
 # %% ../../nbs/chance/14_logistic.ipynb #newton-loss
 @kernel(error_model="numpy")
 def _log_loss(features, targets, weights, offset, coef, is_asked, gradient, hessian):
-    "Eq. 3, or 0 where it is not asked for; minus its gradient, and its Hessian, are written, Eq. 4."
+    "Eq. 3, or 0 where it is not asked for; minus its gradient and its Hessian are written, Eq. 4."
     gradient[:], hessian[:], loss = 0.0, 0.0, 0.0
     for i in range(targets.size):
         z = offset[i]

@@ -112,8 +112,7 @@ def unchanged_conclusion(found: Any,  # the report on intervals that were left a
     -------
     str
     """
-    is_said = found.conclusion.startswith("No fault found")
-    why = f", since {found.why_unchanged}" if found.why_unchanged and not is_said else ""
+    why = f", since {found.why_unchanged}" if found.why_unchanged and found.shows_fault else ""
     return f"Unchanged{why}. {found.conclusion}"
 
 

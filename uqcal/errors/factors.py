@@ -938,7 +938,7 @@ def _is_heavy(units):
 def _nothing(sample, units):
     if not sample.zms:
         return "all errors are " + ("next to zero" if sample.error.any() else "zero")
-    if isinstance(units, _Points): count = units.units.sum()
+    if isinstance(units, _Points): count = int(units.units.sum())
     else: count = units.x.shape[0]
     if count < 4: return f"only {count} independent point{'s' * (count != 1)}"
     return None
