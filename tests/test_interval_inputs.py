@@ -7,6 +7,7 @@ from every_case import every_case
 import pytest
 from typer.testing import CliRunner
 
+from uqcal._base.tickets import sealed
 from uqcal._command.cli import app
 from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets
 from uqcal.intervals.coverage import interval_report
@@ -195,7 +196,7 @@ def test_the_command_line_judges_infinite_bounds_and_moves_those_that_are_finite
     assert CliRunner().invoke(app, ["recalibrate", str(tmp_path / "finite.csv"), *said, "--model", files["model.json"]]).exit_code == 0
     state = json.loads((tmp_path / "model.json").read_text())
     fitted = ConformalBounds(0.9).fit(y, some)                                     # of a length, which infinite bounds have
-    (tmp_path / "model.json").write_text(json.dumps(state | {"model": fitted.to_dict()}))
+    (tmp_path / "model.json").write_text(json.dumps({"uqcal": state.pop("uqcal"), **sealed(state | {"model": fitted.to_dict()})}))
     done = CliRunner().invoke(app, ["recalibrate", files["in.csv"], "--apply", files["model.json"], "--out", files["made.csv"]])
     assert done.exit_code == 0 and "get no limits" not in done.stdout, done.output
     made = pd.read_csv(files["made.csv"])[["recalibrated_lower", "recalibrated_upper"]].to_numpy()

@@ -489,4 +489,4 @@ def test_memory_does_not_grow_with_the_stream():
 
 
 def test_a_header_that_is_no_row_is_refused():
-    with pytest.raises(ValueError, match="line 1: no column names"): recalibrate_rows(io.BytesIO(b"p\rq,y\n0.5,1\n"), lambda text: None, score="p", y_true="y")
+    with pytest.raises(ValueError, match="line 1: lines that end in a carriage return"): recalibrate_rows(io.BytesIO(b"p\rq,y\n0.5,1\n"), lambda text: None, score="p", y_true="y")

@@ -285,17 +285,18 @@ def fit_logistic(features: np.ndarray,  # float64, shape (n, d)
     if fitted is not None: kept = kept & fitted
     if kept.all(): free = features
     else: free = np.ascontiguousarray(features[:, kept])
+    first = -start if kept.all() else np.zeros(kept.sum())  # at even odds, where none is certain
     if one_class: found = None
-    else: found = _newton(free, y, weights, offset)
+    else: found = _newton(free, y, weights, offset, first)
     smooth = (one_class or _is_doubtful(found, free, offset)) and is_separable(free, y)
     if smooth:
         ones, zeros = weights @ y, weights @ (1 - y)
         targets = np.where(y == 1, (ones + 1) / (ones + 2), 1 / (zeros + 2))
-        found = _newton(free, targets, weights, offset)
-    elif found is None: found = _newton(free, y, weights, offset)
+        found = _newton(free, targets, weights, offset, first)
+    elif found is None: found = _newton(free, y, weights, offset, first)
     coef, error = np.array(start, dtype=float), np.zeros(start.size)
     coef[kept] += found.coef
-    if counts or smooth: error[kept] = np.sqrt(np.diag(found.covariance))
+    if counts or smooth: error[kept] = np.sqrt(np.diag(found.covariance).clip(0))
     else: error[kept] = _sandwich(free, y, weights, sigmoid(offset + free @ found.coef))
     return LogisticFit(coef=coef, standard_error=error, smoothed=smooth, n=y.size)
 
@@ -330,16 +331,16 @@ class _Maximum(NamedTuple):
     converged: bool
 
 
-def _newton(features, targets, weights, offset):
+def _newton(features, targets, weights, offset, first):
     "The least of Eq. 3, on many rows looked for where a few of them have theirs."
     rows = features, targets, weights, offset
     every = len(targets) // 20_000
     if every > 1:
-        begun = _newton(*(np.ascontiguousarray(one[::every]) for one in rows))
+        begun = _newton(*(np.ascontiguousarray(one[::every]) for one in rows), first)
         if begun.converged:
             found = _newton_steps(rows, begun.coef, False)
             if found.converged: return found
-    return _newton_steps(rows, np.zeros(features.shape[1]), True)
+    return _newton_steps(rows, first, True)
 
 
 def _newton_steps(rows, coef, is_far):
