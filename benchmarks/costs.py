@@ -122,7 +122,7 @@ def command(kind, made, folder):
     else:
         pd.DataFrame({"error": y, "std": statement.std}).to_csv(path, index=False)
         how = ["--error", "error", "--std", "std"]
-    return [Path(sys.executable).parent / "uqcal", "validate", path, *how, "--report", Path(folder) / "report.html", "--json", Path(folder) / "report.json", "--seed", "1"]
+    return [Path(sys.executable).parent / "uqcal", "validate", path, *how, "--report", Path(folder) / "report.html", "--seed", "1"]
 
 
 def user_seconds(line):
@@ -142,7 +142,7 @@ def one_size(verb, kind, n):
     if verb.startswith("command"):
         with tempfile.TemporaryDirectory() as folder:
             line = command(kind, made, folder)
-            return {"seconds": user_seconds(line), "report_megabytes": (Path(folder) / "report.html").stat().st_size / 1e6, "json_megabytes": (Path(folder) / "report.json").stat().st_size / 1e6}
+            return {"seconds": user_seconds(line), "report_megabytes": (Path(folder) / "report.html").stat().st_size / 1e6}
     call = call_of(verb, made)
     start = time.process_time()
     report = call()
@@ -175,8 +175,8 @@ def stored():
     "The stored table, in the order of the names."
     import pandas as pd
     table = pd.read_csv(STORED)
-    place = {name: k for k, name in enumerate(NAMES)}
-    return table.sort_values("n", kind="stable").sort_values(["verb", "kind"], key=lambda one: (table.loc[one.index, "verb"] + ", " + table.loc[one.index, "kind"]).map(place), kind="stable").reset_index(drop=True)
+    place = (table["verb"] + ", " + table["kind"]).map(NAMES.index)
+    return table.assign(place=place).sort_values(["place", "n"]).drop(columns="place").reset_index(drop=True)
 
 
 def main():
