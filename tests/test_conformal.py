@@ -368,7 +368,7 @@ def test_too_few_points_are_told_and_give_no_limit():
     assert found.sentence == "predictions without limits: too few rows for 90 %: 8 rows"
     assert found.to_frame().loc[0, ["promised", "low", "high"]].tolist() == [1, 1, 1]
     sets = ConformalSets(0.9).fit([0, 1, 1], [[0.5, 0.5]] * 3)
-    assert sets.predict([[0.9, 0.1]]).all() and "without limits" in sets.sentence
+    assert sets.predict([[0.9, 0.1]]).all() and sets.sentence.startswith("all classes: too few rows")
     kinds = {"kind": ["a"] * 60 + ["b"] * 4}
     by = ConformalIntervals(0.9, by="kind").fit(np.ones(64), np.random.default_rng(1).standard_normal(64), kinds)
     assert "± " in by.sentence and "without limits in 1 group of too few rows" in by.sentence

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import statsmodels.api
 
+import uqcal
 from uqcal._chance.brownian import kuiper_null
 from uqcal.subgroups.screening import _compared_by_group
 from uqcal._subgroups.designs import least_scale
@@ -289,3 +290,12 @@ def test_a_screen_that_finds_nothing_says_what_is_not_excluded(cluster):
         beyond += number < (0.06 if seed % 2 else 0.0)
         assert number > found.table["average_difference"].abs().max() and found.outcome == "no difference found"
     assert len(said) > 10 and beyond == 0 and 0.02 < min(said) and max(said) < 0.6
+
+
+@pytest.mark.parametrize("reference", ["all", "pairs"])
+def test_groups_with_scores_of_their_own_are_not_compared(reference):
+    rng = np.random.default_rng(1)
+    p, g = rng.uniform(0.1, 0.9, 300), np.repeat(["a", "b", "c"], 100)
+    with pytest.raises(ValueError, match="interleave"): uqcal.compare_groups(p, p + 2 * np.repeat([0, 1, 2], 100), by=g, reference=reference, rng=1)
+    assert uqcal.compare_groups(p, p + 2 * np.repeat([0, 0, 1], 100), by=g, reference="all", rng=1).findings        # two of them do
+    assert uqcal.compare_groups((p > 0.5) * 1, np.ones(300), by=g, reference="all", rng=1).findings                    # at one score, all do

@@ -11,9 +11,31 @@ from .._base.kernels import kernel
 from .._chance.resampling import shuffle_within
 
 # %% auto #0
-__all__ = ['merge_groups', 'local_variance', 'local_variances', 'walk_summary', 'workspace', 'compare_steps', 'shared_cells',
-           'close_cells', 'neighbours_of', 'held_line', 'own_noise', 'coefficients', 'between_clusters', 'studentised',
-           'noise_of_two', 'redraw', 'coins']
+__all__ = ['never_interleave', 'merge_groups', 'local_variance', 'local_variances', 'walk_summary', 'workspace', 'compare_steps',
+           'shared_cells', 'close_cells', 'neighbours_of', 'held_line', 'own_noise', 'coefficients', 'between_clusters',
+           'studentised', 'noise_of_two', 'redraw', 'coins']
+
+# %% ../../nbs/subgroups/71_steps.ipynb #never-interleave
+def never_interleave(score: np.ndarray,  # scores, shape (n,)
+                     group: np.ndarray,  # numbers of the groups from 0, shape (n,)
+                     ) -> bool:  # True where no score has two groups at or around it
+    """Whether each group has a range of scores of its own, so that no step compares two of them.
+
+    Parameters
+    ----------
+    score : np.ndarray
+        Scores, shape (n,).
+    group : np.ndarray
+        Numbers of the groups from 0, shape (n,).
+
+    Returns
+    -------
+    bool
+        True where no score has two groups at or around it.
+    """
+    order = np.lexsort((group, score))
+    changes = np.flatnonzero(np.diff(group[order]))
+    return changes.size == group.max() and bool(np.all(np.diff(score[order])[changes] > 0))
 
 # %% ../../nbs/subgroups/71_steps.ipynb #cell-025
 _A, _B, _TIED = 0, 1, 2

@@ -320,7 +320,7 @@ def probability_conclusion(report: Any,  # a `ProbabilityRecalibration`
     """
     if report.outcome == "unchanged":
         verdict = _verdict_of(report.before)
-        if verdict.startswith("no fault found"): return f"Unchanged: {verdict}."
+        if report.before.everywhere == "inconclusive": return f"Unchanged: {verdict}."
         return f"Unchanged: {_UNCHANGED[report.reason]}. {capital(verdict)}."
     return (f"Recalibrated by {report.chosen}: {report.model.sentence}. Before: "
             f"{_verdict_of(report.before)}. After, cross-validated: {_verdict_of(report.after)}.")

@@ -51,7 +51,7 @@ def _all_points(scoring, models, table):
 
 # %% ../../nbs/comparison/56_model_comparison.ipynb #cell-047c
 def _difference(first, second):
-    "Second minus first; zero where they agree to twelve digits."
+    "Second minus first; zero where they agree to ten digits."
     found = second - first
     return np.where(np.abs(found) <= 1e-10 * (np.abs(first) + np.abs(second)), 0.0, found)
 

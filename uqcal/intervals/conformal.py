@@ -676,7 +676,9 @@ class ConformalSets(_Told):
         "Which classes enter a set, and what sets promise."
         check_is_fitted(self)
         enters = partial(words.enters, score=self.score, randomised=self.randomised)
-        return f"classes with {self._by_group(enters)}: {self._promise()}"
+        if self.labels_ or np.isfinite(self.threshold_[0]).all(): held = self._by_group(enters)
+        else: held = None
+        return words.conformal_sets(held, self._promise())
 
     def fit(self,
             y_true: ArrayLike,  # true classes, whole numbers from 0, shape (n,), or labels that

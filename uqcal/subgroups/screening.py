@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._subgroups.designs import least_scale
+from .._subgroups.steps import never_interleave
 from .against_everyone import _members_of, _ordinates_among, subpopulation_graph
 from .cumulative import CumulativeGraph, _kuiper_by_scores, _scores_explain
 from .two_groups import comparison_graph, _ordinates_between, _pairs_of
@@ -749,6 +750,7 @@ def screen(
     names = dict(response=y_true, score=score, group=by, weight=sample_weight, cluster=groups)
     columns, members = _counted_once(_screen_columns(frame, names, pos_label), method)
     labels, codes = _several(columns["group"])
+    if reference == "all" and never_interleave(columns["score"], codes): raise ValueError(_APART)
     one = None if reference in ("pairs", "all") else _position_of(reference, labels)
     compared = _compared_by_group(columns["response"], columns["score"], codes,
                                   columns.get("weight", np.empty(0)), _clusters(columns, method),
@@ -845,9 +847,7 @@ def _screening_table(found, pieces, labels, sizes):
     usable = np.isfinite(found[:, 0])
     skipped = tuple(tuple(labels[list(piece)].tolist()) for piece, good in zip(pieces, usable)
                     if not good)
-    if not usable.any():
-        raise ValueError(
-            "no two groups have scores that interleave, so there is nothing to compare")
+    if not usable.any(): raise ValueError(_APART)
     found, pieces = found[usable], pieces[usable]
     sides = {side: labels[column] for side, column in zip("ab", pieces.T)} | {
         f"n_{side}": sizes[column] for side, column in zip("ab", pieces.T)}
@@ -868,6 +868,9 @@ def _screening_table(found, pieces, labels, sizes):
     return table.assign(method="asymptotic", kolmogorov_smirnov_method="asymptotic", extreme=0,
                         n_resamples=0).sort_values(
         by, ascending=False, kind="stable", ignore_index=True), skipped
+
+# %% ../../nbs/subgroups/47_screen.ipynb #never-interleave
+_APART = "no two groups have scores that interleave, so there is nothing to compare"
 
 # %% ../../nbs/subgroups/47_screen.ipynb #cell-018
 _LEVEL, _ENOUGH, _NAMES = 0.05, 20, ("kuiper", "kolmogorov_smirnov")

@@ -14,7 +14,7 @@ from ..._base.results import enumerated, three_digits
 from ..text import counted
 
 # %% auto #0
-__all__ = ['reach', 'moved', 'enters', 'in_groups', 'guarantee', 'conformal_intervals']
+__all__ = ['reach', 'moved', 'enters', 'in_groups', 'guarantee', 'conformal_intervals', 'conformal_sets']
 
 # %% ../../../nbs/words/intervals/162_conformal.ipynb #words-reach
 def reach(thresholds: Any,  # one, or upper and lower
@@ -185,6 +185,27 @@ def conformal_intervals(groups: str,  # how far intervals reach, in each group
     if correction is None: recalibrated = ""
     else: recalibrated = f", u recalibrated ({correction})"
     return f"{what} {groups}{u}{recalibrated}: {promise}"
+
+# %% ../../../nbs/words/intervals/162_conformal.ipynb #words-conformal-sets
+def conformal_sets(held: str | None,  # which classes enter, in each group; None for all of them
+                   promise: str,  # what is guaranteed
+                   ) -> str:  # "classes with a probability of 0.138 or more: coverage …"
+    """What sets are made of, and what they guarantee.
+
+    Parameters
+    ----------
+    held : str | None
+        Which classes enter, in each group; None for all of them.
+    promise : str
+        What is guaranteed.
+
+    Returns
+    -------
+    str
+        "classes with a probability of 0.138 or more: coverage …".
+    """
+    if held is None: return f"all classes: {promise}"
+    return f"classes with {held}: {promise}"
 
 # %% ../../../nbs/words/intervals/162_conformal.ipynb #words-calibrated-on
 def _calibrated_on(facts):

@@ -243,9 +243,9 @@ def _width_since(before, after, level):
     "What the later forecasts are, or where neither part is off what they are beside the first."
     if after < before:
         if after < level: return "too narrow"
-        return "less wide for their errors"
+        return "narrower relative to errors"
     if after > level: return "too wide"
-    return "less narrow for their errors"
+    return "wider relative to errors"
 
 
 def _by_line(finding):
