@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 from sklearn.base import clone
 
-from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets, conformal_threshold
+from uqcal.intervals.conformal import ConformalBounds, ConformalIntervals, ConformalSets, _as_decimals, conformal_threshold
 from uqcal._chance.coverage_counts import conformal_rank, promised_coverage
 from uqcal.corrections.scaling import FactorScaling, GroupScaling, LinearShift, LogLinearScaling, ErrorMap
 
@@ -519,3 +519,15 @@ def test_two_copied_rows_are_seen_and_a_zero_may_have_either_sign():
     signed = np.vstack([p, p * [-1.0, 1, 1]])
     assert np.signbit(signed[60:, 0]).all()
     assert ConformalSets(0.9).fit(np.tile(rng.integers(1, 3, 60), 2), signed).copies_ == (60, 120)
+
+
+def test_bounds_are_rounded_to_fourteen_digits_of_the_larger_as_a_plain_twin_does():
+    rng = np.random.default_rng(4)
+    low = rng.normal(size=20_000) * 10**rng.uniform(-10, 15, 20_000)
+    up = low + np.abs(rng.normal(size=20_000)) * 10**rng.uniform(-10, 15, 20_000)
+    low[:50], up[30:90], low[90:100], up[90:100] = -np.inf, np.inf, 0.0, 0.0
+    size = np.max([np.where(np.isfinite(one), np.abs(one), 0.0) for one in (low, up)], axis=0)
+    use = (size > 1e-8) & (size < 1e13)
+    scale = 10.0**(13 - np.floor(np.log10(np.where(use, size, 1.0))))
+    for made, given in zip(_as_decimals(low, up).T, (low, up)):
+        np.testing.assert_array_equal(made, np.where(use & np.isfinite(given), np.rint(np.where(np.isfinite(given), given, 0.0) * scale) / scale, given))

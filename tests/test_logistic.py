@@ -100,3 +100,18 @@ def test_large_log_odds_alone_are_no_separation():
     y = (rng.random(4000) < expit(z)).astype(float)
     assert not fit_logistic(platt_features(expit(z)), y).smoothed
     assert fit_logistic(platt_features(expit(z)), (z > -20).astype(float)).smoothed
+
+
+def test_many_rows_begin_where_a_few_have_their_minimum_and_end_where_statsmodels_does():
+    "Rows in any order, sorted, and with every third outcome of another kind, so that those few are of one class."
+    import statsmodels.api as sm
+    rng = np.random.default_rng(7)
+    p, third = rng.beta(0.5, 0.5, 60_000), np.arange(60_000) % 3 == 0
+    y = (rng.random(p.size) < p**1.5).astype(float)
+    for prob, outcome in ((p, y), (np.sort(p), y[np.argsort(p)]), (p, np.where(third, 1.0, y)), (p, third.astype(float))):
+        X = beta_features(prob)
+        expected = sm.GLM(outcome, X, family=sm.families.Binomial()).fit(maxiter=100, tol=1e-13, tol_criterion="params")
+        found = fit_logistic(X, outcome, start=np.array([1.0, -1.0, 0.0]))
+        np.testing.assert_allclose(found.coef, expected.params, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(found.standard_error, expected.bse, rtol=1e-5)
+        assert not found.smoothed

@@ -10,7 +10,7 @@ from uqcal.errors.causes import find_causes
 from uqcal.statistics.consistency import consistency_test
 from uqcal.errors.validation import validate_errors
 from uqcal.sample.datasets import catalogue
-from uqcal._sample.repeats import find_repeats, related_cases, related_groups, related_members, repeated_cases, repeats_of
+from uqcal._sample.repeats import are_distinct, find_repeats, related_cases, related_groups, related_members, repeated_cases, repeats_of
 from uqcal._sample.sample import Sample
 
 
@@ -331,3 +331,17 @@ def test_groups_that_are_too_fine_are_found_and_right_ones_are_not():
     found = [related_groups(laboratories(np.random.default_rng([seed, 85]), 0.5)) is not None for seed in range(40)]
     alarms = [related_groups(laboratories(np.random.default_rng([seed, 86]), 0.0)) is not None for seed in range(200)]
     assert sum(found) >= 28 and sum(alarms) <= 4
+
+
+def test_distinct_values_are_told_as_by_sorting_them():
+    rng = np.random.default_rng(5)
+    for n in (1, 2, 30, 500, 16_384, 40_000):
+        for digits in (0, 2, 15):
+            values = rng.normal(size=n).round(digits)
+            assert are_distinct(values) == (np.sum(np.diff(np.sort(values)) == 0) < 2), (n, digits)
+    assert not are_distinct(np.array([0.0, -0.0, 0.0])) and are_distinct(np.array([1.0, 1.0, 2.0]))
+    for seed in range(20):  # of many, one in a thousand is seen, whichever rows they are
+        values = np.random.default_rng(seed).normal(size=200_000)
+        assert are_distinct(values)
+        values[rng.choice(200_000, 200, replace=False)] = values[rng.choice(200_000, 200, replace=False)]
+        assert not are_distinct(values)

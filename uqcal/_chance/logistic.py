@@ -359,6 +359,7 @@ def _newton_steps(rows, coef, is_far):
                 except np.linalg.LinAlgError: break
                 covariance /= np.outer(size, size)
                 step = covariance @ gradient
+            if not np.isfinite(step).all(): break
             converged = bool(gradient @ step <= enough)
     if converged: coef = coef + step
     return _Maximum(coef, covariance, converged)

@@ -21,7 +21,7 @@ from ..reports import Caution
 from .sample import Ordering, Sample, stable_order
 
 # %% auto #0
-__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'are_distinct', 'related_groups', 'copies_of', 'repeated_cases',
+__all__ = ['Repeats', 'find_repeats', 'repeats_of', 'related_groups', 'are_distinct', 'copies_of', 'repeated_cases',
            'related_cases', 'pearson_tail', 'repeated_members', 'related_members']
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-006
@@ -366,45 +366,6 @@ def repeats_of(sample: Sample,  # errors and uncertainties, in the order of the 
     return Repeats(n=sample.n, sign=sign, facts=facts, repeats=what, repeated=again, lag=lag,
                    correlation=correlation, pvalue=pvalue, groups=labels)
 
-# %% ../../nbs/sample/28_repeats.ipynb #are-distinct
-_MANY = 1 << 14  # so many values are sorted; of more, those whose patterns fall on a part of all
-
-
-def are_distinct(values: np.ndarray,  # numbers, shape (n,)
-                 ) -> bool:  # False where two of them or more equal an earlier one
-    """Whether values are distinct but for one; of many, but for fewer than one in a thousand.
-
-    Parameters
-    ----------
-    values : np.ndarray
-        Numbers, shape (n,).
-
-    Returns
-    -------
-    bool
-        False where two of them or more equal an earlier one.
-    """
-    one_in, some = values.size // _MANY + 1, values
-    if one_in > 1:
-        some = _part_of(values, values.view(np.int64), one_in)
-        if abs(some.size * one_in / values.size - 1) > 0.1: some = values  # a few values, often
-    some = np.sort(some)
-    return bool(np.count_nonzero(some[1:] == some[:-1]) < 2)
-
-
-@kernel
-def _part_of(values, patterns, one_in):
-    "Values of which all that are equal are there, or none."
-    part, number = np.empty(values.size), 0
-    for k in range(values.size):
-        if values[k] == 0: continue  # −0.0 has another pattern, and zeros are no sign of copies
-        mixed = np.uint64(patterns[k]) * np.uint64(0x9E3779B97F4A7C15)
-        if (mixed >> np.uint64(40)) * np.uint64(one_in) < np.uint64(1 << 24):
-            part[number] = values[k]
-            number += 1
-    return part[:number].copy()
-
-
 # %% ../../nbs/sample/28_repeats.ipynb #dep-groups
 def related_groups(sample: Sample,  # errors, uncertainties and groups, in the order of the file
                    ) -> dict[str, Any] | None:  # the correlation and its p-value for all that was
@@ -449,6 +410,45 @@ def _beside_one(sample):
     square, number = rest @ rest / sample.n, float(np.sum(m * (m - 1.0)))
     return float(pairs / (square * number)), float(
         scipy.special.ndtr(-pairs / (square * np.sqrt(2 * number))))
+
+# %% ../../nbs/sample/28_repeats.ipynb #are-distinct
+_MANY = 1 << 14  # so many values are sorted; of more, those whose patterns fall on a part of all
+
+
+def are_distinct(values: np.ndarray,  # numbers, shape (n,)
+                 ) -> bool:  # False where two of them or more equal an earlier one
+    """Whether values are distinct but for one; of many, but for fewer than one in a thousand.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        Numbers, shape (n,).
+
+    Returns
+    -------
+    bool
+        False where two of them or more equal an earlier one.
+    """
+    one_in, some = values.size // _MANY + 1, values
+    if one_in > 1:
+        some = _part_of(values, values.view(np.int64), one_in)
+        if abs(some.size * one_in / values.size - 1) > 0.1: some = values  # a few values, often
+    some = np.sort(some)
+    return bool(np.count_nonzero(some[1:] == some[:-1]) < 2)
+
+
+@kernel
+def _part_of(values, patterns, one_in):
+    "Values of which all that are equal are there, or none."
+    part, number = np.empty(values.size), 0
+    for k in range(values.size):
+        if values[k] == 0: continue  # −0.0 has another pattern, and zeros are no sign of copies
+        mixed = np.uint64(patterns[k]) * np.uint64(0x9E3779B97F4A7C15)
+        if (mixed >> np.uint64(40)) * np.uint64(one_in) < np.uint64(1 << 24):
+            part[number] = values[k]
+            number += 1
+    return part[:number].copy()
+
 
 # %% ../../nbs/sample/28_repeats.ipynb #cell-017c
 def copies_of(sample: Sample,  # errors and uncertainties
