@@ -365,7 +365,7 @@ def test_json_gives_the_same_intervals_to_the_last_bit():
 def test_too_few_points_are_told_and_give_no_limit():
     found = ConformalIntervals(0.9).fit(np.ones(8), np.arange(8) - 3.0)
     assert found.predict([1.0], [1.0]).tolist() == [[-np.inf, np.inf]]
-    assert found.sentence == "predictions without limits: too few rows for 90 %: 8 rows"
+    assert found.sentence == "predictions without limits: too few rows for 90 % (8 rows)"
     assert found.to_frame().loc[0, ["promised", "low", "high"]].tolist() == [1, 1, 1]
     sets = ConformalSets(0.9).fit([0, 1, 1], [[0.5, 0.5]] * 3)
     assert sets.predict([[0.9, 0.1]]).all() and sets.sentence.startswith("all classes: too few rows")

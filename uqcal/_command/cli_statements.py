@@ -859,8 +859,8 @@ def _refuse_joined(table, name, held, seen):
         for label, mark in itertools.product(labels - seen, ",|/ "):
             parts = {one.strip() for one in label.split(mark)}
             if len(parts) > 1 and parts <= seen: raise ValueError(
-                f"{table.source}, {table.place} {place}: column {name!r} holds {label[:40]!r}, one "
-                f"label where labels seem to stand: name the mark between them, --separator "
+                f"{table.source}, {table.place} {place}: column {name!r} holds {label[:40]!r}, "
+                f"which seems to be several labels: name the mark between them, --separator "
                 f"{shlex.quote(mark)}")
 
 # %% ../../nbs/command/67_cli_statements.ipynb #st-prob

@@ -145,7 +145,7 @@ def guarantee(facts: Any,  # level, rows, clustered, by_group, copies, tied, inf
             else: new = "clusters"
             each += f", on average over new {new} that count once each"
         return f"coverage at least {level}{each}, calibrated on {on}"
-    if facts["infinite"]: return f"too few rows for {level}: {on}"
+    if facts["infinite"]: return f"too few rows for {level} ({on})"
     average, low, high = (_near_one(facts[name]) for name in ("average", "low", "high"))
     if facts["tied"]: least = "at least "
     else: least = ""
