@@ -499,7 +499,7 @@ def _read_arrow(binary, ending, source, roles):
         _check_types(schema, names, texts, outcomes, source)
         wanted = [*names, *texts]
         table = read(wanted)
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{source} can't be read as {kind}: {error_line(error)}") from error
     if not table.num_rows:
         raise ValueError(f"{source} holds the names of its columns but no row of numbers")

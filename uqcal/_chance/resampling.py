@@ -19,8 +19,8 @@ from .._base.kernels import kernel
 
 # %% auto #0
 __all__ = ['LOOKS', 'ALTERNATIVES', 'chunk_seeds', 'chunk_size', 'affordable', 'run_chunks', 'shuffle', 'shuffle_last',
-           'shuffle_within', 'shuffle_state', 'as_observed', 'under_shuffles', 'of_shuffled_rows', 'monte_carlo_pvalue',
-           'is_settled', 'holm', 'joint_pvalues']
+           'shuffle_within', 'random_bits', 'shuffle_state', 'as_observed', 'under_shuffles', 'of_shuffled_rows',
+           'monte_carlo_pvalue', 'is_settled', 'holm', 'joint_pvalues']
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-017
 def chunk_seeds(
@@ -248,6 +248,33 @@ def shuffle_within(values: np.ndarray,  # any values, shape (n,), n < 2³²; put
     """
     for c in range(start.size - 1):
         _draw_last(values[start[c]:start[c + 1]], start[c + 1] - start[c] - 1, state)
+
+# %% ../../nbs/chance/11_resampling.ipynb #cell-028f
+@kernel
+def random_bits(words: np.ndarray,  # 64-bit words, shape (n,); overwritten
+                state: np.ndarray,  # four 64-bit words, from `shuffle_state`, which move on
+                ) -> None:
+    """Fill words with random bits, each 0 or 1 with equal chance; to be called from compiled code.
+
+    Parameters
+    ----------
+    words : np.ndarray
+        64-bit words, shape (n,); overwritten.
+    state : np.ndarray
+        Four 64-bit words, from `shuffle_state`, which move on.
+    """
+    a, b, c, d = state[0], state[1], state[2], state[3]
+    for i in range(words.size):
+        t = a + d
+        words[i] = ((t << _23) | (t >> _41)) + a
+        t = b << _17
+        c ^= a
+        d ^= b
+        b ^= c
+        a ^= d
+        c ^= t
+        d = (d << _45) | (d >> _19)
+    state[0], state[1], state[2], state[3] = a, b, c, d
 
 # %% ../../nbs/chance/11_resampling.ipynb #cell-028d
 def shuffle_state(rng: np.random.Generator,  # a generator, which moves on

@@ -438,14 +438,15 @@ def _scores_held(score):
 
 # %% ../../nbs/subgroups/71_steps.ipynb #cell-117b
 @kernel
-def _add_score(sums, g, i, x, first, cluster, mates):
+def _add_score(sums, g, i, x, first, cluster, mates, at):
     """Count the members of the g-th score, at distance x, without i and (unless they are many) its
-    cluster; return how many were found in the cluster, and write them down if there is room."""
+    cluster; return how many were found in the cluster, and write them down from a place on if
+    there is room."""
     size, found = first[g + 1] - first[g], 0
     if cluster.size and size <= 40:
         for j in range(first[g], first[g + 1]):
             if j != i and cluster[j] == cluster[i]:
-                if mates.size: mates[found] = j
+                if mates.size: mates[at + found] = j
                 found += 1
     size -= found + (first[g] <= i < first[g + 1])
     sums[0] += size
@@ -455,20 +456,20 @@ def _add_score(sums, g, i, x, first, cluster, mates):
 
 # %% ../../nbs/subgroups/71_steps.ipynb #cell-118
 @kernel
-def _span(i, score, first, g, cluster, sums, mates):
+def _span(i, score, first, g, cluster, sums, mates, at):
     """The distinct scores, at least ten members, nearest to a point on both sides: the first, one
     past the last, how many members are its cluster's; sums of the others' distances."""
     n, m, low, high, before, after = score.size, first.size - 1, g, g + 1, 0.0, 0.0
     unit = max(score[min(i + 10, n - 1)] - score[i], score[i] - score[max(i - 10, 0)])
     sums[:] = 0.0
-    found = _add_score(sums, g, i, 0.0, first, cluster, mates)
+    found = _add_score(sums, g, i, 0.0, first, cluster, mates, at)
     while sums[0] < 10 and (low > 0 or high < m):
         had, down = sums[0], high == m or low > 0 and before <= after
         if down: o = low - 1
         else: o = high
         if unit > 0: x = (score[first[o]] - score[i]) / unit
         else: x = 0.0
-        found += _add_score(sums, o, i, x, first, cluster, mates[found:])
+        found += _add_score(sums, o, i, x, first, cluster, mates, at + found)
         if down: low, before = o, before + sums[0] - had
         else: high, after = o + 1, after + sums[0] - had
     return low, high, found, unit
@@ -497,7 +498,7 @@ def neighbours_of(
     span, line, sums = np.empty((n, 2), np.int64), np.zeros((n, 4)), np.empty(3)
     start, none = np.zeros(n + 1, np.int64), np.empty(0, np.int64)
     for i in range(n):
-        low, high, found, unit = _span(i, score, first, held[i], cluster, sums, none)
+        low, high, found, unit = _span(i, score, first, held[i], cluster, sums, none, 0)
         span[i], start[i + 1] = (low, high), start[i] + found
         spread = sums[0] * sums[2] - sums[1] * sums[1]
         line[i, 3] = sums[0]
@@ -511,7 +512,7 @@ def neighbours_of(
     if mates.size:
         for i in range(n):
             if start[i + 1] > start[i]:
-                _span(i, score, first, held[i], cluster, sums, mates[start[i]:start[i + 1]])
+                _span(i, score, first, held[i], cluster, sums, mates, start[i])
     return score, first, span, start, mates, line
 
 # %% ../../nbs/subgroups/71_steps.ipynb #cell-119

@@ -184,15 +184,38 @@ def _off_limits(caution):
     if facts["not_asked"]: text += f" Not tested along {', '.join(facts['not_asked'])}."
     return text
 
+# %% ../../nbs/words/37_file.ipynb #fit-words
+def _fitted_errors(caution):
+    return "The errors sum to zero in all their digits, as on the rows that a model was fitted to."
+
+
+def _fitted_uncertainties(caution):
+    return ("The mean of Z² is 1 in all its digits, as on the rows that a correction of u was "
+            "fitted to.")
+
+
+def _fitted_levels(caution):
+    return ("At each predicted value exactly that share of outcomes are events, as on the rows "
+            "that a map of probabilities was fitted to.")
+
+
+def _fitted_events(caution):
+    return ("Exactly as many events occur as are predicted, as on the rows that a model was "
+            "fitted to.")
+
 # %% ../../nbs/words/37_file.ipynb #cell-023
 CAUTIONS = {"correlated_rows": _correlated_rows, "stretches_as_groups": _stretches,
             "groups_correlated": _fine_groups, "shared_uncertainty": _shared_uncertainty,
             "counted_once": _counted_once, "copies": _copies,
             "off_limits": _off_limits,
+            "fitted_errors": _fitted_errors, "fitted_uncertainties": _fitted_uncertainties,
+            "fitted_levels": _fitted_levels, "fitted_events": _fitted_events,
             "cause": lambda caution: caution.facts["cause"].sentence,
             "members_correlated": _correlated_members, "members_periodic": _periodic_members,
             "repeated_members": _repeated_members}
-STEPS = {("check", "clusters"): _check_clusters, ("check", "drift"): _check_drift,
+STEPS = {("validate", "new_rows"): lambda step: (
+             "Validate rows that neither the model nor a correction has seen."),
+         ("check", "clusters"): _check_clusters, ("check", "drift"): _check_drift,
          ("check", "file"): _check_file,
          ("check", "members"): _smooth}
 

@@ -19,6 +19,9 @@ from .._words.text import value_text
 __all__ = []
 
 # %% ../../nbs/errors/160_steps.ipynb #cell-035
+_LEAST_ROWS = 4  # for which a test exists
+
+
 def _step_from(
     findings: Iterable[Finding],  # one for each question that was asked
 ) -> Step:  # its verb, why, and what it is about
@@ -41,6 +44,8 @@ def _step_from(
     reasons = {finding.reason for finding in findings
                if finding.status == "inconclusive" and finding.scope == "whole"}
     if reasons & {"precision", "shuffles"}: return _collect(findings)
+    if reasons and max(finding.n for finding in findings) < _LEAST_ROWS:
+        return Step(verb="collect", why="any_rows")
     if reasons: return Step(verb="collect", why="columns")
     if any(finding.status == "minor" for finding in findings):
         return Step(verb="use", why="minor")

@@ -28,6 +28,7 @@ from .._sample.groups import LEAST_GROUPS
 from .._base.inputs import (check_choice, check_choices, check_count, check_fraction,
                                 check_generator)
 from ..statistics.references import SimulatedReference, _check_n_mc, _references_of, _zeta_of
+from .._sample.fitted import fitted_errors
 from .._sample.repeats import Repeats, related_groups, repeats_of
 from .._chance.resampling import affordable
 from .._base.page import Section
@@ -529,13 +530,14 @@ def _plot_sizes(result, ax):
     return ax
 
 # %% ../../nbs/errors/51_validation.ipynb #cell-053
-def _next_step(findings, causes, repeats, has_conclusions):
+def _next_step(findings, causes, repeats, fitted, has_conclusions):
     cause = next((cause for cause in causes if cause.strength != "possible" and (
         cause.factor is not None or cause.name in _IN_THE_FILE)), None)
     if cause is not None:
         return Step(verb="check", why="file", facts={"cause": cause})
     if _is_much_alike(repeats):
         return Step(verb="check", why="clusters", facts={"lag": repeats.lag})
+    if fitted: return Step(verb="validate", why="new_rows")
     is_invalid = any(finding.status == "invalid" for finding in findings)
     few = next((cause for cause in causes if cause.name == "few_members"), None)
     if few is not None: return Step(verb="check", why="members", facts={"cause": few})
@@ -678,19 +680,20 @@ def validate_errors(
                          confidence=confidence, tolerance=tolerance, n_calibration=n_calibration)
     scores = _beside_a_fit(scores, n_calibration)
     causes = _causes_of(looked_at, orders, observed=observed)
+    fitted = fitted_errors(given.error, given.uncertainty)
     findings = list(findings.values()) or _score_findings(scores, sample.n)
-    step = _next_step(findings, causes, repeats, conclusions)
+    step = _next_step(findings, causes, repeats, fitted, conclusions)
     if scores: conditions = _cautions(scored, scores, n_bins, ties)
     else: conditions = ()
     return Validation(sample=sample, given=given, findings=tuple(findings), settings=settings,
                       step=step, repeats=repeats, causes=tuple(causes), scores=scores,
-                      cautions=tuple(_all_cautions(causes, (*doubts, *off_limits),
+                      cautions=tuple(_all_cautions(causes, (fitted, *doubts, *off_limits),
                                                    conditions)))
 
 # %% ../../nbs/errors/51_validation.ipynb #all-cautions
 def _all_cautions(causes, doubts, conditions):
     "Cautions, those first that could change the verdict."
-    yield from doubts
+    yield from filter(None, doubts)
     for cause in causes:
         yield Caution(code="cause", facts={"cause": cause}, decides=cause.strength != "possible")
     yield from conditions

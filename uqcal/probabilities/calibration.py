@@ -24,6 +24,7 @@ from .calibration_errors import CalibrationError, ECETest, _errors_of_columns
 from .reliability import ReliabilityDiagram
 from .slope import (Coefficient, _brier_limits, _coefficients_of,
                                        _held_together, _ratio_of)
+from .._sample.fitted import fitted_cases
 from .._sample.repeats import pearson_tail, related_cases
 from .._sample.sample import Ordering, Sample
 from .._base.results import Interval, SignificanceTest, fault_status, json_plain
@@ -430,7 +431,10 @@ def calibration_report(
         confidence=confidence, n_resamples=n_resamples, n_boot=n_boot, rng=rng, n_jobs=n_jobs,
         progress=progress)
     if groups is None: report = _with_caution(report, _shared_cases(report))
-    return _with_caution(report, caution)
+    report, fitted = _with_caution(report, caution), fitted_cases(y, p, w)
+    if fitted and report.step.verb != "check":
+        report = replace(report, step=Step(verb="validate", why="new_rows"))
+    return _with_caution(report, fitted)
 
 # %% ../../nbs/probabilities/52_calibration.ipynb #cell-012
 _LEAST = 999  # sets of drawn outcomes: fewer tell little of the smallest of eight p-values

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import ndtr, softmax, stdtr
+from scipy.optimize import brentq, linear_sum_assignment
+from scipy.special import gammaln, ndtr, softmax, stdtr
 
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                                 plain_array, read_labels)
@@ -602,10 +602,30 @@ def _numbers_of(data, slope, error):
 _LEAST = 20  # rows without which `recalibrate` refuses
 
 
-def _class_step(data, findings):
+def _other_order(data, names):
+    """Facts on classes whose columns seem to stand in another order: where each label's column is
+    chosen so that the likelihood is largest, far more rows have the right top label."""
+    log_p = np.log(np.maximum(data.prob, 1e-3))
+    fit = np.zeros((log_p.shape[1], log_p.shape[1]))
+    for k in np.unique(data.label): fit[k] = log_p[data.label == k].sum(axis=0)
+    column = linear_sum_assignment(fit + 1e-9 * np.eye(len(fit)), maximize=True)[1]
+    rows, best = np.arange(data.n), column[data.label]
+    gain = log_p[rows, best] - log_p[rows, data.label]
+    noise = np.sqrt(data.n * gain.var()) * (4 + np.sqrt(2 * gammaln(len(fit) + 1)))
+    before, after = np.mean(data.top == data.label), np.mean(data.top == best)
+    if gain.sum() <= max(noise, data.n / 10) or after <= before: return None
+    moved = [k for k in np.unique(data.label).tolist() if column[k] != k]
+    return {"moved": tuple((names[k], names[column[k]]) for k in moved),
+            "before": float(before), "after": float(after)}
+
+
+def _class_step(data, findings, names):
     "What to do first."
     asked = {one.name: one for one in findings}
     off = [one for one in findings if one.status == "invalid"]
+    if off: other = _other_order(data, names)
+    else: other = None
+    if other: return Step(verb="check", why="order_of_classes", facts=other)
     if any(one.direction == "reversed" for one in off):
         return Step(verb="check", why="reversed_classes")
     if asked["locally"].rows:
@@ -884,7 +904,7 @@ def class_report(
                 *(_named(one, tolerance) for one in along.values()), _top_error(error, tests))
     scores = _numbers_of(data, next((one for one in whole if one.name == "slope"), None), error)
     return ClassReport(
-        findings=findings, cautions=_cautions(data, findings), step=_class_step(data, findings),
+        findings=findings, cautions=_cautions(data, findings), step=_class_step(data, findings, names),
         tests=tests, classes=table, walk=walk, error=error, diagram=diagram, scores=scores,
         along=along, confidence=confidence, tolerance=tolerance, local_tolerance=local_tolerance)
 

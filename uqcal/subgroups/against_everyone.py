@@ -17,7 +17,7 @@ from .._base.inputs import (check_choice, check_count, check_generator, check_la
 from .._base.outcomes import check_outcomes
 from .._base.kernels import kernel
 from .._chance.rates import MatchedAverages
-from .._chance.resampling import shuffle_last, shuffle_within
+from .._chance.resampling import random_bits, shuffle_last, shuffle_state, shuffle_within
 from .._subgroups.designs import (NO_ROWS, Design, Group, Shuffles, few_outcomes, in_order,
                                       in_units, judge_walk, mapped_responses, ordered_design,
                                       places_of, response_range, score_columns, share_in_units,
@@ -139,6 +139,61 @@ def _signed_against_all(state, n_resamples, score, weight, is_member, line, erro
         kuiper, largest, _, scale, _ = _walk_size(steps[1], steps[2], steps[3])
         if share.size: scale = between_clusters(share * own, sign, n_signs)
         out[r] = studentised(kuiper, largest, scale)
+    return out
+
+# %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-129c
+_SIGNS = np.array([[1.0 - 2 * (byte >> d & 1) for d in range(8)] for byte in range(256)])
+
+
+@kernel
+def _walks(byte, signs, part, level, end, cluster):
+    """Range and largest distance of sums of parts beside a level, read at the ends, for eight draws
+    at once, whose signs are the bits of one byte for each cluster."""
+    at, high, low, i = np.zeros(8), np.zeros(8), np.zeros(8), 0
+    for k in range(end.size):
+        while i < end[k]:
+            b, p = byte[cluster[i]], part[i]
+            for d in range(8): at[d] += signs[b, d] * p
+            i += 1
+        for d in range(8):
+            here = at[d] + level[k]
+            if here > high[d]: high[d] = here
+            if here < low[d]: low[d] = here
+    return high - low, np.maximum(high, -low)
+
+
+@kernel
+def _scale_of_signs(sign, cluster, line, error, split, share):
+    "The null scale where deviations from a line have the signs of their clusters."
+    members, others, near, far = split
+    sums = np.zeros(sign.size)
+    for side, of_side in ((members, near), (others, far)):
+        y = np.empty(side.size)
+        for k in range(side.size):
+            y[k] = line[side[k]] + sign[cluster[side[k]]] * error[side[k]]
+        own = (y - held_line(of_side, y)[0]) / np.sqrt(1 + of_side[5][:, 2])
+        for k in range(side.size): sums[cluster[side[k]]] += share[side[k]] * own[k]
+    return np.sqrt(sign.size / (sign.size - 1) * np.sum(sums * sums))
+
+
+@kernel
+def _signed_clusters(state, n_resamples, part, level, end, cluster, n_clusters, line, error, split,
+                     share, signs, known):
+    """The same for clusters that get one sign each: parts are what their deviations add to the
+    walk, and level is the walk of the line. The scale is that of each draw, unless one is known."""
+    out, byte = np.zeros((n_resamples, 5)), np.empty(n_clusters, np.uint8)
+    words = np.empty(n_clusters // 8 + 1, np.uint64)
+    for r in range(n_resamples):
+        d = r % 8
+        if d == 0:
+            random_bits(words, state)
+            for c in range(n_clusters):
+                byte[c] = (words[c // 8] >> np.uint64(8 * (c % 8))) & np.uint64(255)
+            kuiper, largest = _walks(byte, signs, part, level, end, cluster)
+        scale = known
+        if scale == 0:
+            scale = _scale_of_signs(signs[byte, d], cluster, line, error, split, share)
+        out[r] = studentised(kuiper[d], largest[d], scale)
     return out
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-092
@@ -346,13 +401,17 @@ def _errors_of_all(everyone, member, design):
     return _split_noise(_split_neighbours(everyone.score, member, cluster), everyone.response)
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-130b
+def _borders(here):
+    "Where each step but the last ends: half way to the scores of the next."
+    middle = here[:-1] + 0.5 * np.diff(here)
+    return np.where(middle >= here[1:], here[:-1], middle)
+
+
 def _shares_against_all(everyone, member, here):
     "How much each response counts in the average difference; `here` are the scores of the steps."
-    borders = here[:-1] + 0.5 * np.diff(here)
-    borders = np.where(borders >= here[1:], here[:-1], borders)
+    step = np.searchsorted(_borders(here), everyone.score)
     if everyone.weight.size: weight = everyone.weight
     else: weight = np.ones(member.size)
-    step = np.searchsorted(borders, everyone.score)
     ratio = np.bincount(step, weight * member) / np.bincount(step, weight)
     return weight * (member - ratio[step]) / weight[member].sum()
 
@@ -364,16 +423,34 @@ def _signs_against_all(everyone, member, share, design, exchange=False):
     else: cluster = np.empty(0, np.int64)
     near = neighbours_of(everyone.score, cluster)
     line, response = held_line(near, everyone.response)[0], everyone.response
-    if share.size: sign = cluster
-    else: sign = np.arange(member.size)
-    if share.size: number = design.n_clusters
-    else: number = member.size
-    moves = (*coins(number), NO_ROWS, NO_ROWS)
+    error = (response - line) / np.sqrt(1 + near[5][:, 2])
+    if share.size and not exchange:
+        return _clusters_against_all(everyone.score, member, share, design, line, error)
+    if share.size: sign, number = cluster, design.n_clusters
+    else: sign, number = np.arange(member.size), member.size
     if exchange: moves = places_of(everyone.score, response, member, cluster)
+    else: moves = (*coins(number), NO_ROWS, NO_ROWS)
     return (_signed_against_all, (
         everyone.score, everyone.weight, member, line,
-        response if exchange else (response - line) / np.sqrt(1 + near[5][:, 2]), sign, number,
+        response if exchange else error, sign, number,
         _split_neighbours(everyone.score, member, cluster), share, moves)), 3 * member.size
+
+# %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-130e
+_MANY_CLUSTERS = 500  # effective ones, from which on the null scales of all draws are nearly one
+
+
+def _clusters_against_all(score, member, share, design, line, error):
+    "What draws one sign for each cluster, and how many points a draw handles."
+    end = np.r_[np.searchsorted(score, _borders(np.unique(score[member])), "right"), score.size]
+    split = _split_neighbours(score, member, design.cluster)
+    columns = (share * error, np.cumsum(share * line)[end - 1], end, design.cluster,
+               design.n_clusters, line, error, split, share, _SIGNS)
+    sums = np.bincount(design.cluster, columns[0])
+    effective = np.sum(sums**2)**2 / max(np.sum(sums**4), 1e-300)
+    if effective < _MANY_CLUSTERS: return (_signed_clusters, (*columns, 0.0)), 2 * score.size
+    first = _signed_clusters(shuffle_state(np.random.default_rng(0)),
+                             int(max(1, 8 * _MANY_CLUSTERS // effective)), *columns, 0.0)
+    return (_signed_clusters, (*columns, float(first[:, 4].mean()))), score.size
 
 # %% ../../nbs/subgroups/73_against_everyone.ipynb #cell-130d
 def _path_against_all(everyone, member, response):

@@ -992,6 +992,8 @@ STEPS = {
     ("use", "minor"): lambda step: (
         "Use u as it is, or recalibrate: the fault that is shown is within the tolerance."),
     ("collect", "errors"): _collect,
+    ("collect", "any_rows"): lambda step: (
+        "Collect rows: nothing can be tested on fewer than four."),
     ("collect", "columns"): lambda step: (
         "No fault is found. More rows of these columns would not decide what is inconclusive."),
     ("validate", "conclusions"): lambda step: (

@@ -268,6 +268,16 @@ def _check_reversed(step):
             "before any recalibration.")
 
 
+def _check_order(step):
+    facts, moved = step.facts, step.facts["moved"]
+    how = f"the columns of {len(moved)} classes in another order"
+    if len(moved) == 2:
+        how = f"the columns of {enumerated([short_name(one) for one, _ in moved])} exchanged"
+    return (f"Check which column is which class, then validate again. With {how}, the top label "
+            f"is right in {percent(facts['after'])} % of the rows, not in "
+            f"{percent(facts['before'])} %.")
+
+
 def _check_impossible(step):
     return (f"Look at {row_names(step.facts['rows'])} first. If the label is right, a probability "
             "of "
@@ -413,7 +423,8 @@ CAUTIONS = {"few_clusters_of_classes": few_clusters_text,
                 "Groups that were not seen here get the common map: validate them before use.")}
 STEPS = {("recalibrate", "classes"): _recalibrate_classes,
          ("check", "reversed_classes"): _check_reversed,
-         ("check", "impossible_labels"): _check_impossible, ("correct", "classes_by"): _by_itself,
+         ("check", "impossible_labels"): _check_impossible,
+         ("check", "order_of_classes"): _check_order, ("correct", "classes_by"): _by_itself,
          ("collect", "classes"): _collect_for_classes,
          ("collect", "classes_decide"): _collect_to_decide,
          ("use", "classes"): _use_classes}
