@@ -254,7 +254,7 @@ def shuffle_within(values: np.ndarray,  # any values, shape (n,), n < 2³²; put
 def random_bits(words: np.ndarray,  # 64-bit words, shape (n,); overwritten
                 state: np.ndarray,  # four 64-bit words, from `shuffle_state`, which move on
                 ) -> None:
-    """Fill words with random bits, each 0 or 1 with equal chance; to be called from compiled code.
+    """Fill words with random bits, 0 or 1 with equal chance; to be called from compiled code.
 
     Parameters
     ----------

@@ -29,14 +29,14 @@ def fitted_errors(
     error: np.ndarray,  # errors, shape (n,), in any unit
     uncertainty: np.ndarray,  # predicted standard deviations > 0, shape (n,), in the same unit
 ) -> Caution | None:  # None without a trace
-    """Whether errors or uncertainties were fitted to these very rows, by the traces a fit leaves.
+    """Whether errors or uncertainties were fitted to these rows, by the traces a fit leaves.
 
     Parameters
     ----------
     error : np.ndarray
         Errors, shape (n,), in any unit.
     uncertainty : np.ndarray
-        Stated standard deviations > 0, shape (n,), in the same unit.
+        Predicted standard deviations > 0, shape (n,), in the same unit.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def fitted_cases(
     p: np.ndarray,  # predicted probabilities, shape (n,)
     weight: np.ndarray,  # weights > 0, shape (n,)
 ) -> Caution | None:  # None without a trace
-    """Whether probabilities were fitted to these very rows, by the traces a fit leaves.
+    """Whether probabilities were fitted to these rows, by the traces a fit leaves.
 
     Parameters
     ----------

@@ -904,7 +904,8 @@ def class_report(
                 *(_named(one, tolerance) for one in along.values()), _top_error(error, tests))
     scores = _numbers_of(data, next((one for one in whole if one.name == "slope"), None), error)
     return ClassReport(
-        findings=findings, cautions=_cautions(data, findings), step=_class_step(data, findings, names),
+        findings=findings, cautions=_cautions(data, findings),
+        step=_class_step(data, findings, names),
         tests=tests, classes=table, walk=walk, error=error, diagram=diagram, scores=scores,
         along=along, confidence=confidence, tolerance=tolerance, local_tolerance=local_tolerance)
 
