@@ -194,7 +194,7 @@ CAUTIONS = [
     (Caution(code="off_limits", facts={"n": 40, "clear": 9, "judged": False, "at_limit": 26, "not_asked": ()}), ["only 9 are predicted clear of it"]),
     (Caution(code="shared_uncertainty"), ["Rows with the same u"]),
     (Caution(code="fitted_errors"), ["errors sum to zero", "a model was fitted to"]), (Caution(code="fitted_uncertainties"), ["mean of Z² is 1", "fitted to"]),
-    (Caution(code="fitted_levels"), ["At each predicted value", "fitted to"]), (Caution(code="fitted_events"), ["as many events occur as are predicted", "fitted to"]),
+    (Caution(code="fitted_levels"), ["Each predicted value equals the share of events", "fitted to"]), (Caution(code="fitted_events"), ["as many events occur as are predicted", "fitted to"]),
     (Caution(code="members_periodic", facts={"period": 240, "times": 10}), ["Rows 240 rows apart", "10 times", "--groups"]),
     (Caution(code="stretches_as_groups", facts={"sign": "nearby", "stretches": 25, "correlation": 0.05, "pvalue": 1e-4}), ["Rows up to 20 apart", "25 stretches"]),
     (Caution(code="stretches_as_groups", facts={"sign": "neighbours", "stretches": 25, "correlation": 0.2, "pvalue": 1e-9}), ["Adjacent rows", "0.20"]),

@@ -195,8 +195,8 @@ def _fitted_uncertainties(caution):
 
 
 def _fitted_levels(caution):
-    return ("At each predicted value exactly that share of outcomes are events, as on the rows "
-            "that a map of probabilities was fitted to.")
+    return ("Each predicted value equals the share of events among its rows, as on the rows that "
+            "a map of probabilities was fitted to.")
 
 
 def _fitted_events(caution):
