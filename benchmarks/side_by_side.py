@@ -78,6 +78,7 @@ BEHIND = {
     ("conformal intervals of one width", "MAPIE"): COPIES,
     ("conformal bounds", "MAPIE"): COPIES,
     ("CRPS", "scoringrules"): FEW,
+    ("log score", "scoringrules"): FEW,
     ("CRPS", "properscoring"): FEW,
     ("CRPS, Student", "scoringrules"): FEW,
     ("log loss", "model-diagnostics"): "uqcal gives the score of each point, the peer the mean alone; and uqcal looks whether outcomes are 0 or 1.",

@@ -7,6 +7,7 @@ from notebooks import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 import kept_kernels
+import pytest
 
 FILES = {"__init__.py": "", "_base/__init__.py": "", "_base/kernels.py": "def kernel(f): return f\n",
          "low.py": "from ._base.kernels import kernel\n@kernel\ndef least(x): return x - HALF\nHALF = 0.5\n",
@@ -34,6 +35,7 @@ def test_what_kernels_use_decides(tmp_path):
         assert now["high"] != was["high"] and (now["low"] == was["low"]) == ("nodes.py" in changed)
 
 
+@pytest.mark.slow
 def test_kernels_go_to_another_clone(tmp_path):
     run = ("import sys, numpy as np; sys.path.insert(0, '.'); from uqcal._chance.logistic import sigmoid; from uqcal._subgroups.steps import never_interleave, coins; "
            "coins(3); print(sum(coins.compiled.stats.cache_hits.values()))")
