@@ -34,7 +34,8 @@ def test_a_factor_from_the_same_rows_is_told(freedom):
     X, y = regression()
     error, u = y - X.sum(axis=1), np.exp(0.3 * X[:, 1])
     factor = np.sqrt(np.sum((error / u)**2) / (y.size - freedom))
-    assert fitted_errors(error, factor * u).code == "fitted_uncertainties"
+    found = fitted_errors(error, factor * u)
+    assert found.code == "fitted_uncertainties" and found.facts == {"total": y.size - freedom}
     assert fitted_errors(error, 1.0001 * factor * u) is None
 
 
@@ -72,6 +73,13 @@ def test_honest_rows_are_left_alone(seed, digits, how):
     assert fitted_cases((rng.uniform(size=n) < p) * 1.0, p, np.ones(n)) is None
 
 
+def test_few_rows_at_few_values_may_meet_them_by_chance():
+    p = np.repeat(np.arange(2, 9) / 10, 10)
+    y = np.concatenate([np.arange(10) < 10 * one for one in np.arange(2, 9) / 10]) * 1.0
+    assert fitted_cases(y, p, np.ones(70)) is None
+    assert fitted_cases(np.tile(y, 20), np.tile(p, 20), np.ones(1400)).code == "fitted_levels"
+
+
 def labelled(n, k, seed, sharp=2.0):
     "Probabilities of k classes, and labels drawn from them."
     rng = np.random.default_rng(seed)
@@ -86,6 +94,13 @@ def test_columns_in_another_order_are_told_before_recalibration(k, order, moved)
     step = uqcal.validate(y, uqcal.Probabilities(p[:, order]), rng=1).step
     assert (step.verb, step.why) == ("check", "order_of_classes") and set(step.facts["moved"]) == moved
     assert step.facts["after"] == np.mean(p.argmax(axis=1) == y) > step.facts["before"]
+
+
+def test_a_class_without_rows_may_be_one_of_two_that_are_exchanged():
+    p, y = labelled(1200, 4, 5)
+    p, y = p[y != 3][:, [3, 1, 2, 0]], y[y != 3]
+    step = uqcal.validate(y, uqcal.Probabilities(p), rng=1).step
+    assert step.why == "order_of_classes" and set(step.facts["moved"]) == {(0, 3), (3, 0)} and "columns of 0 and 3 exchanged" in step.sentence
 
 
 @pytest.mark.parametrize("k", [3, 10])

@@ -252,7 +252,7 @@ ON_ERRORS = {
     "references_ignore_groups": {}, "unstable_interval": dict(statistic="ENCE", z0=-0.77), "interval_misses_estimate": dict(statistic="ENCE"),
     "undefined_in_resamples": dict(statistic="CC", dropped=12, n_boot=5000), "columns_not_tested": dict(columns="T, kind and 4 more"), "copies_in_parts": dict(copies=3.0), "errors_in_parts": {}}
 ON_FILE = {
-    "correlated_rows": dict(lag=1, correlation=0.089, pvalue=0.0001), "shared_uncertainty": {}, "fitted_errors": {}, "fitted_uncertainties": {}, "fitted_levels": {}, "fitted_events": {}, "counted_once": dict(repeated=12, n=26, of="rows"), "copies": dict(repeated=12, n=26, of="errors"),
+    "correlated_rows": dict(lag=1, correlation=0.089, pvalue=0.0001), "shared_uncertainty": {}, "fitted_errors": {}, "fitted_uncertainties": {"total": 119}, "fitted_levels": {}, "fitted_events": {}, "counted_once": dict(repeated=12, n=26, of="rows"), "copies": dict(repeated=12, n=26, of="errors"),
     "cause": dict(cause=Cause(name="absolute_errors", strength="likely", facts=dict(sign="positive", count=30, n=30))), "repeated_members": dict(repeated=12, n=26),
     "members_correlated": dict(blocks=20, length=50, still=True), "off_limits": dict(n=400, clear=190, judged=True, at_limit=126, not_asked=()), "members_periodic": dict(period=240, times=10),
     "stretches_as_groups": dict(sign="nearby", stretches=25, correlation=0.05, pvalue=0.0001), "groups_correlated": dict(correlation=0.3, pvalue=0.0001)}

@@ -47,13 +47,15 @@ def fitted_errors(
     if n < 10 or not error.any(): return None
     if _cancels(error): return Caution(code="fitted_errors", decides=True)
     with np.errstate(over="ignore"): squares = (error / uncertainty)**2
-    if min(abs(squares.sum() - n), abs(squares.sum() - (n - 1))) > _DIGITS * n: return None
+    total = round(min(squares.sum(), 2 * n))
+    if total not in (n, n - 1) or abs(squares.sum() - total) > _DIGITS * n: return None
     distinct = np.unique(squares)
     if distinct.size < 10 or _is_lattice(distinct): return None
-    return Caution(code="fitted_uncertainties", decides=True)
+    return Caution(code="fitted_uncertainties", facts={"total": total}, decides=True)
 
 # %% ../../nbs/sample/188_fitted.ipynb #fit-007
-_LEVELS = 5  # that show exactly what they state
+_LEVELS = 5  # that show exactly what they predict
+_CHANCE = 1e-4  # of right probabilities to do so, at most
 
 
 def _is_met_at_each(y, p, weight):
@@ -63,7 +65,9 @@ def _is_met_at_each(y, p, weight):
     value, level = np.unique(p, return_inverse=True)
     if value.size < _LEVELS + 2 or 2 * value.size > p.size: return False
     share = np.bincount(level, weight * y) / np.bincount(level, weight)
-    return bool(np.abs(share - value)[1:-1].max() <= 1e-6)
+    if np.abs(share - value)[1:-1].max() > 1e-6: return False
+    events = (2 * np.pi * np.bincount(level) * value * (1 - value))[1:-1]  # 2π × their variance
+    return bool(np.prod(np.minimum(events**-0.5, 1)) <= _CHANCE)
 
 # %% ../../nbs/sample/188_fitted.ipynb #fit-008
 def fitted_cases(

@@ -186,21 +186,21 @@ def _off_limits(caution):
 
 # %% ../../nbs/words/37_file.ipynb #fit-words
 def _fitted_errors(caution):
-    return "The errors sum to zero in all their digits, as on the rows that a model was fitted to."
+    return "The errors sum to zero, to ten digits, as on the rows that a model was fitted to."
 
 
 def _fitted_uncertainties(caution):
-    return ("The mean of Z² is 1 in all its digits, as on the rows that a correction of u was "
-            "fitted to.")
+    return (f"The squares of Z sum to {caution.facts['total']:,}, to ten digits, as on the rows "
+            "that a correction of u was fitted to.")
 
 
 def _fitted_levels(caution):
-    return ("Each predicted value equals the share of events among its rows, as on the rows that "
-            "a map of probabilities was fitted to.")
+    return ("Predicted values equal the shares of events among their rows, as on the rows that a "
+            "map of probabilities was fitted to.")
 
 
 def _fitted_events(caution):
-    return ("Exactly as many events occur as are predicted, as on the rows that a model was "
+    return ("As many events occur as are predicted, to ten digits, as on the rows that a model was "
             "fitted to.")
 
 # %% ../../nbs/words/37_file.ipynb #cell-023

@@ -614,8 +614,7 @@ def _other_order(data, names):
     noise = np.sqrt(data.n * gain.var()) * (4 + np.sqrt(2 * gammaln(len(fit) + 1)))
     before, after = np.mean(data.top == data.label), np.mean(data.top == best)
     if gain.sum() <= max(noise, data.n / 10) or after <= before: return None
-    moved = [k for k in np.unique(data.label).tolist() if column[k] != k]
-    return {"moved": tuple((names[k], names[column[k]]) for k in moved),
+    return {"moved": tuple((names[k], names[j]) for k, j in enumerate(column) if k != j),
             "before": float(before), "after": float(after)}
 
 
