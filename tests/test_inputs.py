@@ -22,7 +22,7 @@ from uqcal.subgroups.against_everyone import subpopulation_graph
 from uqcal._base.inputs import (check_choice, check_column, check_count, check_errors,
                                 check_fraction, check_generator, check_labels_agree, plain_array,
                                 printable, read_labels, read_vector)
-from uqcal._base.outcomes import check_binary, check_outcomes, check_probabilities, check_weights
+from uqcal._base.outcomes import check_binary, check_outcomes, check_probabilities, check_weighted, check_weights
 from uqcal.intervals.intervals import regression_coverage_score
 from uqcal.online.online import OnlineNewtonStep, OnlinePlattScaling
 from uqcal.probabilities.recalibration import PlattScaling
@@ -177,7 +177,7 @@ def test_booleans_are_outcomes(make):
 def test_outcomes_probabilities_and_weights_are_what_they_say():
     assert check_outcomes([1, 0.0, True]).tolist() == [1, 0, 1] and check_probabilities([0, 1, 0.5]).tolist() == [0, 1, 0.5]
     assert check_weights(None, 3).tolist() == [1, 1, 1] and check_weights([2, 0, 8e149], 3).tolist() == [2 / 8e149, 0, 1]
-    assert [v.tolist() for v in check_binary([0, 1], [0.1, 0.2], [1, 2])] == [[0, 1], [0.1, 0.2], [0.5, 1]]
+    assert [v.tolist() for v in check_weighted([0, 1], [0.1, 0.2], [1, 2])] == [[0, 1], [0.1, 0.2], [0.5, 1]]
     for call, message in [(lambda: check_outcomes([0, 1, 2]), "y_true must hold only 0 and 1: 1 of 3 values is neither, the first at position 2 (2.0)"),
                           (lambda: check_probabilities([0.5, 1.5]), "y_prob must lie in [0, 1]: 1 of 2 values is outside, the first at position 1 (1.5)"),
                           (lambda: check_weights([1, -1], 2), "sample_weight must not be negative: 1 of 2 values is negative, the first at position 1 (-1.0)"),

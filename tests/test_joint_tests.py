@@ -138,6 +138,6 @@ def test_a_report_sorts_fewer_than_thirty_times_and_checks_once(digits, monkeypa
 
     for name in ("sort", "argsort", "lexsort", "unique"): monkeypatch.setattr(np, name, counted(getattr(np, name), "sorted"))
     from uqcal.probabilities import calibration, reliability, walk
-    for room in (calibration, reliability, walk): monkeypatch.setattr(room, "check_binary", counted(room.check_binary, "checked"))
+    for room in (calibration, reliability, walk): monkeypatch.setattr(room, "check_weighted", counted(room.check_weighted, "checked"))
     calibration_report(y, p, n_boot=99, n_resamples=99, rng=1)
     assert calls["sorted"] < 30 and calls["checked"] == 1, calls

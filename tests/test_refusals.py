@@ -282,7 +282,7 @@ TABLE = {
     **{f"statements.{kind}.read_observed": Row("single", given={"y_true": OBSERVED.get(kind, ("", E))[1]},
                                                kinds={"y_true": OBSERVED.get(kind, ("numbers", E))[0] + " -frame"}, of=made) for kind, made in STATED.items()},
     # inputs, resampling, distributions
-    **rows("inputs", "check_errors", "errors"), **rows("outcomes", "check_binary", "binary"), **rows("outcomes", "check_multiclass", "classes"), **rows("outcomes", "check_class_probabilities", "classes"),
+    **rows("inputs", "check_errors", "errors"), **rows("outcomes", "check_binary check_weighted", "binary"), **rows("outcomes", "check_multiclass", "classes"), **rows("outcomes", "check_class_probabilities", "classes"),
     **rows("outcomes", "check_multiclass+numbers", "classes", given=NUMBERED, kinds=FREE_CLASSES),
     **rows("outcomes", "check_probabilities", "binary"), **rows("outcomes", "check_outcomes", "binary"),
     **rows("inputs", "check_column", "errors", given={"n": N}, kinds={"n": "free", "by": "feature -None"}),

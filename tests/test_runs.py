@@ -18,7 +18,7 @@ from uqcal.probabilities.calibration import calibration_report
 from uqcal.probabilities.differences import brier_decomposition
 from uqcal._command.cli import main
 from uqcal.statistics.consistency import consistency_test
-from uqcal._base.outcomes import check_binary
+from uqcal._base.outcomes import check_weighted
 from uqcal._chance.resampling import shuffle_state
 from uqcal._base.results import visible_points
 from uqcal._base.tables import read_table
@@ -91,7 +91,7 @@ def test_numbers_of_ones_stand_for_outcomes():
 
 
 def test_sums_over_bins_stand_for_rows():
-    (y, p, w), edges = check_binary(*outcomes(20_000), None), np.linspace(0, 1, 16)
+    (y, p, w), edges = check_weighted(*outcomes(20_000), None), np.linspace(0, 1, 16)
     by_rows, by_counts = (calibration_errors._null_of(y, p, w, edges, "l1", many) for many in (100, 99_999))
     assert by_rows[1] == 20_000 and by_counts[1] < 1000
     rows, counts = (task(2000, generator(seed)) for seed, (task, *_) in enumerate((by_rows, by_counts)))

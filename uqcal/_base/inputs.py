@@ -518,14 +518,19 @@ def read_vector(
         For a wrong shape, no values, missing or infinite values, magnitudes above 1e150
         and, with `positive=True`, values ≤ 0 or below 1e-150.
     """
+    return _with_extent(values, name, positive)[0]
+
+
+def _with_extent(values, name, positive=False):
+    "The vector, its least and its largest value."
     vector = _floats(values, name)
-    low = vector.min()
-    if not max(-low, vector.max()) <= _LARGEST: _refuse_limits(vector, name)  # nor is NaN ≤ it
+    low, high = vector.min(), vector.max()
+    if not max(-low, high) <= _LARGEST: _refuse_limits(vector, name)  # nor is NaN ≤ it
     if positive and low < _SMALLEST:
         refuse(name, "be positive", vector <= 0, "≤ 0", vector)
         refuse(name, "be at least 1e-150, so that squares do not vanish", vector < _SMALLEST,
                "smaller", vector)
-    return vector
+    return vector, low, high
 
 # %% ../../nbs/base/00_inputs.ipynb #cell-060
 def check_labels_agree(
@@ -662,12 +667,12 @@ def check_errors(
         For different lengths, or a ratio |error|/uncertainty above 1e150.
     """
     check_labels_agree(error=error, uncertainty=uncertainty)
-    error, uncertainty = read_vector(error, "error"), read_vector(uncertainty, "uncertainty",
-                                                                  positive=True)
+    error, low, high = _with_extent(error, "error")
+    uncertainty, least, _ = _with_extent(uncertainty, "uncertainty", positive=True)
     if error.size != uncertainty.size:
         raise ValueError(f"error and uncertainty must have the same length: {error.size} and "
                          f"{uncertainty.size}")
-    if max(-error.min(), error.max()) > _LARGEST * uncertainty.min():  # a ratio may be
+    if max(-low, high) > _LARGEST * least:  # a ratio may be
         ratio = np.abs(error) / uncertainty
         refuse("error / uncertainty", "not exceed 1e150 in magnitude, so that squares stay finite",
                ratio > _LARGEST, "larger", ratio)
@@ -740,11 +745,12 @@ def read_groups(
     array, kinds = read_array(values, name), (str, bytes, bool, np.bool_)
     if not categorical and array.dtype.kind not in "bOSTU": return None
     array, gaps = array.astype(object), (*_MISSING, float, np.floating)
-    if not categorical and not all(issubclass(kind, (*kinds, *gaps))
-                                   for kind in set(map(type, array))): return None
-    missing = pd.isna(array)
-    if not categorical and not all(issubclass(kind, kinds)
-                                   for kind in set(map(type, array[~missing]))): return None
+    found = set(map(type, array))
+    if not categorical and not all(issubclass(kind, (*kinds, *gaps)) for kind in found): return None
+    if found <= set(kinds): missing = np.zeros(array.size, bool)
+    else: missing = pd.isna(array)
+    if not categorical and not found <= set(kinds) and not all(
+            issubclass(kind, kinds) for kind in set(map(type, array[~missing]))): return None
     refuse(name, "not hold missing values", missing, "missing")
     if array.size != n:
         raise ValueError(f"{name} must hold one value for each of the {n} points, got {array.size}")

@@ -19,8 +19,8 @@ from .inputs import (_FOR_CLASSES, _SMALLEST, _floats, _label_kind, _refuse_limi
 
 # %% auto #0
 __all__ = ['check_ratio', 'check_weights', 'check_probabilities', 'check_outcomes', 'read_responses', 'positive_in_groups',
-           'check_binary', 'check_class_probabilities', 'check_labels', 'check_multiclass', 'place_labels',
-           'check_level', 'check_levels', 'refuse_crossing']
+           'check_binary', 'check_weighted', 'check_class_probabilities', 'check_labels', 'check_multiclass',
+           'place_labels', 'check_level', 'check_levels', 'refuse_crossing']
 
 # %% ../../nbs/base/178_outcomes.ipynb #cell-081
 def check_ratio(weight: np.ndarray,  # weights ≥ 0, shape (n,), one of them positive
@@ -208,7 +208,7 @@ def check_outcomes(
         if question := _which_label(given, name, pos_label):
             raise refusal("label", "", f"{wrong}{question[0]}", question[1], TypeError) from None
         raise
-    if np.count_nonzero(outcome == 0) + np.count_nonzero(outcome == 1) < outcome.size:
+    if not _are_outcomes(array, outcome):
         _refuse_limits(outcome, name)
         try: refuse(name, "hold only 0 and 1", (outcome != 0) & (outcome != 1), "neither", outcome)
         except ValueError as wrong:
@@ -216,6 +216,13 @@ def check_outcomes(
                 raise refusal("label", "", f"{wrong}{question[0]}", question[1]) from None
             raise
     return outcome
+
+
+def _are_outcomes(given, outcome):
+    "Whether all values, integers as they were given or numbers, are 0 or 1."
+    if getattr(given, "dtype", outcome.dtype).kind in "iu":
+        return given.min() >= 0 and given.max() <= 1
+    return np.count_nonzero(outcome == 0) + np.count_nonzero(outcome == 1) == outcome.size
 
 # %% ../../nbs/base/178_outcomes.ipynb #cell-026s
 def read_responses(
@@ -292,6 +299,44 @@ def check_binary(
     y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans; or two
                          # labels, with pos_label
     y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
+    pos_label: Any = (),  # the label that counts as 1; as for `check_outcomes`
+) -> tuple[np.ndarray, np.ndarray]:  # outcomes and probabilities, float64, shape (n,)
+    """Outcomes with their probabilities.
+
+    Parameters
+    ----------
+    y_true : ArrayLike
+        Outcomes, shape (n,), each 0 or 1, or booleans; or two labels, with pos_label.
+    y_prob : ArrayLike
+        Predicted probabilities of 1, shape (n,).
+    pos_label : Any, default ()
+        The label that counts as 1; as for `check_outcomes`.
+
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Outcomes and probabilities, float64, shape (n,).
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_outcomes`, `check_probabilities` and `check_labels_agree`.
+    ValueError
+        For different lengths.
+    """
+    check_labels_agree(y_true=y_true, y_prob=y_prob)
+    outcome = check_outcomes(y_true, pos_label=pos_label)
+    probability = check_probabilities(y_prob)
+    if outcome.size != probability.size:
+        raise ValueError(f"y_true and y_prob must have the same length: {outcome.size} and "
+                         f"{probability.size}")
+    return outcome, probability
+
+
+def check_weighted(
+    y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1, or booleans; or two
+                         # labels, with pos_label
+    y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     sample_weight: ArrayLike | None = None,  # weights ≥ 0, shape (n,); None for equal ones
     pos_label: Any = (),  # the label that counts as 1; as for `check_outcomes`
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # outcomes, probabilities and weights, float64,
@@ -317,17 +362,10 @@ def check_binary(
     Raises
     ------
     ValueError, TypeError
-        As `check_outcomes`, `check_probabilities`, `check_weights` and
-        `check_labels_agree`.
-    ValueError
-        For different lengths.
+        As `check_binary`, `check_weights` and `check_labels_agree`.
     """
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight)
-    outcome = check_outcomes(y_true, pos_label=pos_label)
-    probability = check_probabilities(y_prob)
-    if outcome.size != probability.size:
-        raise ValueError(f"y_true and y_prob must have the same length: {outcome.size} and "
-                         f"{probability.size}")
+    outcome, probability = check_binary(y_true, y_prob, pos_label)
     return outcome, probability, check_weights(sample_weight, outcome.size)
 
 # %% ../../nbs/base/178_outcomes.ipynb #cell-030a

@@ -18,7 +18,7 @@ from sklearn.isotonic import isotonic_regression
 from .._base.inputs import (check_errors, check_fraction, check_labels_agree, plain_array,
                                 read_vector)
 from .._base.outcomes import check_binary
-from ..intervals.intervals import _check_order_of_bounds, _read_bound, _score_of_ends
+from ..intervals.intervals import _read_pair, _score_of_ends, _winkler
 from ..probabilities.recalibration import PlattScaling
 from .._sample.sample import Ordering, Sample, bin_means
 from ..corrections.scaling import IsotonicScaling, _log_density
@@ -50,8 +50,8 @@ def _crps_of(z: np.ndarray,  # errors over their uncertainties, shape (n,)
     "The continuous ranked probability score of scaled errors."
     if dof >= _NORMAL:
         half = z / np.sqrt(2)
-        return np.sqrt(2) * half * special.erf(half) + (
-            np.sqrt(2) * np.exp(-half * half) - 1) / np.sqrt(np.pi)
+        bell = np.sqrt(2 / np.pi) * np.exp(-half * half)
+        return z * special.erf(half) + (bell - 1 / np.sqrt(np.pi))
     scale = np.sqrt((dof - 2) / dof)
     x, density = np.abs(z) / scale, scale * np.exp(_log_density(z, dof))
     constant = 2 * np.sqrt(dof) / (dof - 1) * np.exp(
@@ -171,10 +171,8 @@ def interval_score(
     if np.ndim(level) == 1:
         return _interval_scores(y_true, y_pred_low, y_pred_up, level)
     y, low, up = _read_bounds(y_true, y_pred_low, y_pred_up)
-    outside = np.maximum(np.maximum(low - y, y - up), 0)
-    outside *= 2 / (1 - check_fraction(level, "level"))
-    outside += up - low
-    return outside
+    levels = np.array([check_fraction(level, "level")])
+    return _winkler(y, low[:, None], up[:, None], levels)[:, 0]
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-k-levels
 def _interval_scores(y_true, low, up, levels):
@@ -196,15 +194,12 @@ def _read_bounds(y_true: ArrayLike,  # true values, shape (n,)
     """True values and bounds, infinite where there is none.
 
     Raises ValueError or TypeError for bad data, naming the argument, and for crossed bounds."""
-    columns = dict(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up)
-    check_labels_agree(**columns)
-    y = np.array(read_vector(y_true, "y_true"))
-    low, up = (_read_bound(columns[name], name) for name in ("y_pred_low", "y_pred_up"))
-    for name, values in (("y_pred_low", low), ("y_pred_up", up)):
-        if values.size != y.size:
-            raise ValueError(f"y_true and {name} must have the same length: {y.size} and "
-                             f"{values.size}")
-    _check_order_of_bounds(low, up, ("y_pred_low", "y_pred_up"))
+    check_labels_agree(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up)
+    y = read_vector(y_true, "y_true")
+    low, up = _read_pair(y_pred_low, y_pred_up, ("y_pred_low", "y_pred_up"))
+    if low.size != y.size:
+        raise ValueError(f"y_true and y_pred_low must have the same length: {y.size} and "
+                         f"{low.size}")
     return y, low, up
 
 # %% ../../nbs/comparison/32_scores.ipynb #read-bounds
@@ -294,7 +289,7 @@ def brier_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     ----------
     Brier (1950).
     """
-    y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
+    y, p = check_binary(y_true, y_prob, pos_label=pos_label)
     return _OutcomeScoring("brier").points(y, p)
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-048b
@@ -331,7 +326,7 @@ def log_score(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     ----------
     Good (1952).
     """
-    y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
+    y, p = check_binary(y_true, y_prob, pos_label=pos_label)
     return _OutcomeScoring("log loss").points(y, p)
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-052

@@ -33,7 +33,7 @@ def _read_model(y_true, stated, score, pos_label):
     "What one model states, checked: (error, width), (y, lower, upper) or (outcome, probability)."
     if score in ("brier", "log loss") and _is_matrix(stated):
         return check_multiclass(y_true, stated)
-    if score in ("brier", "log loss"): return check_binary(y_true, stated, pos_label=pos_label)[:2]
+    if score in ("brier", "log loss"): return check_binary(y_true, stated, pos_label=pos_label)
     if isinstance(stated, Sample): stated = (stated.error, stated.uncertainty)
     what = "(lower, upper)" if score == "interval" else (
         "(error, uncertainty)" if y_true is None else "(y_pred, uncertainty)")

@@ -472,7 +472,7 @@ def recalibrate_probabilities(
         For bad data, naming the argument.
     """
     check_labels_agree(y_true=y_true, y_prob=y_prob, groups=groups, by=by)
-    y, p, _ = check_binary(y_true, y_prob, pos_label=pos_label)
+    y, p = check_binary(y_true, y_prob, pos_label=pos_label)
     n_folds, rng = check_count(n_folds, "n_folds", minimum=2), check_generator(rng)
     if groups is None:
         copies = repeated_cases(y, p)
@@ -632,7 +632,7 @@ class PlattByGroup(Storable):
             For missing labels.
         """
         check_labels_agree(y_prob=y_prob, y_true=y_true, by=by)
-        y, p, _ = check_binary(y_true, y_prob)
+        y, p = check_binary(y_true, y_prob)
         code, labels = pd.factorize(read_labels(by, y.size, "by"))
         self.labels_ = [one.item() if isinstance(one, np.generic) else one for one in labels]
         self.ends_, self.n_ = inner_ends(p), y.size

@@ -182,8 +182,9 @@ class _Told(Storable):
     def _thresholds(self, columns, n):
         "The thresholds of other points, shape (n, sides)."
         if self.by is None: return np.broadcast_to(self.threshold_[0], (n, self._sides()))
-        place = pd.Index(self.labels_, dtype=object).get_indexer(_group_names(columns, self.by))
-        return self.threshold_[place]  # the last row, of no group, where the place is −1
+        cell, labels = self._cells(columns, n)
+        place = pd.Index(self.labels_, dtype=object).get_indexer(pd.Index(labels, dtype=object))
+        return self.threshold_[place[cell]]  # the last row, of no group, where the place is −1
 
     def _sides(self): return self.threshold_.shape[1]
 

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 
 from .._chance.coverage_counts import (count_tails, coverage_interval, promised_coverage,
                                            tail_pvalue)
-from .._base.inputs import (check_choice, check_count, check_fraction, check_labels_agree,
-                                plain_array, read_array, read_vector, refuse)
+from .._base.inputs import (check_choice, check_column, check_count, check_fraction,
+                                check_labels_agree, plain_array, read_array, read_vector, refuse)
+from .._base.kernels import kernel
 from .._base.outcomes import check_labels, check_weights
 from .._chance.resampling import ALTERNATIVES
 from .._base.results import Interval, SignificanceTest, new_axes
@@ -109,6 +110,35 @@ def _check_order_of_bounds(
                                           "and sort_bounds=True in interval_report")
         raise ValueError(f"{error}; {hint}") from None
 
+# %% ../../nbs/intervals/30_intervals.ipynb #read-pair
+def _read_pair(
+    low: ArrayLike,  # lower bounds, shape (n,), or −∞
+    up: ArrayLike,  # upper bounds, shape (n,), or ∞
+    names: Sequence[str],  # what the caller calls lower and upper bounds
+    pairs: str | None = None,  # what the caller calls both, if they came in one array
+) -> list[np.ndarray]:  # both as float64, shape (n,); views where nothing had to be changed
+    """Bounds as numbers, none of them crossed, infinite where there is none.
+
+    Raises ValueError, TypeError as `_read_bound` and `_check_order_of_bounds`, and ValueError for
+    different lengths."""
+    sides = [read_array(side, name) for side, name in zip((low, up), names)]
+    if sides[0].size != sides[1].size:
+        raise ValueError(f"{names[0]} and {names[1]} must have the same length: {sides[0].size} "
+                         f"and {sides[1].size}")
+    plain = all(side.dtype == np.float64 and side.flags.writeable for side in sides)
+    if plain and _are_ordered(*sides): return sides
+    sides = [_read_bound(side, name) for side, name in zip(sides, names)]
+    _check_order_of_bounds(*sides, names, pairs)
+    return sides
+
+
+@kernel
+def _are_ordered(low, up):
+    "Whether all bounds are finite, below 1e150, and none is crossed: true of most."
+    ordered = True
+    for k in range(low.size): ordered &= -1e150 <= low[k] and low[k] <= up[k] and up[k] <= 1e150
+    return ordered
+
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-191
 def _check_interval_bounds(
     y_intervals: ArrayLike,  # bounds, shape (n, 2) or (n, 2, k), lower first, infinite where there
@@ -118,7 +148,7 @@ def _check_interval_bounds(
     """Bounds as float64, none of them crossed.
 
     Infinite bounds stand where there is none. Raises ValueError for crossed bounds and for what
-    `_read_bound` refuses. Raises TypeError for anything but an array."""
+    `_read_pair` refuses. Raises TypeError for anything but an array."""
     expected = "(n, 2) or (n, 2, k)"
     array = _as_array(y_intervals, "y_intervals", expected)
     if array.shape[1] != 2:
@@ -128,13 +158,12 @@ def _check_interval_bounds(
     for level in range(1 if single else array.shape[2]):
         if single: place = ""
         else: place = f", {level}"
-        for side in (0, 1):
-            bounds[side].append(_read_bound(array[:, side] if single else array[:, side, level],
-                                            f"y_intervals[:, {side}{place}]"))
-        _check_order_of_bounds(bounds[0][-1], bounds[1][-1],
-                               [f"y_intervals[:, {side}{place}]" for side in
-                                (0, 1)],
-                               "y_intervals" if single else f"y_intervals[:, :{place}]")
+        if single: pair = array
+        else: pair = array[:, :, level]
+        names = [f"y_intervals[:, {side}{place}]" for side in (0, 1)]
+        for side, read in zip(bounds, _read_pair(
+                pair[:, 0], pair[:, 1], names,
+                "y_intervals" if single else f"y_intervals[:, :{place}]")): side.append(read)
     low, up = (side[0][:, None] if len(side) == 1 else np.column_stack(side) for side in bounds)
     return low, up, single
 
@@ -182,7 +211,14 @@ def _check_intervals(y_true, y_intervals, sample_weight=None):
     if y.size != len(low):
         raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "
                          f"{len(low)}")
-    return y, low, up, (low <= y[:, None]) & (y[:, None] <= up), single
+    return y, low, up, _covered(y[:, None], low, up), single
+
+
+def _covered(y, low, up):
+    "Which values lie between their bounds, or at one."
+    inside = low <= y
+    inside &= y <= up
+    return inside
 
 
 def _rounding(low, up):
@@ -253,7 +289,7 @@ def regression_mean_width_score(
     Raises
     ------
     ValueError
-        For crossed bounds and for what `_read_bound` refuses.
+        For crossed bounds and for what `_read_pair` refuses.
     """
     check_labels_agree(y_intervals=y_intervals, sample_weight=sample_weight)
     low, up, single = _check_interval_bounds(y_intervals)
@@ -623,12 +659,8 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
     level = check_fraction(confidence_level, "confidence_level")
     check_labels_agree(y_true=y_true, y_pred_low=y_pred_low, y_pred_up=y_pred_up,
                        sample_weight=sample_weight)
-    low, up = _read_bound(y_pred_low, "y_pred_low"), _read_bound(y_pred_up, "y_pred_up")
-    if low.size != up.size:
-        raise ValueError(f"y_pred_low and y_pred_up must have the same length: {low.size} and "
-                         f"{up.size}")
-    _check_order_of_bounds(low, up, ("y_pred_low", "y_pred_up"))
-    y, _, _, covered, _ = _check_intervals(y_true, np.column_stack([low, up]))
+    low, up = _read_pair(y_pred_low, y_pred_up, ("y_pred_low", "y_pred_up"))
+    y = check_column(y_true, low.size, "y_true")
     (weight,) = read_vector([eta], "eta")
     if weight < -700:
         raise ValueError("eta must be at least -700, so that the criterion stays finite, got "
@@ -637,13 +669,14 @@ def coverage_width_based(y_true: ArrayLike,  # true values, shape (n,), not all 
     if reach == 0:
         raise ValueError(f"y_true must not be constant: all {y.size} values are {y[0]:.6g}, so a "
                          "width has no scale")
-    if np.isinf(up - low).any(): return -np.inf
-    if (widest := float(np.max(up - low))) > 1e150 * reach:
+    width = up - low
+    if (widest := float(width.max())) == np.inf: return -np.inf
+    if widest > 1e150 * reach:
         raise ValueError("y_true must vary by more than 1e-150 of the widest interval, "
                          f"{widest:.3g}, got a range of {reach:.3g}")
-    width, coverage = _mean((up - low)[:, None] / reach, sample_weight, True), _mean(
-        covered, sample_weight, True)
-    return float((1 - width) * np.exp(-weight * (coverage - level)**2))
+    share = _mean(width[:, None], sample_weight, True) / reach
+    coverage = _mean(_covered(y, low, up)[:, None], sample_weight, True)
+    return float((1 - share) * np.exp(-weight * (coverage - level)**2))
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-062
 def regression_mwi_score(
@@ -688,12 +721,24 @@ def regression_mwi_score(
     several = plain_array(confidence_level, "confidence_level").ndim > 0
     level = np.array([check_fraction(float(x), "confidence_level")
                       for x in read_vector(confidence_level, "confidence_level")] if several
-                     else [check_fraction(confidence_level, "confidence_level")])
+                     else [check_fraction(confidence_level, "confidence_level")] * low.shape[1])
     if several and level.size != low.shape[1]:
         raise ValueError("confidence_level must be one number, or one for each of the "
                          f"{low.shape[1]} levels of y_intervals, got {level.size}")
-    missed_by = np.maximum(0.0, np.maximum(low - y[:, None], y[:, None] - up))
-    return _mean(up - low + 2 / (1 - level) * missed_by, sample_weight, single)
+    return _mean(_winkler(y, low, up, level), sample_weight, single)
+
+
+@kernel
+def _winkler(y, low, up, level):
+    """The interval score of each value and level, shape (n, k): the width, and 2/α times how far it
+    lies outside."""
+    score = np.empty(low.shape)
+    for k in range(level.size):
+        per_unit = 2 / (1 - level[k])
+        for i in range(y.size):
+            outside = max(low[i, k] - y[i], y[i] - up[i, k], 0.0)
+            score[i, k] = up[i, k] - low[i, k] + per_unit * outside
+    return score
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-062o
 def _score_of_ends(

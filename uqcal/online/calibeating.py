@@ -86,7 +86,7 @@ def calibration_error(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     ----------
     Gupta and Ramdas (2023), Eq. 18.
     """
-    y, q, _ = check_binary(y_true, y_prob, pos_label=pos_label)
+    y, q = check_binary(y_true, y_prob, pos_label=pos_label)
     _, ones, predicted = _bin_table(y, q, _edges(bin_width))
     return float(np.abs(predicted - ones).sum() / y.size)
 
@@ -120,7 +120,7 @@ def sharpness(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     ----------
     Gupta and Ramdas (2023), Eq. 15.
     """
-    y, q, _ = check_binary(y_true, y_prob, pos_label=pos_label)
+    y, q = check_binary(y_true, y_prob, pos_label=pos_label)
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones**2 / np.maximum(count, 1)) / y.size)
 
@@ -150,7 +150,7 @@ def refinement(y_true: ArrayLike,  # outcomes, shape (n,), each 0 or 1
     float
         In [0, ¼].
     """
-    y, q, _ = check_binary(y_true, y_prob, pos_label=pos_label)
+    y, q = check_binary(y_true, y_prob, pos_label=pos_label)
     count, ones, _ = _bin_table(y, q, _edges(bin_width))
     return float(np.sum(ones * (1 - ones / np.maximum(count, 1))) / y.size)
 
@@ -173,7 +173,7 @@ def _running(y, q, edges, error, sharp):
 
 # %% ../../nbs/online/46_calibeating.ipynb #cell-014b
 def _both_running(y_true, y_prob, bin_width, pos_label):
-    y, q, _ = check_binary(y_true, y_prob, pos_label=pos_label)
+    y, q = check_binary(y_true, y_prob, pos_label=pos_label)
     error, sharp = np.empty(y.size), np.empty(y.size)
     _running(y, q, _edges(bin_width), error, sharp)
     return error, sharp
@@ -445,7 +445,7 @@ class Tracking(_Calibeater):
         np.ndarray
             Forecasts, shape (n,), each made before its outcome was seen.
         """
-        y, p, _ = check_binary(y_true, y_prob)
+        y, p = check_binary(y_true, y_prob)
         out = np.empty(p.size)
         q, expert = _run_expert(self._begin(), p, y)
         _track(q, y, self.edges_, *self.state_, out)
@@ -787,7 +787,7 @@ class Hedging(_Calibeater):
             Forecasts, shape (n,), each made before its outcome was seen.
         """
         check_labels_agree(y_true=y_true, y_prob=y_prob, uniforms=uniforms)
-        y, p, old = *check_binary(y_true, y_prob)[:2], self._begin()
+        y, p, old = *check_binary(y_true, y_prob), self._begin()
         if uniforms is None and p.size == 1 and self.drawn_ is not None and self.drawn_[0] == p[0]:
             uniforms = [self.drawn_[2]]
         q, expert = _run_expert(old, p, y, on_copy=uniforms is not None)

@@ -272,7 +272,7 @@ class OnlineMixture(OnlineForecaster):
         pd.DataFrame
             Columns: experts, mixture, calibeaten, forecast.
         """
-        y, p, _ = check_binary(y_true, y_prob)
+        y, p = check_binary(y_true, y_prob)
         made, wide = self._run(p, y, table=1)
         return pd.DataFrame(np.clip(wide, _FLOOR, _CEILING),
                             columns=[*_EXPERTS, "mixture", "calibeaten"]).assign(forecast=made)
@@ -388,5 +388,5 @@ class OnlineMixture(OnlineForecaster):
         np.ndarray
             Forecasts, shape (n,), each made before its outcome was seen.
         """
-        y, p, _ = check_binary(y_true, y_prob)
+        y, p = check_binary(y_true, y_prob)
         return self._run(p, y)[0]

@@ -584,7 +584,7 @@ class CalibrationMonitor(Bell):
         int | None
             Position of the outcome at which it rang, from 0; None if it did not.
         """
-        y, q, _ = check_binary(y_true, y_prob)
+        y, q = check_binary(y_true, y_prob)
         taken, rang = self.advance((q, y), 0, np.empty(q.size))
         if rang: return taken - 1
         return None
@@ -608,7 +608,7 @@ class CalibrationMonitor(Bell):
         MonitorReading
             The record of these outcomes.
         """
-        y, q, _ = check_binary(y_true, y_prob)
+        y, q = check_binary(y_true, y_prob)
         return self.through((q, y))
 
     @locked
@@ -814,7 +814,7 @@ class RestartingForecaster(OnlineForecaster):
         np.ndarray
             Forecasts, shape (n,), each made before its outcome was seen.
         """
-        y, p, _ = check_binary(y_true, y_prob)
+        y, p = check_binary(y_true, y_prob)
         made, first = np.empty(p.size), 0
         while first < p.size:
             part = slice(first, first + _BLOCK)

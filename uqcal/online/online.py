@@ -100,7 +100,7 @@ def regret(features: ArrayLike,  # shape (n, d)
     """
     check_labels_agree(features=features, y_true=y_true, y_prob=y_prob)
     x, y = _stream(features, y_true)
-    y, q, _ = check_binary(y, y_prob)
+    y, q = check_binary(y, y_prob)
     u = read_vector(against, "against")
     if u.size != x.shape[1]:
         raise ValueError(f"against must hold {x.shape[1]} numbers, as many as features has "
@@ -746,7 +746,7 @@ class _OnlineScaling(OnlineForecaster):
         np.ndarray
             Forecasts, shape (n,), each made before its outcome was seen.
         """
-        y, p, _ = check_binary(y_true, y_prob)
+        y, p = check_binary(y_true, y_prob)
         engine, out = self._engine(), np.empty(p.size)
         for i in range(0, p.size, 65536):
             part = slice(i, i + 65536)

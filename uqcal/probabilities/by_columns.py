@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse, special
 
 from .._base.inputs import check_count, check_fraction, check_generator
-from .._base.outcomes import check_binary
+from .._base.outcomes import check_weighted
 from .._base.results import Result
 from .._chance.logistic import inner_ends, inner_scores
 from .._chance.resampling import affordable
@@ -344,7 +344,7 @@ def _column_tests(
 
     Raises ValueError, TypeError for bad data, naming the argument. Source: score tests after Cox's
     (1958) line; maxima of Westfall & Young (1993)."""
-    y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
+    y, p, w = check_weighted(y_true, y_prob, sample_weight, pos_label)
     level = 1 - check_fraction(confidence, "confidence")
     n_resamples, rng = check_count(n_resamples, "n_resamples"), check_generator(rng)
     columns = _read_features(by, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob,

@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from .._base.inputs import (check_count, check_fraction, check_generator, check_labels_agree,
                                 read_labels)
-from .._base.outcomes import check_binary
+from .._base.outcomes import check_weighted
 from .by_columns import ColumnTest, _along_column, _finding_along
 from .joint_tests import JointTests, joint_tests, _log_odds_of
 from .calibration_errors import CalibrationError, ECETest, _errors_of_columns
@@ -419,7 +419,7 @@ def calibration_report(
         For bad input.
     """
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
-    y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
+    y, p, w = check_weighted(y_true, y_prob, sample_weight, pos_label)
     along = _read_features(by, Sample(y - p, np.ones(y.size)), y_true=y_true, y_prob=y_prob)
     confidence, rng = check_fraction(confidence, "confidence"), check_generator(rng)
     groups, caution = _counted_together(y, p, groups, method)

@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 
 from .._sample.groups import group_gaps
 from .._base.inputs import check_choice, check_count, check_fraction, check_generator
-from .._base.outcomes import check_binary
+from .._base.outcomes import check_weighted
 from .._base.kernels import kernel
 from .._words.probabilities.results import calibration_error_text, ece_test_text
 from .._chance.resampling import affordable, monte_carlo_pvalue, run_chunks
@@ -309,7 +309,7 @@ def debiased_squared_error(
     ----------
     Kumar, Liang & Ma (2019).
     """
-    y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight, pos_label))
+    y, p, w = _counted(*check_weighted(y_true, y_prob, sample_weight, pos_label))
     sums = _bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy))[0]
     if not _has_pairs(sums):
         raise ValueError("n_bins must leave two points of comparable weight in some bin: "

@@ -15,7 +15,7 @@ from scipy import special
 from scipy.optimize import brentq, isotonic_regression
 
 from .._base.inputs import check_fraction
-from .._base.outcomes import check_binary
+from .._base.outcomes import check_weighted
 from .._base.kernels import kernel
 from .._base.results import Interval, Result, new_axes
 from .._words.probabilities.results import brier_text, event_ratio_text, largest_difference_text
@@ -90,7 +90,7 @@ def brier_decomposition(
     ----------
     Dimitriadis, Gneiting & Jordan (2021).
     """
-    return _brier_of(_walk_of(*check_binary(y_true, y_prob, sample_weight, pos_label)))
+    return _brier_of(_walk_of(*check_weighted(y_true, y_prob, sample_weight, pos_label)))
 
 # %% ../../nbs/probabilities/156_differences.ipynb #cell-007c
 def _brier_of(walk: Walk,  # outcomes along their predicted probabilities

@@ -20,7 +20,7 @@ __all__ = ['PlattScaling', 'BetaScaling', 'HistogramBinning', 'IsotonicCalibrati
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #f9635aec
 from .._base.inputs import boxed, check_count, plain_array, read_vector
-from .._base.outcomes import check_binary, check_multiclass
+from .._base.outcomes import check_binary, check_multiclass, check_weighted
 from .._chance.logistic import (as_counts, beta_features, fit_logistic, inner_ends,
                                     inner_scores, map_scores, platt_features, sigmoid)
 from .._base.results import new_axes
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-007
 def _weighted(y_true, y_prob, sample_weight, pos_label):
     "Outcomes, scores and weights; those that are whole numbers keep their scale."
-    y, p, weights = check_binary(y_true, y_prob, sample_weight, pos_label)
+    y, p, weights = check_weighted(y_true, y_prob, sample_weight, pos_label)
     if sample_weight is not None: weights = read_vector(sample_weight, "sample_weight").copy()
     weights[weights > 0] = as_counts(weights[weights > 0])
     return y, p, weights
@@ -383,19 +383,28 @@ def _targets(label, n_classes, smoothed):
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #b87ff2d7
 def _inverse_temperature(log_p, target):
-    "The root of Eq. 4 in 1/T, not below 1/100."
-    aim = float(np.sum(target * log_p))
+    "The root of Eq. 4 in 1/T, not below 1/100, and the slope of its left-hand side there."
+    aim, share = float(np.sum(target * log_p)), np.empty(log_p.shape)
+    below, ones = log_p - log_p.max(axis=1, keepdims=True), np.ones(log_p.shape[1])
+
+    def means(beta):
+        "The mean of ln p under each row of Eq. 3."
+        np.exp(np.multiply(below, beta, out=share), out=share)
+        return np.einsum("ik,ik->i", share, log_p) / (share @ ones)
 
     def slope(beta):
         "The derivative of the negative log-likelihood by 1/T, `beta`."
-        return float(np.sum(softmax(beta * log_p, axis=1) * log_p) - aim)
+        return float(means(beta).sum() - aim)
 
-    low, high = 0.01, 100.0
-    while slope(high) < 0 and high < 1e15: high *= 100
-    if slope(low) >= 0: return low
-    if slope(high) > 0: return brentq(slope, low, high, xtol=1e-13, rtol=1e-13)
-    return high
-
+    low = high = 1.0
+    while slope(low) > 0 and low > 0.01: high, low = low, max(low / 4, 0.01)
+    while slope(high) < 0 and high < 1e15: low, high = high, high * 4
+    if slope(low) > 0: root = low
+    elif slope(high) < 0: root = high
+    else: root = float(np.exp(brentq(lambda x: slope(np.exp(x)), np.log(low), np.log(high),
+                                     xtol=1e-13, rtol=1e-13)))
+    squares = (log_p - means(root)[:, None])**2
+    return root, float(np.sum(np.einsum("ik,ik->i", share, squares) / (share @ ones)))
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #cell-045
 class TemperatureScaling(Storable):
@@ -451,10 +460,7 @@ class TemperatureScaling(Storable):
         predicted = np.take_along_axis(log_p, label[:, None], axis=1)
         self.smoothed_ = bool(np.all(predicted >= log_p) and np.any(predicted > log_p))
         target = _targets(label, self.n_classes_, self.smoothed_)
-        beta = _inverse_temperature(log_p, target)
-        share = softmax(beta * log_p, axis=1)
-        mean = np.sum(share * log_p, axis=1, keepdims=True)
-        curvature = float(np.sum(share * (log_p - mean)**2))
+        beta, curvature = _inverse_temperature(log_p, target)
         self.temperature_ = 1 / beta
         if curvature > 0: self.standard_error_ = beta**-2 / curvature**0.5
         else: self.standard_error_ = float("inf")
@@ -588,7 +594,7 @@ class PeriodicRefit(OnlineForecaster):
         np.ndarray
             Forecasts, shape (n,), each made before its outcome was seen.
         """
-        y, p, _ = check_binary(y_true, y_prob)
+        y, p = check_binary(y_true, y_prob)
         return _run_refits(self, p, y)
 
 # %% ../../nbs/probabilities/44_recalibration.ipynb #8a6fc1a4

@@ -16,7 +16,7 @@ from scipy import special
 from .._base.inputs import (check_choice, check_count, check_fraction, check_labels_agree,
                                 plain_array, read_labels, read_vector)
 from .._base.outcomes import (check_binary, check_labels, check_multiclass, check_probabilities,
-                                  check_weights)
+                                  check_weighted, check_weights)
 from .._base.kernels import kernel
 from .._words.probabilities.results import diagram_text
 from .._chance.rates import seen_cases
@@ -109,7 +109,7 @@ _ONE_GROUP, _NO_WEIGHTS = np.empty(0, np.int64), np.empty(0)
 def _columns_of(y_true, y_prob, sample_weight, groups, pos_label):
     "The checked columns without points that do not count; clusters as numbers, or None."
     check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, groups=groups)
-    y, p, w = check_binary(y_true, y_prob, sample_weight, pos_label)
+    y, p, w = check_weighted(y_true, y_prob, sample_weight, pos_label)
     if groups is None: return *_counted(y, p, w), None
     code = np.unique(read_labels(groups, y.size, "groups"), return_inverse=True)[1]
     y, p, w, code = _counted(y, p, w, code)
@@ -420,9 +420,10 @@ def expected_calibration_error(
         if classes is None and getattr(getattr(y_true, "dtype", None), "kind", "") == "b":
             _check_meaning(y_true, np.shape(y_prob)[1])
         y, p, w, _ = _top_label(y_true, y_prob, sample_weight, classes, guess=False)
-    elif classes is None:
-        y, p, w = _counted(*check_binary(y_true, y_prob, sample_weight, pos_label))
-    else: raise ValueError("classes must be left out where y_prob has no column for each class")
+    elif classes is not None:
+        raise ValueError("classes must be left out where y_prob has no column for each class")
+    elif sample_weight is None: y, p = check_binary(y_true, y_prob, pos_label)
+    else: y, p, w = _counted(*check_weighted(y_true, y_prob, sample_weight, pos_label))
     if sample_weight is None: w = _NO_WEIGHTS
     return float(_norm(_bin_sums(p, y, w, _ONE_GROUP, 1, *_edges(p, n_bins, strategy)), norm)[0])
 
@@ -506,7 +507,7 @@ def top_label_ece(
         if label.size != answer.size:
             raise ValueError(f"y_true and y_pred must have the same length: {label.size} and "
                              f"{answer.size}")
-        y, p, w, chosen = _counted(*check_binary(label == answer, y_prob, sample_weight),
+        y, p, w, chosen = _counted(*check_weighted(label == answer, y_prob, sample_weight),
                                    np.unique(answer, return_inverse=True)[1])
     sums = _label_sums(p, y, w, chosen, int(chosen.max()) + 1, n_bins, strategy)
     sums = sums[sums[..., 1].any(axis=1)]

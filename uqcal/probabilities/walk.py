@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._base.inputs import (check_choice, check_count, check_fraction, check_generator,
                                 check_labels_agree, read_labels)
-from .._base.outcomes import check_binary, check_probabilities, check_weights
+from .._base.outcomes import check_weighted, check_probabilities, check_weights
 from .._base.kernels import kernel
 from .._chance.resampling import ALTERNATIVES, affordable, monte_carlo_pvalue, run_chunks
 from .._base.results import SignificanceTest, new_axes, visible_points
@@ -378,7 +378,7 @@ class Walk:
         Raises
         ------
         ValueError, TypeError
-            As `check_binary` and `read_labels`.
+            As `check_weighted` and `read_labels`.
         """
         walk = cls.unsorted(y_true, y_prob, sample_weight, groups)
         _ = walk.score  # sorted now, since the columns may change later
@@ -419,7 +419,7 @@ class Walk:
         """
         check_labels_agree(y_true=y_true, y_prob=y_prob, sample_weight=sample_weight,
                            groups=groups)
-        checked = check_binary(y_true, y_prob, sample_weight, pos_label)
+        checked = check_weighted(y_true, y_prob, sample_weight, pos_label)
         if groups is None: return _walk_of(*checked)
         return _walk_of(*checked, read_labels(groups, checked[0].size, "groups"))
 
@@ -430,7 +430,7 @@ def _walk_of(y_true: np.ndarray,  # outcomes 0.0 or 1.0, shape (n,)
              groups: np.ndarray | None = None,  # labels of clusters, without gaps,
                                                 # shape (n,)
             ) -> Walk:  # points of weight zero are left out
-    "The walk of columns that were checked already, as `check_binary` returns them."
+    "The walk of columns that were checked already, as `check_weighted` returns them."
     if not sample_weight.all():
         if groups is not None: groups = groups[sample_weight > 0]
         y_true, y_prob, sample_weight = (column[sample_weight > 0]
@@ -474,7 +474,7 @@ def cumulative_differences(
     Raises
     ------
     ValueError, TypeError
-        For input that `check_binary` refuses.
+        For input that `check_weighted` refuses.
 
     References
     ----------
@@ -505,7 +505,7 @@ def length_scale(y_prob: ArrayLike,  # predicted probabilities of 1, shape (n,)
     Raises
     ------
     ValueError, TypeError
-        For input that `check_binary` refuses.
+        For input that `check_weighted` refuses.
     """
     check_labels_agree(y_prob=y_prob, sample_weight=sample_weight)
     p = check_probabilities(y_prob)
