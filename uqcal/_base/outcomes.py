@@ -461,6 +461,7 @@ def check_labels(
     ValueError
         For another length or a number that is no class.
     """
+    if classes is None and _are_class_numbers(y_true, n, n_classes): return y_true.astype(np.int64)
     if classes is None: label = read_vector(y_true, "y_true")
     else: label = place_labels(y_true, classes, n_classes)
     if label.size != n:
@@ -468,6 +469,12 @@ def check_labels(
     refuse("y_true", f"hold classes, whole numbers from 0 to {n_classes - 1}",
            (label != np.floor(label)) | (label < 0) | (label >= n_classes), "no class", label)
     return label.astype(np.int64)
+
+
+def _are_class_numbers(values, n, n_classes):
+    "Whether these are integers in an array, one for each point, that name a class each."
+    if type(values) is not np.ndarray or values.dtype.kind not in "iu": return False
+    return values.shape == (n,) and 0 <= values.min() and values.max() < n_classes
 
 # %% ../../nbs/base/178_outcomes.ipynb #cell-030
 def check_multiclass(

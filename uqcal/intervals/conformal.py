@@ -97,8 +97,7 @@ def _threshold(scores, level, unit):
 # %% ../../nbs/intervals/31_conformal.ipynb #cell-059
 def _pairs(y, low, up, groups):
     "True values beside a number for each pair of bounds."
-    if are_distinct(y):  # no row can be a copy, whatever the bounds
-        return Sample(y, np.ones(y.size), groups)
+    if groups is not None: return Sample(y, np.ones(y.size), groups)
     first, last = (np.unique(one, return_inverse=True)[1] for one in (low, up))
     return Sample(y, 1.0 + first * (last.max() + 1.0) + last, groups)
 
@@ -161,7 +160,7 @@ class _Told(Storable):
         if len(sides) == 1: part = level
         else: part = (1 + level) / 2
         if cells == 1: parts = [np.s_[:]]
-        else: parts = np.split(np.argsort(cell, kind="stable"),
+        else: parts = np.split(np.argsort(cell.astype(np.min_scalar_type(cells)), kind="stable"),
                                np.cumsum(np.bincount(cell, minlength=cells)))[:cells]
         self.labels_, self.clustered_ = labels, unit is not None
         self.points_, self.inside_ = np.zeros((2, cells), np.int64)
@@ -518,13 +517,25 @@ class ConformalBounds(_Told):
             for name in ("labels_", "clustered_", "points_", "inside_", "threshold_", "copies_"):
                 setattr(self, name, getattr(self.inner_, name))
             return self
-        above, below = (y - up) / unit_length, (low - y) / unit_length
+        above, below = y - up, low - y
+        if self.per_width: above, below = above / unit_length, below / unit_length
         cell, labels = self._cells(columns, y.size)
+        if groups is not None or not are_distinct(y):
+            unit = self._units_of(_pairs(y, low, up, groups))
+        else: unit, self.copies_ = None, (0, y.size)  # no row is a copy, whatever the bounds
         self._calibrate((np.maximum(above, below),) if self.symmetric else (above, below),
-                        cell, labels, self._units_of(_pairs(y, low, up, groups)))
-        low, up = self.predict(y_intervals, by).T
-        self.inside_ = np.bincount(cell[(low <= y) & (y <= up)], minlength=self.points_.size)
+                        cell, labels, unit)
+        low, up = self._moved(low, up, unit_length, columns).T
+        self.inside_ = np.bincount(cell, (low <= y) & (y <= up), self.points_.size).astype(np.int64)
         return self
+
+    def _moved(self, low, up, unit_length, columns):
+        "Bounds moved by the thresholds of their rows; those that would cross meet in the middle."
+        reach = self._thresholds(columns, low.size)
+        low, up = low - reach[:, -1] * unit_length, up + reach[:, 0] * unit_length
+        crossed = low > up
+        if crossed.any(): low[crossed] = up[crossed] = (low[crossed] + up[crossed]) / 2
+        return _as_decimals(low, up)
 
     def predict(self,
                 y_intervals: ArrayLike,  # bounds that the model states, shape (m, 2), lower first
@@ -556,11 +567,7 @@ class ConformalBounds(_Told):
         columns = _read_columns(by, low.size, y_intervals=y_intervals)
         if self.inner_ is not None:
             return self.inner_.predict((low + up) / 2, self._half(low, up), columns or None)
-        reach = self._thresholds(columns, low.size)
-        low, up = low - reach[:, -1] * unit_length, up + reach[:, 0] * unit_length
-        crossed = low > up
-        low[crossed] = up[crossed] = (low[crossed] + up[crossed]) / 2
-        return _as_decimals(low, up)
+        return self._moved(low, up, unit_length, columns)
 
     @property
     def sentence(self) -> str:
@@ -595,6 +602,7 @@ def _class_scores(prob, kind, uniform):
 # %% ../../nbs/intervals/31_conformal.ipynb #c8439311
 def _copied_cases(label, prob):
     "A number for each row, equal where rows are copies beyond doubt; None where none are."
+    if are_distinct(np.ascontiguousarray(prob[:, 0])): return None  # one column tells rows apart
     key = np.sort(pd.util.hash_pandas_object(pd.DataFrame(prob + 0.0), index=False).to_numpy())
     if (key[1:] != key[:-1]).all(): return None  # − 0 made 0: equal rows have equal keys
     predicted, at = np.unique(prob, axis=0, return_inverse=True)

@@ -223,8 +223,10 @@ def _covered(y, low, up):
 
 def _rounding(low, up):
     "The rounding error of the widths of each level."
-    largest = np.max([np.abs(np.where(np.isfinite(side), side, 0.0)).max(axis=0)
-                      for side in (low, up)], axis=0)
+    largest = np.maximum(-low.min(axis=0), up.max(axis=0))  # of all, since none is crossed
+    if not np.isfinite(largest).all():
+        largest = np.max([np.abs(np.where(np.isfinite(side), side, 0.0)).max(axis=0)
+                          for side in (low, up)], axis=0)
     return 4 * np.finfo(float).eps * largest
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-009
@@ -249,9 +251,10 @@ def _check_sets(y_true, y_pred_set, sample_weight=None, name="y_pred_set", class
     "Which labels are covered (n, k), the sets (n, classes, k), whether there was but one level."
     check_labels_agree(**{"y_true": y_true, name: y_pred_set, "sample_weight": sample_weight})
     member, single = _check_membership(y_pred_set, name)
-    n, n_classes, _ = member.shape
+    n, n_classes, k = member.shape
     label = check_labels(y_true, n, n_classes, classes, name)
-    return member[np.arange(n), label], member, single
+    place = np.arange(n) * n_classes + label  # of each label among the marks of all rows
+    return member.reshape(-1, k).take(place, axis=0), member, single
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-009b-b
 def _mean(values, sample_weight, single):
