@@ -1,5 +1,9 @@
 """A table in parts gives the numbers of the table as a whole, however its rows are dealt out, and says where a bad value is."""
+import os
+import signal
 import sys
+import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -9,6 +13,8 @@ dask = pytest.importorskip("dask", reason="dask is not installed")
 import dask.array as da
 import dask.dataframe as dd
 
+from uqcal import validate
+from uqcal.large import Parts
 from uqcal.parts import errors_in_parts, partitions
 from uqcal.probabilities.differences import brier_decomposition
 from uqcal.probabilities.calibration_tests import binary_calibration_tests
@@ -128,6 +134,42 @@ def test_processes_give_the_same_and_may_send_what_cannot_be_written(monkeypatch
             dask.config.set(scheduler=None):
         there = _calibration_of_partitions(table, rng=1, n_boot=99)
     np.testing.assert_allclose([one.statistic for one in there.tests], [one.statistic for one in here.tests], rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_workers_that_are_killed_in_mid_run_change_nothing(tmp_path):
+    "Two of them, each while parts are read; Dask reads again what they held."
+    distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+
+    def part(k):
+        "Rows that are the same whenever they are read, and a mark that they were."
+        (tmp_path / f"{k}-{time.time_ns()}").touch()
+        draws = np.random.default_rng(k)
+        score = draws.random(200_000)
+        return pd.DataFrame({"outcome": (draws.random(score.size) < score).astype(float), "score": score})
+
+    def judged(kills):
+        "The report, while a worker is killed after each of these numbers of parts."
+        killed = []
+        with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50) as made, distributed.Client(made), \
+                dask.config.set(scheduler=None):
+            def kill():
+                for marks in kills:
+                    while len(list(tmp_path.iterdir())) < marks: time.sleep(0.01)
+                    worker = next(iter(made.workers.values())).process.pid
+                    os.kill(worker, signal.SIGKILL)
+                    killed.append(worker)
+            thread = threading.Thread(target=kill, daemon=True)
+            thread.start()
+            found = validate(Parts(frame=dd.from_map(part, range(12), meta=part(0).iloc[:0]), observed="outcome", prob="score"))
+            thread.join(60)
+        return found, killed
+
+    plain, _ = judged([])
+    for mark in tmp_path.iterdir(): mark.unlink()
+    found, killed = judged([4, 14])
+    assert len(set(killed)) == 2 and len(list(tmp_path.iterdir())) > 24  # two passes, and what was lost
+    assert str(found) == str(plain)
 
 
 def arrays(outcome, score, chunks=3, **more):
