@@ -32,6 +32,21 @@ def run(capsys, *args):
     return end.value.code, *capsys.readouterr()
 
 
+@pytest.mark.parametrize("command", ["recalibrate", "monitor"])
+def test_a_disk_that_is_full_is_said_with_the_name_of_the_file(capsys, command):
+    "Here a limit to the size of files stands in for it."
+    resource = pytest.importorskip("resource", reason="this system has no limits to the size of files")
+    args = [command, "errors.csv", *ERRORS[:6], "--out", "out.csv", *QUICK * (command == "recalibrate")]
+    assert run(capsys, *args)[0] == 0
+    Path("out.csv").unlink()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
+    try: code, _, err = run(capsys, *args)
+    finally: resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert code == 2 and err.splitlines()[-1] == "uqcal: out.csv: can't be written: File too large"
+    assert [one for one in Path().iterdir() if one.name != "errors.csv"] == [Path("out.csv")] * (command == "monitor")
+
+
 def cut(path, count, encoding="latin-1"):
     "The rows of a table without its last columns."
     text = Path(path).read_bytes().decode(encoding).replace("two\nlines", "two lines")

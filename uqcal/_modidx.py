@@ -836,6 +836,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                   'uqcal/_command/cli_parts.py'),
                                           'uqcal._command.cli_parts._matching': ( 'command/cli_parts.html#_matching',
                                                                                   'uqcal/_command/cli_parts.py'),
+                                          'uqcal._command.cli_parts._named': ( 'command/cli_parts.html#_named',
+                                                                               'uqcal/_command/cli_parts.py'),
                                           'uqcal._command.cli_parts._named_files': ( 'command/cli_parts.html#_named_files',
                                                                                      'uqcal/_command/cli_parts.py'),
                                           'uqcal._command.cli_parts._refuse_cell': ( 'command/cli_parts.html#_refuse_cell',

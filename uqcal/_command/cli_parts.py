@@ -890,10 +890,19 @@ def rows_to(
     target = check_target(out)
     part = target.with_name(f".{target.name[:60]}.{secrets.token_hex(8)}.part")
     try:
-        with open(part, "xb") as file: yield lambda text: file.write(encode(text))
+        with _named(out), open(part, "xb") as file: yield lambda text: file.write(encode(text))
         if target.exists(): shutil.copymode(target, part)
         os.replace(part, target)
     finally: part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _named(out):
+    "Name the file that is written where the system says only what went wrong, as a full disk does."
+    try: yield
+    except OSError as error:
+        if error.errno is None or error.filename or isinstance(error, BrokenPipeError): raise
+        raise OSError(error.errno, f"can't be written: {error.strerror}", out) from None
 
 # %% ../../nbs/command/66_cli_parts.ipynb #cell-109b
 def write_rows(

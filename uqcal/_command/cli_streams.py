@@ -18,7 +18,7 @@ import typer
 
 from .. import __version__
 from .cli_parts import (FILE, Decimal, Encoding, JsonFile, Positive, Progress, Report,
-                                     Thousands, Verbose, as_json, check_csv_name, check_outputs,
+                                     Thousands, Verbose, _named, as_json, check_csv_name, check_outputs,
                                      deliver, differing, on_lines, option, refuse_idle, rows_to,
                                      shows_bar, typed, wrapped)
 from .running import new_app
@@ -452,7 +452,7 @@ def _no_rows(out, encode):
 def _rows_behind(out, encode):
     "A function that adds lines to a file, behind whole ones; its header is written once."
     from uqcal._base.page import check_target
-    with open(check_target(out), "a+b") as file:
+    with _named(out), open(check_target(out), "a+b") as file:
         begun = []
 
         def write(text):
