@@ -2755,6 +2755,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                  'uqcal/_words/probabilities/classes.py'),
                                                     'uqcal._words.probabilities.classes._collect_to_decide': ( 'words/probabilities/words_classes.html#_collect_to_decide',
                                                                                                                'uqcal/_words/probabilities/classes.py'),
+                                                    'uqcal._words.probabilities.classes._decide': ( 'words/probabilities/words_classes.html#_decide',
+                                                                                                    'uqcal/_words/probabilities/classes.py'),
                                                     'uqcal._words.probabilities.classes._fragment': ( 'words/probabilities/words_classes.html#_fragment',
                                                                                                       'uqcal/_words/probabilities/classes.py'),
                                                     'uqcal._words.probabilities.classes._high_or_low': ( 'words/probabilities/words_classes.html#_high_or_low',
