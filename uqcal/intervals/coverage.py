@@ -88,6 +88,16 @@ def _at_bounds(share, setup, at_bound):
     if share > setup.promised and share - at_bound < setup.promised: return at_bound
     return None
 
+
+def _is_narrowest(y, bounds, worth, promised):
+    """Whether bounds that leave out the values on one of them cover too little, or miss too often
+    on that side, at the 0.05 level."""
+    at = np.isclose(y[:, None], bounds, rtol=1e-12, atol=0).mean(axis=0)
+    beyond = np.mean([y < bounds[:, 0], y > bounds[:, 1]], axis=1)
+    too_few = 1 - beyond.sum() - at < promised
+    misses, half = np.round(worth * (beyond + at)), (1 - promised) / 2
+    return bool(too_few.all() or (special.bdtr(misses, round(worth), half) > 0.05).all())
+
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-017
 def _whole_finding(count, n, answer, setup, null, at_bound):
     "Whether the coverage is what was claimed."
@@ -99,7 +109,10 @@ def _whole_finding(count, n, answer, setup, null, at_bound):
     reason, direction, needed, needs_calibrations = None, None, None, False
     if is_shown and share < promised: direction = "too small"
     elif is_shown: direction = "too large"
-    if status == "inconclusive":
+    at_bound = _at_bounds(share, setup, at_bound)
+    if status == "invalid" and at_bound is not None:
+        status, reason, direction = "inconclusive", "coarse", None
+    elif status == "inconclusive":
         reason = "precision"
         needed = _rows_needed(count, n, promised, allowed, answer, setup)
         needs_calibrations = n_calibration is not None and needed > n_calibration / 2
@@ -109,11 +122,11 @@ def _whole_finding(count, n, answer, setup, null, at_bound):
         estimate=share, low=interval.low, high=interval.high, pvalue=answer.pvalue, unit="share",
         tolerance=setup.odds_factor, n=n, excluded_beyond=_largest_factor(interval, promised),
         rows_needed=needed,
-        is_beyond=is_shown and (interval.high < allowed.low or interval.low > allowed.high),
+        is_beyond=status == "invalid" and (interval.high < allowed.low or interval.low > allowed.high),
         facts={"level": setup.level, "promised": promised, "covered": round(share * n),
                "n_calibration": n_calibration, "needs_calibrations": needs_calibrations,
                "allowed": tuple(allowed), "null": null, "single_pvalue": answer.alone,
-               "at_bound": _at_bounds(share, setup, at_bound)},
+               "at_bound": at_bound},
         test=SignificanceTest(statistic=share, pvalue=answer.alone, alternative="two-sided",
                               method=null, n=n))
 
@@ -438,6 +451,7 @@ def _next_step(report):
     if report.verdict == "inconclusive":
         unclear = [finding for finding in report.findings
                    if finding.status == "inconclusive" and finding.scope == "whole"]
+        if all(one.reason == "coarse" for one in unclear): return Step(verb="use", why="steps")
         return Step(verb="collect", why="coverage", facts={
             "by_cluster": report.n_groups is not None,
             "open": [(finding.name, finding.rows_needed, finding.n) for finding in unclear],
@@ -455,9 +469,6 @@ def _correction(report):
     if report.correction is not None: return _recalibration(report)
     if report.corrections is None:
         return Step(verb="collect", why="few_to_recalibrate", facts=reasons)
-    whole = report["coverage"]
-    if whole.status == "invalid" and whole.facts["at_bound"] is not None:
-        return Step(verb="use", why="steps")
     return Step(verb="refit", why="no_gain", facts=reasons)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #recalibrated-bounds
@@ -725,8 +736,9 @@ def _findings(covered, y, bounds, size, checked, rows, questions, setup):
     if group is not None: null = "clusters"
     else: null = "binomial"
     if setup.n_calibration is not None: null = "beta-binomial"
-    found = [_whole_finding(counts["coverage"], covered.size, answers["coverage"], setup, null,
-                            at_bound)]
+    whole = counts["coverage"]
+    if at_bound and not _is_narrowest(y, bounds, whole.worth, setup.promised): at_bound = 0.0
+    found = [_whole_finding(whole, covered.size, answers["coverage"], setup, null, at_bound)]
     if beyond is not None:
         found.append(_sides_finding(counts["sides"], beyond[0], covered.size, answers["sides"],
                                     setup, null))
