@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from ..errors.conclusions import _check_tolerance
+from ..errors.other_columns import _unit_between
 from .closed_tests import (_closed_levels, _closed_pvalues, _count_law,
                                           _deciding_levels, _uniform_law)
 from .._chance.coverage_counts import (count_tails, coverage_interval, harmless_coverages,
@@ -122,7 +123,8 @@ def _whole_finding(count, n, answer, setup, null, at_bound):
         estimate=share, low=interval.low, high=interval.high, pvalue=answer.pvalue, unit="share",
         tolerance=setup.odds_factor, n=n, excluded_beyond=_largest_factor(interval, promised),
         rows_needed=needed,
-        is_beyond=status == "invalid" and (interval.high < allowed.low or interval.low > allowed.high),
+        is_beyond=status == "invalid" and (interval.high < allowed.low
+                                           or interval.low > allowed.high),
         facts={"level": setup.level, "promised": promised, "covered": round(share * n),
                "n_calibration": n_calibration, "needs_calibrations": needs_calibrations,
                "allowed": tuple(allowed), "null": null, "single_pvalue": answer.alone,
@@ -435,7 +437,13 @@ def _parts_table(report):
     return pd.DataFrame(rows)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-025
-def _next_step(report):
+def _unit_cause(y, bounds):
+    "The unit that values and intervals are apart by; None where there is none."
+    if y is None or not np.isfinite(bounds).all(): return None
+    return _unit_between(y, 0.5 * bounds[:, 0] + 0.5 * bounds[:, 1], bounds[:, 1] - bounds[:, 0])
+
+
+def _next_step(report, cause):
     "What to do first."
     by_code = {caution.code: caution for caution in report.cautions}
     if "repeated_intervals" in by_code:
@@ -444,6 +452,8 @@ def _next_step(report):
     if "row_decides_score" in by_code:
         return Step(verb="look", why="row_decides_score",
                     facts={"row": by_code["row_decides_score"].facts["row"]})
+    if cause is not None and report["coverage"].direction == "too small":
+        return Step(verb="check", why="file", facts={"cause": cause})
     if report.verdict == "invalid" and report.n_classes:
         wrong = [finding.name for finding in report.findings if finding.status == "invalid"]
         return Step(verb="conformalize", why="set_size" if wrong == ["by set size"] else "sets")
@@ -711,7 +721,7 @@ def _judged(given, checked, n_crossed, setup):
         cautions=tuple(cautions), confidence=setup.confidence, corrections=corrections,
         held_out=held_out, correction=correction)
     report = replace(report, unchanged=_why_unchanged(report))
-    return replace(report, step=_next_step(report))
+    return replace(report, step=_next_step(report, _unit_cause(y, bounds)))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #mean-score
 def _mean_score(score, n_open):
