@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from .._base.inputs import check_count, check_fraction, check_generator, check_jobs
-from .._base.results import Result, fault_status, new_axes
+from .._base.results import Result, fault_status, new_axes, plain_text
 from .._chance.resampling import affordable
 from .._sample.sample import Sample, whole_run_bins
 from .._words.predictive import findings as words
@@ -319,12 +319,12 @@ class ForecastAlong(Result):
         ax.errorbar(at, middle, [middle - self.parts["low"], self.parts["high"] - middle],
                     fmt="o", color="#0072B2", capsize=3)
         ax.axhline(0.5, color="0.46", ls="--", lw=1)
-        if self.by_group: names = self.parts["first"].astype(str).tolist()
+        if self.by_group: names = self.parts["first"].map(plain_text).tolist()
         else: names = [f"{value_text(first)}\nto {value_text(last)}"
                        for first, last in zip(self.parts["first"], self.parts["last"])]
         if len(names) > 6: ax.tick_params(axis="x", rotation=60)
         ax.set_xticks(at, names)
-        ax.set(xlabel=self.name, ylabel="mean PIT")
+        ax.set(xlabel=plain_text(self.name), ylabel="mean PIT")
         return ax
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-parts
