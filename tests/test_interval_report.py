@@ -601,8 +601,28 @@ def test_values_in_steps_are_covered_more_than_stated_and_that_is_said():
     y = np.rint(np.random.default_rng(4).normal(0, 1.2, 600))
     report = interval_report(y, np.tile([-2.0, 2.0], (600, 1)), 0.9, n_calibration=200, **QUICK)
     answer, equal = report["coverage"], 100 * np.mean(np.abs(y) == 2)
-    assert report.conclusion.startswith("Underconfident: ") and report.verdict == "invalid" and 100 * answer.facts["at_bound"] == pytest.approx(equal)
+    assert (answer.status, answer.reason, answer.direction) == ("inconclusive", "coarse", None) and answer.pvalue < 0.05 and answer.low > 0.9 and 100 * answer.facts["at_bound"] == pytest.approx(equal)
     assert f"{equal:.1f} % of the values equal a bound" in answer.sentence and "A calibrated method may do so." in answer.sentence
     assert (report.step.verb, report.step.why) == ("use", "steps")
     smooth = interval_report(np.random.default_rng(4).normal(0, 1.2, 600), np.tile([-2.6, 2.6], (600, 1)), 0.9, **QUICK)
     assert smooth["coverage"].direction == "too large" and smooth["coverage"].facts["at_bound"] is None
+
+
+def counts(seed, low=0, high=0):
+    "Counts with their central 90 % intervals, widened by whole units."
+    rate = np.random.default_rng(seed).uniform(1, 8, 1000)
+    bounds = np.transpose(stats.poisson.ppf([[0.05], [0.95]], rate)) + [-low, high]
+    return np.random.default_rng(seed + 1).poisson(rate), np.maximum(bounds, 0)
+
+
+def test_right_intervals_of_counts_are_at_no_fault_and_wider_ones_are():
+    "Mutation: bounds are never the narrowest, or always."
+    for seed in range(5): assert interval_report(*counts(seed), 0.9, **QUICK)["coverage"].reason == "coarse"
+    for low, high in ((0, 2), (2, 2)):
+        for seed in range(5):
+            wide = interval_report(*counts(seed, low, high), 0.9, **QUICK)
+            assert wide.verdict == "invalid" and wide["coverage"].direction == "too large" and wide.step.verb != "use"
+    rain = np.maximum(np.random.default_rng(5).normal(0, 1, 2000), 0)  # half of them zeros
+    for upper, is_coarse in ((1.645, True), (2.2, False)):
+        found = interval_report(rain, np.tile([0, upper], (2000, 1)), 0.9, **QUICK)["coverage"]
+        assert (found.reason == "coarse") == is_coarse and (found.status == "invalid") != is_coarse

@@ -328,3 +328,14 @@ def test_labels_that_cannot_be_recalibrated_are_refused():
                        (lambda: uqcal.recalibrate(y, prob.set_axis(["a", "a", "b"], axis=1), multilabel=True), "each label once"), (lambda: found.apply(prob.iloc[:, :2]), "3 labels"),
                        (lambda: found.apply(prob[["field", "beach", "sunset"]]), "in this order"), (lambda: found.apply(prob * 9), "prob")):
         with pytest.raises((TypeError, ValueError), match=said): call()
+
+
+def test_what_would_decide_is_counted_in_clusters():
+    "Each row five times in a cluster of its own: as many clusters would decide as rows do without the copies."
+    label, prob = made(60, size=3)
+    alone = class_report(label, prob, n_resamples=199, n_boot=99, rng=1).step
+    five = class_report(np.repeat(label, 5), np.repeat(prob, 5, axis=0), groups=np.repeat(np.arange(60), 5), n_resamples=199, n_boot=99, rng=1).step
+    assert alone.why == five.why == "classes_decide" and (alone.facts["unit"], five.facts["unit"]) == ("row", "cluster")
+    assert alone.facts["units"] == five.facts["units"] == 60 and five.facts["units_needed"] == pytest.approx(five.facts["needed"] / 5)
+    assert five.facts["units_needed"] == pytest.approx(alone.facts["units_needed"], rel=0.25)
+    assert "clusters would decide" in five.sentence and " rows" not in five.sentence

@@ -1,15 +1,20 @@
 """What other columns show: units in groups by medians, limits of detection, units in the ratio of observed and predicted values."""
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
+import uqcal
+from uqcal.options import ValidateOptions
+from uqcal.statements import Intervals, Quantiles, Samples
 from uqcal.errors.validation import validate_errors
 from uqcal._sample.sample import Sample
 from uqcal.errors.causes import _causes_of, find_causes
 from uqcal.errors.conclusions import draw_conclusions
-from uqcal.errors.other_columns import _rows_clear_of_limits
+from uqcal.errors.other_columns import _rows_clear_of_limits, _unit_between
 
 SHAPES = {"normal": lambda rng, n: rng.normal(size=n), "t2.5": lambda rng, n: rng.standard_t(2.5, n), "lognormal": lambda rng, n: np.exp(rng.normal(size=n)) - np.exp(0.5),
           "rare": lambda rng, n: np.where(rng.random(n) < 0.02, 6, 0.55) * rng.normal(size=n), "3 members": lambda rng, n: rng.normal(size=n) / np.sqrt(rng.chisquare(2, n) / 2)}
+LEVELS, FEW = [0.05, 0.25, 0.5, 0.75, 0.95], ValidateOptions(n_resamples=199, n_boot=99, n_mc=99)
 QUICK = dict(rng=0, n_boot=99, n_mc=20, n_resamples=99, statistics=("zms",))
 
 
@@ -139,3 +144,24 @@ def test_the_file_is_checked_first_only_for_what_is_seen_or_likely():
     observed[[3, 50, 70, 90]] *= 4.184
     found = validate_errors(observed - predicted, u, observed=observed, **QUICK)
     assert (found.step.why, found.step.facts["cause"].name, found.step.facts["cause"].strength) == ("file", "unit_in_a_row", "likely")
+
+
+@pytest.mark.parametrize("form", [lambda q: Quantiles(q, LEVELS), lambda q: Samples(q), lambda q: Intervals(q[:, [0, -1]], level=0.9)])
+def test_a_unit_of_quantiles_members_and_intervals_is_looked_for_first(form):
+    "Mutations: no step to check, a unit wherever there is a fault, no kelvin."
+    rng = np.random.default_rng(1)
+    u, middle = rng.uniform(0.5, 2, 400), rng.normal(10, 3, 400)
+    y, q = middle + u * rng.normal(size=400), middle[:, None] + u[:, None] * ndtri(LEVELS)
+    for other, variant in ((1000 * q, "ratio"), (q / 100, "ratio"), (q + 273.15, "shift"), (q - 273.15, "shift")):
+        step = uqcal.validate(y, form(other), rng=1, options=FEW).step
+        assert (step.verb, step.why) == ("check", "file") and (step.facts["cause"].name, step.facts["cause"].facts["variant"]) == ("unit", variant)
+    for other in (q, q + 40, 1.4 * q, middle[:, None] + 0.3 * (q - middle[:, None])): assert uqcal.validate(y, form(other), rng=1, options=FEW).step.why != "file"
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-320, 1e-160, 1e-12, 1e160, 1e300])
+def test_a_unit_is_looked_for_at_any_scale(scale):
+    "Mutation: a width of zero, or squares that vanish or overflow, are refused."
+    q = np.tile([0.0, 1.0, 2.0], (60, 1)) * scale
+    for values in (q, q[:, [1, 1, 1]]):
+        y = np.random.default_rng(0).normal(size=60)
+        assert _unit_between(y, values[:, 1], np.ptp(values, axis=1)) is None and _unit_between(y * scale, values[:, 1], np.ptp(values, axis=1)) is None

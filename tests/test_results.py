@@ -219,6 +219,7 @@ def test_ticks_and_names_are_plain():
     assert {"0.1", "0.2", "0.5", "1", "2", "5", "10"} <= {label.get_text() for label in ax.get_xticklabels()}
     assert {"0.2", "0.5"} <= {label.get_text() for label in ax.get_yticklabels()}
     assert plain_text("$a$") == r"\$a\$" and plain_text(3) == "3"
+    assert plain_text("b" * 400) == "b" * 39 + "…" and plain_text("$" * 40) == r"\$" * 40
 
 
 def test_a_result_owns_what_it_holds():

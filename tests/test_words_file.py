@@ -85,6 +85,7 @@ CASES = [  # a cause, and what its sentence must hold
     (cause("reversed_rows", correlation=0.47), ["reverse order of rows (rank correlation 0.47)"]),
     (cause("unrelated_uncertainty", correlation=0.15, expected=0.58, is_weak=True), ["u barely ranks", "0.15", "about 0.58"]),
     (cause("unrelated_uncertainty", correlation=0.0, expected=0.58, is_weak=False), ["u does not rank"]),
+    (cause("unit", variant="shift", shift=-273.1), ["about 273 below the predicted", "in K"]),
     (cause("unit", variant="ratio", ratio=958.4, reading=("power_of_ten", (3,))), ["about 958 times the predicted", "10^3"]),
     (cause("offset", mean=0.6, share=0.26, shift=0.168), ["Z averages +0.60 instead of 0 (26 %", "shifted by +0.168."]),
     (cause("offset", mean=-0.6, share=0.26, shift=None), ["Z averages −0.60", "are shifted."]),

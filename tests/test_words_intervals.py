@@ -61,6 +61,7 @@ def sides(status, null="binomial", **changes):
     (sides("invalid", direction="below", estimate=0.25), "25 % of 40 misses above [60, 86], 50 % expected (p = 0.004)", "Misses lie too often below it."),
     (sides("inconclusive"), "75 % of 40 misses above [60, 86]; about 900 rows would decide", "No fault is found, but 60 to 86 % is not excluded; about 900 rows would decide."),
     (whole("invalid", direction="too large", facts={"at_bound": 0.123, "n_calibration": 50}), "overcoverage", "12.3 % of the values equal a bound; values in steps can raise the coverage above the claim. A calibrated"),
+    (whole("inconclusive", reason="coarse", facts={"at_bound": 0.123}), "90 % claimed; too coarse to tell: 12 % of the values equal a bound", "values in steps can raise the coverage above the claim. So no fault is shown."),
     (whole("valid"), "90 % claimed; outside 88.0 to 92.0 % is excluded", "A coverage outside 88.0 to 92.0 % is excluded."),
     (whole("inconclusive"), "90 % claimed; about 3,300 rows would decide", "No fault is found, but 70.8 to 87.3 % is not excluded; about 3,300 rows would decide."),
     (whole("inconclusive", rows_needed=None), "many more rows would be needed", "many more rows would be needed."),
@@ -104,6 +105,7 @@ def test_the_test_of_parts_is_named(null, method): assert is_sound(along("valid"
     ([whole("valid", estimate=0.9), along("inconclusive"), along("inconclusive", by_group=True)], "No dependence on width and site found; 70.0 to 99.0 % in a part of the rows is not excluded."),
     ([whole("minor", estimate=0.89), sides("minor"), along("minor")], "Covers 89.0 % instead of 90 %, within the tolerance. 75 % of 40 misses lie above the interval, within the tolerance. It depends on width within the tolerance: 78.0 %"),
     ([whole("valid"), sides("invalid", direction="below", estimate=0.0), along("valid")], "100 % of 40 misses lie below the interval."),
+    ([whole("inconclusive", reason="coarse", facts={"at_bound": 0.2})], "Too coarse to tell: 80.0 % covered, 90 % claimed, and values often equal a bound."),
     ([whole("valid"), sides("inconclusive")], "No fault of the coverage found on the whole. Inconclusive: sides.")])
 def test_the_conclusion_is_made_from_findings(findings, conclusion): assert conclusion in is_sound(words.conclusion(findings))
 

@@ -528,7 +528,7 @@ def plain_ticks(*axes: Any,  # an x- or y-axis of matplotlib each
 # %% ../../nbs/base/01_results.ipynb #cell-047b
 def plain_text(text: Any,  # a name from data
                ) -> str:  # for matplotlib
-    """Text in which a dollar sign starts no formula.
+    """At most 40 characters, in which a dollar sign starts no formula.
 
     Parameters
     ----------
@@ -540,7 +540,9 @@ def plain_text(text: Any,  # a name from data
     str
         For matplotlib.
     """
-    return str(text).replace("$", r"\$")
+    name = str(text)
+    if len(name) > 40: name = f"{name[:39]}…"
+    return name.replace("$", r"\$")
 
 # %% ../../nbs/base/01_results.ipynb #cell-047c
 def visible_points(x: np.ndarray,  # abscissae in ascending order, shape (n,)

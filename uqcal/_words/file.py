@@ -536,6 +536,12 @@ def _few_members(cause):
 # %% ../../nbs/words/37_file.ipynb #cell-160
 def _unit(cause):
     if cause.facts["variant"] == "level": return _level(cause)
+    if cause.facts["variant"] == "shift":
+        if cause.facts["shift"] < 0: way = "below"
+        else: way = "above"
+        shift = value_text(abs(cause.facts["shift"]))
+        return (f"Observed values are about {shift} {way} the predicted ones. "
+                f"{_because(cause, 'one column is in °C, the other in K')}")
     return (f"Observed values are about {value_text(cause.facts['ratio'])} times the predicted "
             f"ones. {_because(cause, _reading(cause.facts['reading']))}")
 

@@ -61,6 +61,14 @@ def _left_by_shift(sample):
     return np.median(np.abs(sample.error - np.median(sample.error)) / sample.uncertainty)
 
 
+def _kelvin(error):
+    "Errors that scatter about 273.15, as where one column is in °C and the other in K."
+    middle, (low, high) = np.median(error), np.quantile(error, [0.25, 0.75])
+    reach = 0.2 + 3 * (high - low) / np.sqrt(error.size)
+    if high - low > 60 or abs(abs(middle) - 273.15) > reach: return []
+    return _whole_column("unit", "likely", {"variant": "shift", "shift": float(middle)})
+
+
 def _cause_of_whole_ratio(sample: Sample,  # errors and uncertainties
                           observed: np.ndarray,  # observed values, shape (n,)
                          ) -> list[Cause]:  # one, or none
@@ -80,6 +88,17 @@ def _cause_of_whole_ratio(sample: Sample,  # errors and uncertainties
             facts = {"variant": "ratio", "ratio": float(np.exp(middle)), "reading": unit.reading}
             return _whole_column("unit", "likely", facts, factor=unit.factor)
     return []
+
+
+def _unit_between(y: np.ndarray,  # observed values, shape (n,)
+                  middle: np.ndarray,  # of what was predicted, shape (n,)
+                  size: np.ndarray,  # its width, shape (n,), zeros too
+                 ) -> Cause | None:
+    "The unit that observed values and quantiles, members or intervals are apart by."
+    scale = max(np.abs(y).max(), np.abs(middle).max())
+    if y.size < 30 or not 1e-150 < scale < 1e150: return None
+    sample = Sample((y - middle) / scale, np.maximum(size / scale, 1e-9))
+    return next(iter(_kelvin(y - middle) or _cause_of_whole_ratio(sample, y / scale)), None)
 
 # %% ../../nbs/errors/95_other_columns.ipynb #e7b33111
 def _piled_ends(observed):

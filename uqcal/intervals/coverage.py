@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from ..errors.conclusions import _check_tolerance
+from ..errors.other_columns import _unit_between
 from .closed_tests import (_closed_levels, _closed_pvalues, _count_law,
                                           _deciding_levels, _uniform_law)
 from .._chance.coverage_counts import (count_tails, coverage_interval, harmless_coverages,
@@ -88,6 +89,16 @@ def _at_bounds(share, setup, at_bound):
     if share > setup.promised and share - at_bound < setup.promised: return at_bound
     return None
 
+
+def _is_narrowest(y, bounds, worth, promised):
+    """Whether bounds that leave out the values on one of them cover too little, or miss too often
+    on that side, at the 0.05 level."""
+    at = np.isclose(y[:, None], bounds, rtol=1e-12, atol=0).mean(axis=0)
+    beyond = np.mean([y < bounds[:, 0], y > bounds[:, 1]], axis=1)
+    too_few = 1 - beyond.sum() - at < promised
+    misses, half = np.round(worth * (beyond + at)), (1 - promised) / 2
+    return bool(too_few.all() or (special.bdtr(misses, round(worth), half) > 0.05).all())
+
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-017
 def _whole_finding(count, n, answer, setup, null, at_bound):
     "Whether the coverage is what was claimed."
@@ -99,7 +110,10 @@ def _whole_finding(count, n, answer, setup, null, at_bound):
     reason, direction, needed, needs_calibrations = None, None, None, False
     if is_shown and share < promised: direction = "too small"
     elif is_shown: direction = "too large"
-    if status == "inconclusive":
+    at_bound = _at_bounds(share, setup, at_bound)
+    if status == "invalid" and at_bound is not None:
+        status, reason, direction = "inconclusive", "coarse", None
+    elif status == "inconclusive":
         reason = "precision"
         needed = _rows_needed(count, n, promised, allowed, answer, setup)
         needs_calibrations = n_calibration is not None and needed > n_calibration / 2
@@ -109,11 +123,12 @@ def _whole_finding(count, n, answer, setup, null, at_bound):
         estimate=share, low=interval.low, high=interval.high, pvalue=answer.pvalue, unit="share",
         tolerance=setup.odds_factor, n=n, excluded_beyond=_largest_factor(interval, promised),
         rows_needed=needed,
-        is_beyond=is_shown and (interval.high < allowed.low or interval.low > allowed.high),
+        is_beyond=status == "invalid" and (interval.high < allowed.low
+                                           or interval.low > allowed.high),
         facts={"level": setup.level, "promised": promised, "covered": round(share * n),
                "n_calibration": n_calibration, "needs_calibrations": needs_calibrations,
                "allowed": tuple(allowed), "null": null, "single_pvalue": answer.alone,
-               "at_bound": _at_bounds(share, setup, at_bound)},
+               "at_bound": at_bound},
         test=SignificanceTest(statistic=share, pvalue=answer.alone, alternative="two-sided",
                               method=null, n=n))
 
@@ -422,7 +437,13 @@ def _parts_table(report):
     return pd.DataFrame(rows)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #cell-025
-def _next_step(report):
+def _unit_cause(y, bounds):
+    "The unit that values and intervals are apart by; None where there is none."
+    if y is None or not np.isfinite(bounds).all(): return None
+    return _unit_between(y, 0.5 * bounds[:, 0] + 0.5 * bounds[:, 1], bounds[:, 1] - bounds[:, 0])
+
+
+def _next_step(report, cause):
     "What to do first."
     by_code = {caution.code: caution for caution in report.cautions}
     if "repeated_intervals" in by_code:
@@ -431,6 +452,8 @@ def _next_step(report):
     if "row_decides_score" in by_code:
         return Step(verb="look", why="row_decides_score",
                     facts={"row": by_code["row_decides_score"].facts["row"]})
+    if cause is not None and report["coverage"].direction == "too small":
+        return Step(verb="check", why="file", facts={"cause": cause})
     if report.verdict == "invalid" and report.n_classes:
         wrong = [finding.name for finding in report.findings if finding.status == "invalid"]
         return Step(verb="conformalize", why="set_size" if wrong == ["by set size"] else "sets")
@@ -438,6 +461,7 @@ def _next_step(report):
     if report.verdict == "inconclusive":
         unclear = [finding for finding in report.findings
                    if finding.status == "inconclusive" and finding.scope == "whole"]
+        if all(one.reason == "coarse" for one in unclear): return Step(verb="use", why="steps")
         return Step(verb="collect", why="coverage", facts={
             "by_cluster": report.n_groups is not None,
             "open": [(finding.name, finding.rows_needed, finding.n) for finding in unclear],
@@ -455,9 +479,6 @@ def _correction(report):
     if report.correction is not None: return _recalibration(report)
     if report.corrections is None:
         return Step(verb="collect", why="few_to_recalibrate", facts=reasons)
-    whole = report["coverage"]
-    if whole.status == "invalid" and whole.facts["at_bound"] is not None:
-        return Step(verb="use", why="steps")
     return Step(verb="refit", why="no_gain", facts=reasons)
 
 # %% ../../nbs/intervals/55_coverage.ipynb #recalibrated-bounds
@@ -700,7 +721,7 @@ def _judged(given, checked, n_crossed, setup):
         cautions=tuple(cautions), confidence=setup.confidence, corrections=corrections,
         held_out=held_out, correction=correction)
     report = replace(report, unchanged=_why_unchanged(report))
-    return replace(report, step=_next_step(report))
+    return replace(report, step=_next_step(report, _unit_cause(y, bounds)))
 
 # %% ../../nbs/intervals/55_coverage.ipynb #mean-score
 def _mean_score(score, n_open):
@@ -725,8 +746,9 @@ def _findings(covered, y, bounds, size, checked, rows, questions, setup):
     if group is not None: null = "clusters"
     else: null = "binomial"
     if setup.n_calibration is not None: null = "beta-binomial"
-    found = [_whole_finding(counts["coverage"], covered.size, answers["coverage"], setup, null,
-                            at_bound)]
+    whole = counts["coverage"]
+    if at_bound and not _is_narrowest(y, bounds, whole.worth, setup.promised): at_bound = 0.0
+    found = [_whole_finding(whole, covered.size, answers["coverage"], setup, null, at_bound)]
     if beyond is not None:
         found.append(_sides_finding(counts["sides"], beyond[0], covered.size, answers["sides"],
                                     setup, null))

@@ -15,19 +15,20 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from .._base.inputs import check_count, check_fraction, check_generator, check_jobs
-from .._base.results import Result, fault_status, new_axes
+from .._base.results import Result, fault_status, new_axes, plain_text
 from .._chance.resampling import affordable
 from .._sample.sample import Sample, whole_run_bins
 from .._words.predictive import findings as words
 from .._words.text import value_text
 from ..errors.conclusions import _check_tolerance, _read_features
+from ..errors.other_columns import _unit_between
 from .forecast_cells import (ForecastCells, _below_levels, _forecast_cells,
                                              _placed_at)
 from uqcal.predictive.forecast_tests import (
     LocationSpread, RowDependence, _components_test, _level_limits, _location_spread, _pit_reach,
     _row_dependence)
 from ..reports import Caution, Finding, Place, Report, Step
-from ..statements import Samples, read_statement
+from ..statements import Distribution, Samples, read_statement
 
 # %% auto #0
 __all__ = ['ForecastAlong', 'ForecastReport', 'forecast_report']
@@ -318,12 +319,12 @@ class ForecastAlong(Result):
         ax.errorbar(at, middle, [middle - self.parts["low"], self.parts["high"] - middle],
                     fmt="o", color="#0072B2", capsize=3)
         ax.axhline(0.5, color="0.46", ls="--", lw=1)
-        if self.by_group: names = self.parts["first"].astype(str).tolist()
+        if self.by_group: names = self.parts["first"].map(plain_text).tolist()
         else: names = [f"{value_text(first)}\nto {value_text(last)}"
                        for first, last in zip(self.parts["first"], self.parts["last"])]
         if len(names) > 6: ax.tick_params(axis="x", rotation=60)
         ax.set_xticks(at, names)
-        ax.set(xlabel=self.name, ylabel="mean PIT")
+        ax.set(xlabel=plain_text(self.name), ylabel="mean PIT")
         return ax
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-parts
@@ -732,9 +733,20 @@ def _cautions(cells, dependence, statement):
     return tuple(found)
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-step
-def _step(findings, verdict):
-    "What to do next: correct as outcomes arrive where the fault depends on time."
+def _unit_cause(y_true, statement):
+    "The unit that outcomes and quantiles or members are apart by; None where there is none."
+    if isinstance(statement, Distribution): return None
+    values = statement.values
+    return _unit_between(statement.read_observed(y_true), np.median(values, axis=1),
+                         np.ptp(values, axis=1))
+
+
+def _step(findings, verdict, cause):
+    """What to do next: look at the file where a unit is wrong, correct as outcomes arrive where the
+    fault depends on time."""
     wrong = [one for one in findings if one.status == "invalid"]
+    if cause is not None and any(one.scope == "whole" for one in wrong):
+        return Step(verb="check", why="file", facts={"cause": cause})
     if any(one.facts.get("is_time") or one.facts.get("follows_rows") for one in wrong
            if one.kind == "forecast_by"):
         return Step(verb="monitor", why="forecast_drift")
@@ -819,7 +831,8 @@ def forecast_report(
                    _shares(bool(columns), has_place),
                    affordable(n_resamples, cells.probability.size), rng)
     found = _answered(statement, columns, has_place, confidence, setup)
-    return replace(found, mean_score=partial(_mean_score, y_true, statement))
+    step = _step(found.findings, found.verdict, _unit_cause(y_true, statement))
+    return replace(found, step=step, mean_score=partial(_mean_score, y_true, statement))
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-public-b
 def _answered(statement, columns, has_place, confidence, setup):
@@ -842,12 +855,11 @@ def _answered(statement, columns, has_place, confidence, setup):
     if has_place: findings.append(_along_rows(setup))
     if dependence.kind == "groups": n_groups = int(dependence.codes.max()) + 1
     else: n_groups = None
-    report = ForecastReport(
+    return ForecastReport(
         findings=tuple(findings), cautions=_cautions(cells, dependence, statement), n=cells.n,
         n_groups=n_groups, kind=cells.kind, in_time=dependence.kind == "time",
         size=0 if cells.kind == "pit" else statement.values.shape[1], tolerance=setup.tolerance,
         confidence=confidence, cells=cells, dependence=dependence, levels=table, spread=size)
-    return replace(report, step=_step(report.findings, report.verdict))
 
 # %% ../../nbs/predictive/117_forecast_validation.ipynb #fv-mean-score
 def _mean_score(y_true, statement):

@@ -636,9 +636,10 @@ def _class_step(data, findings, names):
         return Step(verb="collect", why="classes", facts={"least": _LEAST, "n": data.n})
     whole = [one for one in findings if one.status == "inconclusive" and one.scope == "whole"]
     if whole:
-        needed = max(one.rows_needed or np.inf for one in whole)
-        return Step(verb="collect", why="classes_decide",
-                    facts={"needed": needed, "n": data.n, "open": [one.name for one in whole]})
+        needed, facts = max(one.rows_needed or np.inf for one in whole), whole[0].facts
+        return Step(verb="collect", why="classes_decide", facts={
+            "needed": needed, "n": data.n, "units_needed": needed * facts["units"] / data.n,
+            "units": facts["units"], "unit": facts["unit"], "open": [one.name for one in whole]})
     return Step(verb="use", why="classes")
 
 # %% ../../nbs/probabilities/124_many_classes.ipynb #mc-report

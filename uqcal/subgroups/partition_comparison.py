@@ -386,7 +386,8 @@ def _plot_comparison(found, ax):
                                                                     graph["score"])]
     ax.set_xticks(at, shown)
     ax.set(xlim=(0, 1), xlabel="score (its own unit)",
-           ylabel=plain_text("cumulative ({} − {}), unit of the response".format(*_named(found))))
+           ylabel="cumulative ({} − {}), unit of the response".format(
+               *map(plain_text, _named(found))))
     ax.secondary_xaxis("top").set_xlabel("share of the weight; slope = average difference")
     return ax
 

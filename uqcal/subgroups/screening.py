@@ -1047,8 +1047,9 @@ def _plot_screening(screening, ax, n_rows):
     ax.hlines(np.arange(len(top)), 0, ratio, color="0.7", lw=1)
     ax.plot(ratio[sure], np.flatnonzero(sure), "s", color="#D55E00")
     ax.plot(ratio[~sure], np.flatnonzero(~sure), "o", color="#0072B2")
-    names = top["a"].astype(str) + (" − " + top["b"].astype(str) if "b" in top else "")
-    ax.set_yticks(range(len(top)), [plain_text(name) for name in names])
+    names = top["a"].map(plain_text)
+    if "b" in top: names = names + " − " + top["b"].map(plain_text)
+    ax.set_yticks(range(len(top)), names)
     for i, row in top.iterrows():
         ax.annotate(f"{row['average_difference']:+.3g}".replace("-", "−"), (ratio[i], i),
                     xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)

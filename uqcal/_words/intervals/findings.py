@@ -57,7 +57,10 @@ def _seen(finding):
 
 # %% ../../../nbs/words/intervals/07_intervals.ipynb #words-decided
 def _what_decides_coverage(finding):
-    "What would decide about the coverage."
+    "What would decide about the coverage, or that values are too coarse."
+    if finding.reason == "coarse":
+        share = f"{100 * finding.facts['at_bound']:.0f} %"
+        return f"too coarse to tell: {share} of the values equal a bound"
     if finding.facts["needs_calibrations"]: return "only other calibrations would decide"
     return would_decide(finding.rows_needed, finding.n, of_estimate=True)
 
@@ -98,7 +101,9 @@ def _coverage_sentence(finding):
         parts.append(f"It is beyond the tolerance of {_tolerated(finding)}.")
     if finding.status == "valid":
         parts.append(f"A coverage outside {_tolerated(finding)} is excluded.")
-    if finding.status == "inconclusive":
+    if finding.reason == "coarse":
+        parts += [*_in_steps(finding.facts), "So no fault is shown."]
+    elif finding.status == "inconclusive":
         parts.append(f"No fault is found, but {_span(finding.low, finding.high, level)} is not "
                      f"excluded; {_what_decides_coverage(finding)}.")
     return " ".join(parts)
@@ -106,14 +111,16 @@ def _coverage_sentence(finding):
 # %% ../../../nbs/words/intervals/07_intervals.ipynb #words-faulty
 def _faulty_coverage(finding):
     "The direction of a fault, and values at the bounds."
-    facts, parts = finding.facts, []
-    if finding.direction == "too small": parts.append("That is undercoverage.")
-    else: parts.append("That is overcoverage.")
-    if facts["at_bound"] is not None:
-        parts.append(f"{100 * facts['at_bound']:.1f} % of the values equal a bound; values in "
-                     "steps can raise the coverage above the claim.")
-        if facts["n_calibration"] is not None:
-            parts.append("A calibrated method may do so.")
+    if finding.direction == "too small": return ["That is undercoverage."]
+    return ["That is overcoverage.", *_in_steps(finding.facts)]
+
+
+def _in_steps(facts):
+    "That values equal bounds, if they do."
+    if facts["at_bound"] is None: return []
+    parts = [f"{100 * facts['at_bound']:.1f} % of the values equal a bound; values in steps can "
+             "raise the coverage above the claim."]
+    if facts["n_calibration"] is not None: parts.append("A calibrated method may do so.")
     return parts
 
 # %% ../../../nbs/words/intervals/07_intervals.ipynb #words-coverage-method
@@ -469,6 +476,12 @@ def _fault_of_coverage(finding):
 def _what_is_unclear(unclear):
     "What is inconclusive, where no fault is found."
     first, rest = unclear[0], unclear[1:]
+    if first.reason == "coarse":
+        level = first.facts["level"]
+        text = (f"Too coarse to tell: {_share(first.estimate, level)} covered, {_claimed(level)} "
+                "claimed, and values often equal a bound.")
+        if rest: return f"{text} Inconclusive: {_names(rest)}."
+        return text
     if first.kind == "coverage":
         shares = _span(first.low, first.high, first.facts["level"])
         text = (f"No fault found; coverage {shares} is not excluded "
@@ -668,8 +681,8 @@ def _no_gain(step):
 
 # %% ../../../nbs/words/intervals/07_intervals.ipynb #words-steps
 def _steps(step):
-    return ("Use them where overcoverage does no harm: no correction of the bounds does better on "
-            "held-out rows.")
+    return ("Use them where overcoverage does no harm: with values in steps, narrower bounds "
+            "could cover too little.")
 
 # %% ../../../nbs/words/intervals/07_intervals.ipynb #words-check-repeats
 def _check_repeats(step):

@@ -24,6 +24,13 @@ _DRAWS = {"exact": "drawn labels", "cluster signs": "signs of clusters",
           "whole clusters": "whole clusters", "contradiction": "contradiction"}
 
 
+def _units_decide(finding):
+    "How many rows or clusters would decide."
+    needed, facts = finding.rows_needed, finding.facts
+    if needed is not None: needed = needed * facts["units"] / finding.n
+    return would_decide(needed, facts["units"], facts["unit"])
+
+
 def _class_ratio(finding):
     "O/E with its limits."
     factor, limits = factor_text(finding.estimate, finding.low, finding.high)
@@ -39,7 +46,7 @@ def _top_line(finding):
             f"{percent(facts['predicted'], level)} %; {what}: {_class_ratio(finding)}")
     if finding.direction is not None: return f"{line}: {finding.direction}"
     if finding.status == "inconclusive":
-        return f"{line} ({would_decide(finding.rows_needed, finding.n)})"
+        return f"{line} ({_units_decide(finding)})"
     return line
 
 # %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-shown
@@ -69,7 +76,7 @@ def _class_slope_line(finding):
     if finding.direction is not None:
         return f"{line}: {finding.direction}, {_MEANING[finding.direction]}"
     if finding.status == "inconclusive":
-        return f"{line} ({would_decide(finding.rows_needed, finding.n)})"
+        return f"{line} ({_units_decide(finding)})"
     return line
 
 # %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-slope-sentence
@@ -85,7 +92,7 @@ def _class_line(finding):
         return f"no class is shown to be off; O/E outside {span} is excluded"
     if finding.status == "inconclusive":
         return (f"no class is shown to be off; O/E of {span} in a class is not excluded "
-                f"({would_decide(finding.rows_needed, finding.n)})")
+                f"({_units_decide(finding)})")
     name = short_name(finding.part.first)
     counts = (f"class {name}: {facts['observed']:,.0f} observed, {value_text(facts['predicted'])} "
               "predicted")
@@ -128,7 +135,7 @@ def _local_line(finding):
     if finding.status == "valid":
         return f"no fault found; any fifth of the rows is off by at most {limit}"
     return (f"no fault found; up to {limit} in a fifth of the rows is not excluded "
-            f"({would_decide(finding.rows_needed, finding.n)})")
+            f"({_units_decide(finding)})")
 
 # %% ../../../nbs/words/probabilities/126_words_classes.ipynb #wc-local-sentence
 def _local_sentence(finding):
@@ -297,7 +304,8 @@ def _collect_for_classes(step):
 
 def _collect_to_decide(step):
     facts = step.facts
-    return f"Collect more rows: {would_decide(facts['needed'], facts['n'])}."
+    decide = would_decide(facts["units_needed"], facts["units"], facts["unit"])
+    return f"Collect more {facts['unit']}s: {decide}."
 
 
 def _use_classes(step):
