@@ -75,6 +75,7 @@ def sketch():
         self.figure.set_layout_engine(None)
         return drawn(self, *args, **options)
     canvas.print_figure = print_figure
+    sys.modules["matplotlib"].rcParams["axes.titley"] = 1.0                  # where a title has to be without labels above the axes, which aren't looked for
 
 
 def ended():
