@@ -29,9 +29,10 @@ from .._subgroups.designs import (NO_ROWS, Design, Group, Shuffles, cumulative_s
                                       share_in_units, told_by_design, total_variance,
                                       unweighted_if_equal, weighted_replicates, weighted_rows)
 from .._subgroups.steps import (between_clusters, block_ends, close_cells, coefficients, coins,
-                                    compare_again, compare_steps, held_line, local_variance, local_variances,
-                                    merge_groups, neighbours_of, noise_of_two, own_noise, redraw,
-                                    shared_cells, studentised, walk_summary, workspace)
+                                    compare_again, compare_steps, held_line, local_variance,
+                                    local_variances, merge_groups, neighbours_of, noise_of_two,
+                                    own_noise, redraw, shared_cells, studentised, walk_summary,
+                                    workspace)
 from .._words.groups import bins_sentence
 from ..probabilities.walk import _sort_by_score
 from .._sample.sample import stable_order
