@@ -19,7 +19,7 @@ import threading
 IMPORTED = ("numpy", "pandas", "scipy.stats", "scipy.optimize", "scipy.special", "matplotlib.figure", "matplotlib.backends.backend_agg",
             "numba", "joblib", "tqdm", "sklearn.isotonic", "sklearn.linear_model", "sklearn.model_selection",
             "sklearn.ensemble", "statsmodels.api", "ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.debugger")
-SKETCHED = {"bbox_inches": None, "dpi": 30}   # pictures are drawn, but not looked at: small, and once instead of once more for their edges
+SKETCHED = {"bbox_inches": None, "dpi": 30}   # pictures are drawn, but not looked at: small, once instead of once more for their edges, and not laid out
 
 
 def serve(address):
@@ -30,6 +30,8 @@ def serve(address):
     for name in IMPORTED: importlib.import_module(name)
     for name in of_uqcal(): importlib.import_module(name)
     warm()
+    sketch()
+    gc.set_threshold(50_000)
     gc.freeze()                                                              # what is there lasts: no copy looks through it for garbage
     gc.enable()
     sys.modules["pandas"].set_option("display.max_columns", 20)              # as pandas has it where it is imported in a kernel
@@ -62,6 +64,18 @@ def warm():
     sys.modules["matplotlib.backends.backend_agg"].FigureCanvasAgg(figure)
     figure.subplots().set_title("$x^2$")
     figure.savefig(io.BytesIO(), dpi=30)
+
+
+def sketch():
+    "Let figures be drawn as they stand: to find room for labels takes longer than to draw them. What a page stores was laid out when it was stored."
+    canvas = sys.modules["matplotlib.backend_bases"].FigureCanvasBase
+    drawn = canvas.print_figure
+
+    def print_figure(self, *args, **options):
+        self.figure.set_layout_engine(None)
+        return drawn(self, *args, **options)
+    canvas.print_figure = print_figure
+    sys.modules["matplotlib"].rcParams["axes.titley"] = 1.0                  # where a title has to be without labels above the axes, which aren't looked for
 
 
 def ended():

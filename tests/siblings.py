@@ -20,6 +20,7 @@ SLOW = {
     "test_cumulative.py::test_units_do_not_matter": ("[1000000.0-1000.0]", "[1e+150-1.0]"),
     "test_error_recalibration.py::test_zeros_among_normal_errors_are_no_heavy_tails": ("[0.0]",),
     "test_fast_files.py::test_blocks_are_read_as_rows_one_by_one_are": ("-.-0.0]", "[;-.-0.03]", "[;-.-0.3]", "[\\t-.-0.3]"),
+    "test_fuzz_commands.py::test_a_process_says_the_same": ("[0]",),
     "test_model_comparison.py::test_narrower_intervals_without_a_miss_are_not_called_better": ("[30-0.99]", "[100-0.999]"),
     "test_monitor.py::test_restarts_come_at_the_same_outcome_in_steps_chunks_and_by_ticket": ("[ops]", "[hobs]"),
     "test_other_columns.py::test_a_group_in_another_unit_is_named": ("[4.184-normal]", "-lognormal]"),

@@ -57,8 +57,9 @@ def test_a_group_against_everyone_with_weights(table, capsys):
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("options, against, count", [([], "all", 3), (["--reference", "control"], "control", 2)])
 def test_a_screen(table, capsys, options, against, count):
+    options = [*options, "--n-resamples", "199"]
     said = run(capsys, "patients.csv", *NAMES, *options, "--json", "all.json", "--report", "all.html", "--seed", "3")
-    expected = screen(table, y_true="healed", score="propensity", by="arm", reference=against, rng=3).to_frame("comparisons")
+    expected = screen(table, y_true="healed", score="propensity", by="arm", reference=against, n_resamples=199, rng=3).to_frame("comparisons")
     found = pd.DataFrame(json.loads(open("all.json").read())["comparisons"])
     pd.testing.assert_frame_equal(found, expected, check_dtype=False)
     assert f"of {count}" in said and "treated" in said and "Table" in open("all.html").read() and len(said.split("Report:")[0].strip().splitlines()) <= 24

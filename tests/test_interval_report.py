@@ -281,7 +281,7 @@ RATES = {
 }
 
 
-@pytest.mark.parametrize(("name", "sets"), [*((name, 30) for name in ("right, valid", "coverage .86 is shown", "at the tolerance, valid or minor")), *(pytest.param(name, 2000, marks=pytest.mark.slow) for name in RATES)])
+@pytest.mark.parametrize(("name", "sets"), [*((name, 30) for name in ("right, valid", "at the tolerance, valid or minor")), *(pytest.param(name, 2000, marks=pytest.mark.slow) for name in RATES)])
 def test_verdicts_are_as_often_right_as_they_are_said_to_be(name, sets):
     "Rates within three standard errors of what is promised. Mutations: joint limits alone (no right set is valid), Holm (.59 of coverage .86), limits undivided toward the claim."
     n, true, level, features, is_so, (least, most) = RATES[name]

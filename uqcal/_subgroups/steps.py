@@ -12,8 +12,8 @@ from .._chance.resampling import shuffle_within
 
 # %% auto #0
 __all__ = ['never_interleave', 'merge_groups', 'local_variance', 'local_variances', 'walk_summary', 'workspace', 'compare_steps',
-           'shared_cells', 'close_cells', 'neighbours_of', 'held_line', 'own_noise', 'coefficients', 'between_clusters',
-           'studentised', 'noise_of_two', 'redraw', 'coins']
+           'block_ends', 'compare_again', 'shared_cells', 'close_cells', 'neighbours_of', 'held_line', 'own_noise',
+           'coefficients', 'between_clusters', 'studentised', 'noise_of_two', 'redraw', 'coins']
 
 # %% ../../nbs/subgroups/71_steps.ipynb #never-interleave
 def never_interleave(score: np.ndarray,  # scores, shape (n,)
@@ -337,6 +337,89 @@ def compare_steps(
     _covariances(blocks, walk, n)
     return n
 
+# %% ../../nbs/subgroups/71_steps.ipynb #cell-032d
+@kernel
+def block_ends(
+    key_a: np.ndarray,  # keys of the first group, ascending
+    key_b: np.ndarray,  # keys of the second
+) -> np.ndarray:  # shape (blocks + 1, 2), from zeros on
+    """Where the blocks of two groups end in each of them.
+
+    Parameters
+    ----------
+    key_a : np.ndarray
+        Keys of the first group, ascending.
+    key_b : np.ndarray
+        Keys of the second.
+
+    Returns
+    -------
+    np.ndarray
+        Shape (blocks + 1, 2), from zeros on.
+    """
+    ends, m, i, j = np.zeros((key_a.size + key_b.size + 1, 2), np.int64), 0, 0, 0
+    while i < key_a.size or j < key_b.size:
+        i, j = _next_block(key_a, key_b, i, j)
+        m += 1
+        ends[m, _A], ends[m, _B] = i, j
+    return ends[:m + 1].copy()
+
+# %% ../../nbs/subgroups/71_steps.ipynb #cell-032e
+@kernel
+def _mean_and_noise(response, weight, variance, first, last):
+    "Mean response and noise of some members of a group."
+    total = sum_response = sum_noise = 0.0
+    for i in range(first, last):
+        if weight.size: w = weight[i]
+        else: w = 1.0
+        total += w
+        sum_response += w * response[i]
+        sum_noise += w * w * variance[i]
+    return sum_response / total, sum_noise / (total * total)
+
+# %% ../../nbs/subgroups/71_steps.ipynb #cell-032f
+@kernel
+def compare_again(
+    a: tuple,  # key, score, response, weight (or empty) and variance of the first group, by key
+    b: tuple,  # the same of the second
+    ends: np.ndarray,  # where blocks end, from `block_ends`
+    blocks: tuple,  # the blocks, as `compare_steps` left them
+    walk: tuple,  # the steps, as `compare_steps` left them
+) -> int:  # 0 where the scores never interleave
+    """The same steps for other responses and variances of the same members; return their number.
+
+    Parameters
+    ----------
+    a : tuple
+        Key, score, response, weight (or empty) and variance of the first group, by key.
+    b : tuple
+        The same of the second.
+    ends : np.ndarray
+        Where blocks end, from `block_ends`.
+    blocks : tuple
+        The blocks, as `compare_steps` left them.
+    walk : tuple
+        The steps, as `compare_steps` left them.
+
+    Returns
+    -------
+    int
+        0 where the scores never interleave.
+    """
+    mean, load, noise, steps, score, kind = blocks
+    _, _, response_a, weight_a, variance_a = a
+    _, _, response_b, weight_b, variance_b = b
+    for m in range(ends.shape[0] - 1):
+        if ends[m + 1, _A] > ends[m, _A]:
+            mean[m, _A], noise[m, _A] = _mean_and_noise(
+                response_a, weight_a, variance_a, ends[m, _A], ends[m + 1, _A])
+        if ends[m + 1, _B] > ends[m, _B]:
+            mean[m, _B], noise[m, _B] = _mean_and_noise(
+                response_b, weight_b, variance_b, ends[m, _B], ends[m + 1, _B])
+    n = _differences(blocks, ends.shape[0] - 1, walk)
+    _covariances(blocks, walk, n)
+    return n
+
 # %% ../../nbs/subgroups/71_steps.ipynb #cell-033
 @kernel
 def shared_cells(
@@ -515,6 +598,16 @@ def neighbours_of(
                 _span(i, score, first, held[i], cluster, sums, mates, start[i])
     return score, first, span, start, mates, line
 
+# %% ../../nbs/subgroups/71_steps.ipynb #totals-held
+@kernel
+def _totals(first, values):
+    "Sums of the values at each distinct score."
+    total = np.zeros(first.size - 1)
+    for g in range(total.size):
+        for i in range(first[g], first[g + 1]):
+            total[g] += values[i]
+    return total
+
 # %% ../../nbs/subgroups/71_steps.ipynb #cell-119
 @kernel
 def held_line(
@@ -536,15 +629,13 @@ def held_line(
         Each of shape (n,).
     """
     score, first, span, start, mates, line = near
-    at, mean, total = np.empty(score.size), np.empty(score.size), np.zeros(first.size - 1)
-    for g in range(total.size):
-        for i in range(first[g], first[g + 1]):
-            total[g] += values[i]
+    at, mean, total = np.empty(score.size), np.empty(score.size), _totals(first, values)
+    held = score[first[:-1]]
     for i in range(score.size):
-        flat, tilted = -values[i], 0.0
+        flat, tilted, here = -values[i], 0.0, score[i]
         for g in range(span[i, 0], span[i, 1]):
             flat += total[g]
-            tilted += total[g] * (score[first[g]] - score[i])
+            tilted += total[g] * (held[g] - here)
         for k in range(start[i], start[i + 1]):
             flat -= values[mates[k]]
             tilted -= values[mates[k]] * (score[mates[k]] - score[i])
@@ -554,6 +645,22 @@ def held_line(
         if empty: mean[i] = values[i]
         else: mean[i] = flat / line[i, 3]
     return at, mean
+
+# %% ../../nbs/subgroups/71_steps.ipynb #held-mean
+@kernel
+def _held_mean(near, values):
+    "The mean alone."
+    _, first, span, start, mates, line = near
+    mean, total = np.empty(values.size), _totals(first, values)
+    for i in range(values.size):
+        flat = -values[i]
+        for g in range(span[i, 0], span[i, 1]):
+            flat += total[g]
+        for k in range(start[i], start[i + 1]):
+            flat -= values[mates[k]]
+        if line[i, 3] == 0: mean[i] = values[i]
+        else: mean[i] = flat / line[i, 3]
+    return mean
 
 # %% ../../nbs/subgroups/71_steps.ipynb #cell-119b
 @kernel
@@ -577,7 +684,7 @@ def own_noise(
     """
     factor, (line, _) = near[5][:, 2], held_line(near, response)
     deviation = (response - line) / np.sqrt(1 + factor)
-    _, mean = held_line(near, deviation**2)
+    mean = _held_mean(near, deviation**2)
     return deviation, np.maximum((response - line)**2 - factor * mean, 0.0)
 
 # %% ../../nbs/subgroups/71_steps.ipynb #cell-121

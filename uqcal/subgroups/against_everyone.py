@@ -37,7 +37,7 @@ def _against_all(score, response, weight, variance, is_member):
     """Score, members' weight, rise, its variance, and everyone's mean response at each step; all
     sorted by score."""
     n, at = score.size, np.flatnonzero(is_member)
-    out, m, i = np.zeros((5, at.size)), 0, 0
+    out, m, i = np.zeros((5, at.size)), 0, 0   # no arrays within the loop: each draw runs it
     k = 0
     while k < at.size:
         here = score[at[k]]
@@ -46,17 +46,22 @@ def _against_all(score, response, weight, variance, is_member):
         if k == at.size: border = np.inf
         else: border = here + 0.5 * (score[at[k]] - here)
         if k < at.size and border >= score[at[k]]: border = here
-        sums, noise = np.zeros((2, 2)), np.zeros(2)
+        members = others = rise = rest = noise = noise_of_others = 0.0
         while i < n and score[i] <= border:
-            w, g = (weight[i] if weight.size else 1.0), 1 if is_member[i] else 0
-            sums[g, 0] += w
-            sums[g, 1] += w * response[i]
-            noise[g] += w * w * variance[i]
+            w = weight[i] if weight.size else 1.0
+            if is_member[i]:
+                members += w
+                rise += w * response[i]
+                noise += w * w * variance[i]
+            else:
+                others += w
+                rest += w * response[i]
+                noise_of_others += w * w * variance[i]
             i += 1
-        everyone = sums[0, 0] + sums[1, 0]
-        mean, share = (sums[0, 1] + sums[1, 1]) / everyone, sums[1, 0] / everyone
-        out[0, m], out[1, m], out[2, m] = here, sums[1, 0], sums[1, 1] - sums[1, 0] * mean
-        out[3, m] = (1 - share)**2 * noise[1] + share**2 * noise[0]
+        everyone = others + members
+        mean, share = (rest + rise) / everyone, members / everyone
+        out[0, m], out[1, m], out[2, m] = here, members, rise - members * mean
+        out[3, m] = (1 - share)**2 * noise + share**2 * noise_of_others
         out[4, m] = mean
         m += 1
     return out[:, :m]

@@ -28,10 +28,11 @@ from .._subgroups.designs import (NO_ROWS, Design, Group, Shuffles, cumulative_s
                                       mapped_responses, places_of, response_range, score_columns,
                                       share_in_units, told_by_design, total_variance,
                                       unweighted_if_equal, weighted_replicates, weighted_rows)
-from .._subgroups.steps import (between_clusters, close_cells, coefficients, coins,
-                                    compare_steps, held_line, local_variance, local_variances,
-                                    merge_groups, neighbours_of, noise_of_two, own_noise, redraw,
-                                    shared_cells, studentised, walk_summary, workspace)
+from .._subgroups.steps import (between_clusters, block_ends, close_cells, coefficients, coins,
+                                    compare_again, compare_steps, held_line, local_variance,
+                                    local_variances, merge_groups, neighbours_of, noise_of_two,
+                                    own_noise, redraw, shared_cells, studentised, walk_summary,
+                                    workspace)
 from .._words.groups import bins_sentence
 from ..probabilities.walk import _sort_by_score
 from .._sample.sample import stable_order
@@ -268,6 +269,9 @@ def _shuffled(state, n_resamples, key_a, weight_a, place_a, key_b, weight_b, pla
     out, response, nobody = np.zeros((n_resamples, 5)), response.copy(), np.empty(0, np.int64)
     blocks, walk = workspace(response.size)
     near_a, near_b = neighbours_of(key_a, nobody), neighbours_of(key_b, nobody)
+    ends = block_ends(key_a, key_b)
+    compare_steps((key_a, key_a, response[place_a], weight_a, key_a),
+                  (key_b, key_b, response[place_b], weight_b, key_b), blocks, walk)
     for r in range(n_resamples):
         shuffle_within(response, start, state)
         response_a, response_b = response[place_a], response[place_b]
@@ -276,7 +280,8 @@ def _shuffled(state, n_resamples, key_a, weight_a, place_a, key_b, weight_b, pla
         else: variance_a, variance_b = local_variances(key_a, response_a, key_b, response_b)
         a, b = (key_a, key_a, response_a, weight_a, variance_a), (key_b, key_b, response_b,
                                                                   weight_b, variance_b)
-        kuiper, largest, _, scale, _ = walk_summary(walk, compare_steps(a, b, blocks, walk))
+        kuiper, largest, _, scale, _ = walk_summary(walk, compare_again(
+            a, b, ends, blocks, walk))
         out[r] = studentised(kuiper, largest, scale)
     return out
 
@@ -288,12 +293,15 @@ def _signed(state, n_resamples, a, b, near_a, near_b, line, error, sign, n_signs
     b."""
     out, n_a = np.zeros((n_resamples, 5)), a[0].size
     blocks, walk = workspace(error.size)
-    y, moves = np.empty(error.size), (moves[0].copy(), moves[1], moves[2], moves[3])
+    y, moves = np.zeros(error.size), (moves[0].copy(), moves[1], moves[2], moves[3])
+    ends = block_ends(a[0], b[0])
+    compare_steps((a[0], a[1], y[:n_a], a[2], y[:n_a]), (b[0], b[1], y[n_a:], b[2], y[n_a:]),
+                  blocks, walk)
     for r in range(n_resamples):
         redraw(y, moves, line, error, sign, state)
         error_a, variance_a, error_b, variance_b = noise_of_two(near_a, y[:n_a], near_b, y[n_a:])
-        n = compare_steps((a[0], a[1], y[:n_a], a[2], variance_a),
-                          (b[0], b[1], y[n_a:], b[2], variance_b), blocks, walk)
+        n = compare_again((a[0], a[1], y[:n_a], a[2], variance_a),
+                          (b[0], b[1], y[n_a:], b[2], variance_b), ends, blocks, walk)
         kuiper, largest, _, scale, _ = walk_summary(walk, n)
         if share.size:
             scale = between_clusters(share * np.concatenate((error_a, error_b)), sign, n_signs)
