@@ -184,6 +184,15 @@ def test_a_damaged_file_is_refused_in_words(form):
     if form == "csv.gz": assert "can't be read as gzip" in fault(gzip.compress(b"E,uE\n1,2\n" * 99999)[:-20], name="made.csv.gz")
 
 
+def test_categories_that_a_damaged_file_does_not_have_are_refused():
+    "Fails where a category is looked up only as it is read, by its place among those that are there."
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import feather
+    groups = arrow.DictionaryArray.from_arrays(arrow.array([0, 191], arrow.int32()), arrow.array(["a"]), safe=False)
+    feather.write_feather(arrow.table({"E": [1.0, 2.0], "uE": [1.0, 1.0], "g": groups}), "made.feather")
+    with pytest.raises(ValueError, match="made.feather can't be read as feather"): read_table("made.feather", ["E", "uE"], groups=["g"])
+
+
 @pytest.mark.parametrize("where, said", [("E >", "where can't be evaluated"), ("E + 1", "where must be true or false"), ("1 < 2", "speaks of no column"), ("@x > E", "without @"),
                                          ("E > 100", "where leaves no row")])
 def test_conditions_that_can_not_be_used(where, said):

@@ -499,6 +499,7 @@ def _read_arrow(binary, ending, source, roles):
         _check_types(schema, names, texts, outcomes, source)
         wanted = [*names, *texts]
         table = read(wanted)
+        table.validate(full=True)  # labels that stand for nothing, as damage makes them
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{source} can't be read as {kind}: {error_line(error)}") from error
     if not table.num_rows:

@@ -20,7 +20,7 @@ from .. import __version__
 from .cli_parts import (FILE, Decimal, Encoding, JsonFile, Positive, Progress, Report,
                                      Thousands, Verbose, _named, as_json, check_csv_name, check_outputs,
                                      deliver, differing, on_lines, option, refuse_idle, rows_to,
-                                     shows_bar, typed, wrapped)
+                                     shows_bar, typed, visible, wrapped)
 from .running import new_app
 from .._base.cells import NumberReader
 from .._base.files import (check_encoding, display_name, encoding_of, ends_open, names_csv,
@@ -525,8 +525,8 @@ def _monitored(source, write, label, kind, columns, options):
 
     def complain(text):
         "Say what text tells of a row that is left out, for the first five."
-        skipped.append(text)
-        if len(skipped) <= 5: typer.echo(f"uqcal: {label}, {text}; left out", err=True)
+        skipped.append(visible(text))
+        if len(skipped) <= 5: typer.echo(f"uqcal: {label}, {skipped[-1]}; left out", err=True)
 
     def tell(alarm):
         "Say an alarm as it rings, for the first five."

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import special
 
 from .._base.inputs import check_column, check_fraction, read_vector, refuse
-from .._base.results import Interval
+from .._base.results import Interval, fault_status
 from .._chance.resampling import holm
 from .._words.errors.conclusion import errors_in_parts_conclusion
 from .._words.text import parts_text
@@ -175,13 +175,12 @@ def _average_finding(found):
     if sizes is found: facts["as_is"] = None
     else: facts["as_is"] = float(np.sqrt(found.zms))
     reason = direction = None
-    if fields["status"] == "invalid":
-        direction = "too small" if factor > 1 else "too large"
-        if 1 / found.tolerance <= low and high <= found.tolerance: fields["status"] = "minor"
-    elif fields["pvalue"] is not None and (
-            1 / found.tolerance <= low <= 1 <= high <= found.tolerance):
-        fields["status"] = "valid"
-    else: reason = _reason(found, "average", not sizes.zms_interval.holds(1))
+    is_shown, is_asked = fields["status"] == "invalid", fields["pvalue"] is not None
+    is_excluded = is_asked and 1 / found.tolerance <= low and high <= found.tolerance
+    fields["status"] = fault_status(is_shown, is_excluded)
+    if is_shown: direction = "too small" if factor > 1 else "too large"
+    if fields["status"] == "inconclusive":
+        reason = _reason(found, "average", not sizes.zms_interval.holds(1))
     if fields["pvalue"] is None: low = high = None
     return Finding(name="on average", kind="average_in_parts", reason=reason, direction=direction,
                    estimate=factor, low=low, high=high, unit="×", tolerance=found.tolerance,
