@@ -364,7 +364,7 @@ def label_text(value: Any,  # a value of a sheet, of JSON or of a column
 # %% ../../nbs/base/76_files.ipynb #cell-015e
 def error_line(error: Exception,  # what was raised
                ) -> str:  # its kind where it says nothing
-    """The first line of what an error says.
+    """The first line of what an error says, of 300 characters at most.
 
     Parameters
     ----------
@@ -376,7 +376,9 @@ def error_line(error: Exception,  # what was raised
     str
         Its kind where it says nothing.
     """
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    if len(line) > 300: return line[:299] + "…"
+    return line
 
 # %% ../../nbs/base/76_files.ipynb #cell-042
 def sheet_records(binary: BinaryIO,  # its bytes

@@ -119,7 +119,8 @@ def _coefficients_of(walk: Walk,  # outcomes along their predicted probabilities
     made = {}
 
     def keep(name, estimate, variance, null):
-        "Keep a number under its name."
+        "Keep a number under its name, unless outcomes that scores all but separate leave it open."
+        if not variance >= 0: return
         made[name] = Coefficient(name=name, estimate=float(estimate), null=null, freedom=freedom,
                                  standard_error=float(np.sqrt(variance)))
 
