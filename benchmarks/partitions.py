@@ -1,4 +1,4 @@
-"""Tables too large for memory: time and memory of `_calibration_of_partitions`, `_errors_of_partitions` and `_comparison_of_partitions` against the number of
+"""Tables too large for memory: time and memory of `validate(Parts(…))` on probabilities and errors, and of a comparison of two groups in parts, against the number of
 rows, beside the numbers of the first and the last in memory.
 
     python benchmarks/partitions.py                      10⁶ and 10⁷ rows
@@ -81,17 +81,19 @@ def of_workers(folder, columns, judge):
 
 def by_partitions(folder):
     "The answer on probabilities."
-    from uqcal.parts.partitions import _calibration_of_partitions
+    from uqcal import validate
+    from uqcal.large import Parts
 
-    found, cost = of_workers(folder, ["outcome", "score"], functools.partial(_calibration_of_partitions, rng=1))
+    found, cost = of_workers(folder, ["outcome", "score"], lambda frame: validate(Parts(frame=frame, observed="outcome", prob="score"), rng=1))
     return {"numbers": found.to_frame("statistics")["value"].to_dict(), **cost}
 
 
 def errors_by_partitions(folder):
     "The answer on errors."
-    from uqcal.parts.errors_in_parts import _errors_of_partitions
+    from uqcal import validate
+    from uqcal.large import Parts
 
-    found, cost = of_workers(folder, ["error", "uncertainty"], _errors_of_partitions)
+    found, cost = of_workers(folder, ["error", "uncertainty"], lambda frame: validate(Parts(frame=frame, error="error", std="uncertainty")))
     return {"numbers": {"zms": found.zms, "kuiper of errors": found.kuiper}, **cost}
 
 
@@ -141,13 +143,13 @@ def by_threads(folder, number=1):
     "Probabilities and errors in this process, by so many threads, twice; the second run counts."
     import dask
     import dask.dataframe as dd
-    from uqcal.parts.partitions import _calibration_of_partitions
-    from uqcal.parts.errors_in_parts import _errors_of_partitions
+    from uqcal import validate
+    from uqcal.large import Parts
 
     def work():
         "Probabilities, then errors."
-        _calibration_of_partitions(dd.read_parquet(folder, columns=["outcome", "score"], split_row_groups=2), rng=1)
-        return _errors_of_partitions(dd.read_parquet(folder, columns=["error", "uncertainty"], split_row_groups=2))
+        validate(Parts(frame=dd.read_parquet(folder, columns=["outcome", "score"], split_row_groups=2), observed="outcome", prob="score"), rng=1)
+        return validate(Parts(frame=dd.read_parquet(folder, columns=["error", "uncertainty"], split_row_groups=2), error="error", std="uncertainty"))
     with dask.config.set(scheduler="threads", num_workers=number):
         for _ in range(2): found, cost = watched(work)
     return {"partitions": found.n_partitions, **cost}
