@@ -18,9 +18,9 @@ import typer
 
 from .. import __version__
 from .cli_parts import (FILE, Decimal, Encoding, JsonFile, Positive, Progress, Report,
-                                     Thousands, Verbose, _named, as_json, check_csv_name, check_outputs,
-                                     deliver, differing, on_lines, option, refuse_idle, rows_to,
-                                     shows_bar, typed, visible, wrapped)
+                                     Thousands, Verbose, _named, as_json, check_csv_name,
+                                     check_outputs, deliver, differing, on_lines, option,
+                                     refuse_idle, rows_to, shows_bar, typed, visible, wrapped)
 from .running import new_app
 from .._base.cells import NumberReader
 from .._base.files import (check_encoding, display_name, encoding_of, ends_open, names_csv,
