@@ -354,7 +354,8 @@ def plain_array(values: ArrayLike,  # values of any kind in any number of dimens
     ValueError
         Where something is masked.
     """
-    if type(values) is np.ndarray and values.dtype == np.float64: return values
+    if type(values) is np.ndarray and (values.dtype == np.float64 or values.dtype.kind in "biu"):
+        return values
     refuse_query(values, name)
     if _is_distribution(values): raise TypeError(
         f"{name} must be {expected}, got {type(values).__name__}, a distribution; pass its mean "

@@ -5,6 +5,7 @@
 # %% ../../nbs/comparison/32_scores.ipynb #cell-040
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from sklearn.isotonic import isotonic_regression
 
 from .._base.inputs import (check_errors, check_fraction, check_labels_agree, plain_array,
                                 read_vector)
+from .._base.kernels import elementwise, kernel
 from .._base.outcomes import check_binary
 from ..intervals.intervals import _read_pair, _score_of_ends, _winkler
 from ..probabilities.recalibration import PlattScaling
@@ -49,15 +51,21 @@ def _crps_of(z: np.ndarray,  # errors over their uncertainties, shape (n,)
             ) -> np.ndarray:  # in units of the uncertainties, shape (n,), > 0
     "The continuous ranked probability score of scaled errors."
     if dof >= _NORMAL:
-        half = z / np.sqrt(2)
-        bell = np.sqrt(2 / np.pi) * np.exp(-half * half)
-        return z * special.erf(half) + (bell - 1 / np.sqrt(np.pi))
+        return _normal_crps(z)
     scale = np.sqrt((dof - 2) / dof)
     x, density = np.abs(z) / scale, scale * np.exp(_log_density(z, dof))
     constant = 2 * np.sqrt(dof) / (dof - 1) * np.exp(
         special.betaln(0.5, dof - 0.5) - 2 * special.betaln(0.5, dof / 2))
     return scale * (x * (1 - 2 * special.stdtr(dof, -x))
                     + 2 * density * (dof + x * x) / (dof - 1) - constant)
+
+
+@elementwise
+def _normal_crps(z):
+    "The score of a scaled error under the normal distribution."
+    half = z / math.sqrt(2)
+    bell = math.sqrt(2 / math.pi) * math.exp(-half * half)
+    return z * math.erf(half) + (bell - 1 / math.sqrt(math.pi))
 
 # %% ../../nbs/comparison/32_scores.ipynb #cell-043
 def crps(error: ArrayLike,  # errors, reference minus prediction, shape (n,)
@@ -491,8 +499,7 @@ class _OutcomeScoring:
             penalty = y_true - y_prob
             penalty *= penalty
             return penalty
-        with np.errstate(divide="ignore"):
-            return -np.where(y_true == 1, np.log(y_prob), np.log1p(-y_prob))
+        return _log_losses(y_true, y_prob)
 
     def steps(self, n_units: int,  # independent points
               ) -> tuple[str, ...]:  # none for fewer than 20, no curve below 100
@@ -542,6 +549,16 @@ class _OutcomeScoring:
         base = (y_true.sum() + 0.5) / (y_true.size + 1)
         maps["flat"] = lambda y, p: (y, np.full(y.size, base))
         return {step: maps[step] for step in steps}
+
+
+@kernel
+def _log_losses(y_true, y_prob):
+    "Minus the logarithm of the probability of what happened; infinite where it was zero."
+    loss = np.empty(y_true.size)
+    for k in range(y_true.size):
+        if y_true[k] == 1: loss[k] = -np.log(y_prob[k])
+        else: loss[k] = -np.log1p(-y_prob[k])
+    return loss
 
 # %% ../../nbs/comparison/32_scores.ipynb #sc-classes
 @dataclass(frozen=True)

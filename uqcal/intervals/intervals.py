@@ -205,13 +205,19 @@ def _check_no_sets(
 def _check_intervals(y_true, y_intervals, sample_weight=None):
     """True values (n,), bounds (n, k) each, which of them are covered (n, k), and whether there was
     but one level."""
+    y, low, up, single = _read_intervals(y_true, y_intervals, sample_weight)
+    return y, low, up, _covered(y[:, None], low, up), single
+
+
+def _read_intervals(y_true, y_intervals, sample_weight):
+    "True values (n,), bounds (n, k) each, and whether there was but one level."
     check_labels_agree(y_true=y_true, y_intervals=y_intervals, sample_weight=sample_weight)
     _check_no_sets(y_true, y_intervals)
     y, (low, up, single) = read_vector(y_true, "y_true"), _check_interval_bounds(y_intervals)
     if y.size != len(low):
         raise ValueError(f"y_true and y_intervals must have the same length: {y.size} and "
                          f"{len(low)}")
-    return y, low, up, _covered(y[:, None], low, up), single
+    return y, low, up, single
 
 
 def _covered(y, low, up):
@@ -264,7 +270,7 @@ def _mean(values, sample_weight, single):
         weight = check_weights(sample_weight, len(values))
         means = (np.where(weight > 0, columns, 0) * weight).sum(axis=1) / weight.sum()
     elif columns.dtype == bool: means = np.array(list(map(np.count_nonzero, columns))) / len(values)
-    else: means = columns.mean(axis=1)
+    else: means = columns.sum(axis=1) / len(values)
     if single: return float(means[0])
     return means
 
@@ -358,6 +364,7 @@ def classification_mean_width_score(
     """
     check_labels_agree(y_pred_set=y_pred_set, sample_weight=sample_weight)
     member, single = _check_membership(y_pred_set)
+    if sample_weight is None and single: return np.count_nonzero(member) / len(member)
     return _mean(member.sum(axis=1), sample_weight, single)
 
 # %% ../../nbs/intervals/30_intervals.ipynb #cell-015b
@@ -720,7 +727,7 @@ def regression_mwi_score(
     ----------
     Winkler (1972); Gneiting & Raftery (2007), Eq. 43.
     """
-    y, low, up, _, single = _check_intervals(y_true, y_intervals, sample_weight)
+    y, low, up, single = _read_intervals(y_true, y_intervals, sample_weight)
     several = plain_array(confidence_level, "confidence_level").ndim > 0
     level = np.array([check_fraction(float(x), "confidence_level")
                       for x in read_vector(confidence_level, "confidence_level")] if several
