@@ -64,34 +64,21 @@ DIFFERS = {
 }
 FEW = "uqcal looks for missing, infinite and impossible values first; the peer does not, and the rest is a pass or two."
 COPIES = "uqcal looks whether values are missing or infinite and whether rows are copies of others, counts the rows inside, and rounds bounds to fourteen digits: a pass each."
-MAXIMUM = "uqcal gives standard errors too, and looks whether the likelihood has a maximum."
 BEHIND = {
     ("coverage", "MAPIE"): "Both make a few passes over three columns; uqcal's look for crossed bounds too.",
     ("mean width", "MAPIE"): "The peer takes the absolute width of bounds that are crossed, uqcal refuses them: one more pass beside the subtraction.",
-    ("Winkler score", "MAPIE"): "Both make a few passes over three columns; uqcal's look for crossed bounds too.",
-    ("coverage-width criterion", "MAPIE"): "Both make a few passes over three columns; uqcal's look for crossed bounds too.",
     ("coverage by width, 10 groups", "MAPIE"): "Both sort the widths; uqcal's groups never part widths that differ by rounding alone, and it looks for crossed bounds.",
-    ("conformal sets", "MAPIE"): "uqcal looks whether each row sums to one, and for rows that are copies of others.",
-    ("coverage of sets", "MAPIE"): "Both pick one truth value for each row; uqcal looks whether each label is a class.",
     ("conformal intervals, per uncertainty", "crepes"): COPIES,
     ("conformal intervals, by group", "crepes"): "uqcal's groups have names, which are read and looked up as Python's text; here crepes gets whole numbers. " + COPIES,
     ("conformal intervals of one width", "MAPIE"): COPIES,
     ("conformal bounds", "MAPIE"): COPIES,
-    ("CRPS", "scoringrules"): FEW,
-    ("log score", "scoringrules"): FEW,
-    ("CRPS", "properscoring"): FEW,
     ("CRPS, Student", "scoringrules"): FEW,
-    ("log loss", "model-diagnostics"): "uqcal gives the score of each point, the peer the mean alone; and uqcal looks whether outcomes are 0 or 1.",
     ("mean size of sets", "MAPIE"): "Both count the same columns.",
-    ("coverage by size of set", "MAPIE"): "uqcal looks whether each label is a class.",
     ("interval score", "scoringrules"): FEW,
     ("Brier score", "model-diagnostics"): "uqcal gives the score of each point, the peer the mean alone; and uqcal looks whether outcomes are 0 or 1.",
     ("ECE, 10 bins", "relplot"): "The peer adds up differences by one division for each point; uqcal's bins may have any edges, count points and outcomes apart, and are checked.",
     ("length scale", "MAPIE"): FEW,
     ("ENCE, 20 bins", "netcal"): "uqcal sorts by u, for bins that hold equally many points; bins of equal width need no sort.",
-    ("Platt scaling", "scikit-learn"): MAXIMUM,
-    ("beta scaling", "scikit-learn"): MAXIMUM,
-    ("temperature, 10 classes", "scikit-learn"): "uqcal looks whether each row sums to one, and computes all probabilities once more for its standard error.",
 }
 NO_ROW = """Nothing of uqcal's does the same as relplot's smoothed calibration error, MAPIE's worst-slab coverage, uncertainty-toolbox's miscalibration area and sharpness, river's detectors of drift.
 Most of uqcal has no counterpart there either: tests of consistency and their references, limits of what was not seen, graphs of two groups, recalibrations that are
