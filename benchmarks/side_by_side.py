@@ -73,7 +73,6 @@ BEHIND = {
     ("conformal intervals of one width", "MAPIE"): COPIES,
     ("conformal bounds", "MAPIE"): COPIES,
     ("CRPS, Student", "scoringrules"): FEW,
-    ("mean size of sets", "MAPIE"): "Both count the same columns.",
     ("interval score", "scoringrules"): FEW,
     ("Brier score", "model-diagnostics"): "uqcal gives the score of each point, the peer the mean alone; and uqcal looks whether outcomes are 0 or 1.",
     ("ECE, 10 bins", "relplot"): "The peer adds up differences by one division for each point; uqcal's bins may have any edges, count points and outcomes apart, and are checked.",
