@@ -51,7 +51,7 @@ def check_advice(found):
     assert (board["miscalibration"] > board["miscalibration_error"])[is_changed].all() and (board["correction"].map(len) > 0)[is_changed].all()
     np.testing.assert_allclose(board["at_best"], board["recalibrated"].where(is_changed, board["score"]))
     pair = found.pairs.iloc[0]
-    np.testing.assert_allclose(pair["at_best"], board.at[pair["b"], "at_best"] - board.at[pair["a"], "at_best"], atol=1e-12)
+    np.testing.assert_allclose(pair["at_best"], board.at[pair["b"], "at_best"] - board.at[pair["a"], "at_best"], atol=1e-9)  # of scores near 1, which a search has found
     assert set(recalibrate) <= set(models) and is_changed[[*recalibrate, *rivals]].all()
     named = [*models, *rivals]
     if step.verb not in ("check", "separate"): assert board["at_best"].idxmin() in named
