@@ -226,3 +226,14 @@ def test_groups_on_the_command_line(tmp_path, monkeypatch, capsys):
     pd.read_csv("t.csv").assign(site="Z").to_csv("z.csv", index=False)
     assert "1,200 of 1,200 rows are of groups" in run("recalibrate", "z.csv", "--probs", "p_*", "--apply", "m.json", "--out", "y.csv")
     assert "one --by" in run("recalibrate", "t.csv", "--probs", "p_*", "--observed", "label", "--by", "site", "--by", "label", code=2)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5, 7, 10])
+def test_rows_that_are_equal_but_for_rounding_stay_so(n_classes):
+    "Mutation: a temperature of 1e-12 found in the last bits, which makes 0.74 of 1/2."
+    draws = np.random.default_rng(n_classes)
+    for scale in (0.0, 1e-13):
+        rows = 1 / n_classes + scale * draws.normal(size=(500, n_classes))
+        found = TemperatureScaling().fit(rows, draws.integers(0, n_classes, 500))
+        assert found.temperature_ == 100 and "the largest temperature" in found.sentence
+        np.testing.assert_allclose(found.predict(rows), 1 / n_classes, rtol=1e-9)

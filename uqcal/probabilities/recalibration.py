@@ -386,6 +386,7 @@ def _inverse_temperature(log_p, target):
     "The root of Eq. 4 in 1/T, not below 1/100, and the slope of its left-hand side there."
     aim, share = float(np.sum(target * log_p)), np.empty(log_p.shape)
     below, ones = log_p - log_p.max(axis=1, keepdims=True), np.ones(log_p.shape[1])
+    if below.min() > -1e-9: return 0.01, 0.0  # equal but for rounding: no order to sharpen
 
     def means(beta):
         "The mean of ln p under each row of Eq. 3."

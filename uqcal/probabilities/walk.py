@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from .._chance.brownian import kolmogorov_smirnov_null, kuiper_null
 from .._base.inputs import (check_choice, check_count, check_fraction, check_generator,
                                 check_labels_agree, read_labels)
-from .._base.outcomes import check_weighted, check_probabilities, check_weights
+from .._base.outcomes import check_probabilities, check_weighted, check_weights
 from .._base.kernels import kernel
 from .._chance.resampling import ALTERNATIVES, affordable, monte_carlo_pvalue, run_chunks
 from .._base.results import SignificanceTest, new_axes, visible_points
